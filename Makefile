@@ -1,0 +1,70 @@
+# A thin front: every line that runs is shown, and each also works by hand (docs/environments.md).
+# Variables: make demo PYTHON=python3.12 VENV=/scratch/wordorder CORES=8 PROFILE=slurm
+
+PYTHON ?= python3
+VENV ?= .venv
+COMET_VENV ?= .venv-comet
+CORES ?= 2
+PROFILE ?= local
+STUDY ?= demo
+
+# The tools of the environment come first, also for what they start themselves (snakefmt starts shfmt).
+export PATH := $(abspath $(VENV))/bin:$(PATH)
+SNAKEFILES = Snakefile workflow
+
+.PHONY: help setup setup-dev demo study report test lint format comet lock clean
+.DEFAULT_GOAL := help
+
+help:  ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
+
+setup: $(VENV)/.stamp  ## Make the environment in VENV (once; again when pyproject.toml or the lock changes)
+
+setup-dev: $(VENV)/.stamp-dev  ## The same with the developers' tools
+
+demo: STUDY = demo
+demo: study report  ## Run the demo study, build its report and print its result table
+	wordorder summary --results results/demo
+	@echo "The report is $(CURDIR)/results/demo/report.html"
+
+study: setup  ## Run the study STUDY with CORES cores (or jobs) and the profile PROFILE
+	snakemake $(STUDY) --profile $(PROFILE) --cores $(CORES)
+
+report: study  ## Build results/STUDY/report.html
+	snakemake $(STUDY) --report results/$(STUDY)/report.html
+
+test: setup-dev lint  ## Check the style and the types, and run the tests
+	pytest -n 2
+
+lint: setup-dev  ## Check the style and the types
+	ruff check
+	ruff format --check
+	snakefmt --check $(SNAKEFILES)
+	mypy --strict src
+
+format: setup-dev  ## Put the code into the style
+	ruff check --fix
+	ruff format
+	snakefmt $(SNAKEFILES)
+
+comet: $(COMET_VENV)/.stamp  ## Make the second environment, for COMET scores
+
+lock:  ## Resolve the versions of both environments anew
+	requirements/lock $(PYTHON) main
+	requirements/lock $(PYTHON) comet
+
+clean:  ## Remove the environments and the caches; results and downloads stay
+	rm -rf .venv .venv-comet .mypy_cache .pytest_cache .ruff_cache
+
+# The stamps say which lock and extras an environment was last brought up to.
+$(VENV)/.stamp: pyproject.toml requirements/main.lock
+	requirements/install $(PYTHON) $(VENV) main --editable .
+	touch $@
+
+$(VENV)/.stamp-dev: $(VENV)/.stamp
+	requirements/install $(PYTHON) $(VENV) main --editable '.[dev]'
+	touch $@
+
+$(COMET_VENV)/.stamp: requirements/comet.txt requirements/comet.lock
+	requirements/install $(PYTHON) $(COMET_VENV) comet --requirement requirements/comet.txt
+	touch $@

@@ -1,0 +1,83 @@
+# snakemake STUDY                                  everything that the study config/studies/STUDY.yaml asks for
+# snakemake train_all --config study=STUDY         a part of it: prepare_all, train_all, decode_all, score_all, tables, figures
+# snakemake … --config config_dir=FOLDER           another configuration folder than config/
+# snakemake STUDY --report results/STUDY/report.html
+#
+# What is to be run, and the slice of the configuration that each job gets, comes from wordorder.plan; what runs is the
+# command line of wordorder. One file of rules a stage:
+
+from snakemake.utils import min_version
+
+min_version("9.27")
+
+
+report: "workflow/report/workflow.rst"
+
+
+include: "workflow/rules/common.smk"
+
+
+rule all:
+    input:
+        partial(study_outputs, STUDY),
+    localrule: True
+
+
+include: "workflow/rules/download.smk"
+include: "workflow/rules/prepare.smk"
+include: "workflow/rules/train.smk"
+include: "workflow/rules/decode.smk"
+include: "workflow/rules/score.smk"
+include: "workflow/rules/compare.smk"
+include: "workflow/rules/tables.smk"
+include: "workflow/rules/figures.smk"
+
+
+# A study's target bears its name. The study is read when its target is asked for, so one with a mistake hinders no other.
+for study_name in load.study_names(CONFIG):
+
+    rule:
+        name:
+            study_name
+        input:
+            partial(study_outputs, study_name),
+        localrule: True
+
+
+# Milestones, of the study given by --config study=NAME.
+
+
+rule prepare_all:
+    input:
+        prepared_outputs,
+    localrule: True
+
+
+rule train_all:
+    input:
+        trained_outputs,
+    localrule: True
+
+
+rule decode_all:
+    input:
+        decoded_outputs,
+    localrule: True
+
+
+rule score_all:
+    input:
+        scored_outputs,
+    localrule: True
+
+
+rule tables:
+    input:
+        partial(table_outputs, STUDY),
+    localrule: True
+
+
+rule figures:
+    input:
+        partial(figure_outputs, STUDY),
+    localrule: True

@@ -1,0 +1,61 @@
+"""The ``wordorder`` command line. Every workflow rule calls it; so can a person."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from wordorder import __version__
+from wordorder.errors import EXIT_RETRY, Interrupted, WordorderError
+
+# Each of these modules has add_commands(subparsers). They import heavy libraries inside the commands, not at the top,
+# because the workflow starts hundreds of short processes.
+COMMAND_MODULES = (
+    "wordorder.config.commands",
+    "wordorder.data.commands",
+    "wordorder.model.commands",
+    "wordorder.training.commands",
+    "wordorder.decoding.commands",
+    "wordorder.evaluation.commands",
+    "wordorder.figures.commands",
+    "wordorder.plan_commands",
+)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: error: {message}. See '{self.prog} --help'.\n")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="wordorder", description="Fair comparisons of positional encodings in machine translation.")
+    parser.add_argument("--version", action="version", version=f"wordorder {__version__}")
+    subparsers = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
+    for name in COMMAND_MODULES:
+        importlib.import_module(name).add_commands(subparsers)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = build_parser().parse_args(arguments)
+    try:
+        options.run(options)
+    except WordorderError as error:
+        print(f"wordorder: error: {error}", file=sys.stderr)
+        return 1
+    except Interrupted as error:
+        print(f"wordorder: {error}", file=sys.stderr)
+        return EXIT_RETRY
+    except BrokenPipeError:
+        # The reader of our output (a pager, head) has gone; there is nobody to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

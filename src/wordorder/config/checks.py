@@ -1,0 +1,147 @@
+"""What the types of single keys cannot say: names that must exist elsewhere, and keys that depend on one another.
+
+The checks look at raw data, which may be of any shape, so that their findings stand beside those of the types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from wordorder.config.document import Location, Problem, quoted, repeated
+from wordorder.config.problems import nearest
+
+_RESERVED_STUDY = "data"  # results/data holds the prepared datasets
+_RESERVED_TESTS = ("train", "valid")
+
+
+def study_problems(
+    data: Any, stem: str, known: Mapping[str, Collection[str]], tests: Mapping[str, list[str]]
+) -> list[Problem]:
+    """Problems of a study written in a file called ``stem``.
+
+    ``known`` holds the names of all datasets, encodings and sizes; ``tests`` those of each used dataset's test sets.
+    """
+    if not isinstance(data, dict):
+        return []
+    problems = list(_name_problems(data, stem, "study"))
+    if stem == _RESERVED_STUDY:
+        problems.append(
+            Problem(("name",), f"'{stem}' cannot be the name of a study, because results/{stem} holds the datasets.")
+        )
+    for kind, names in known.items():
+        for location, name in _texts(data, kind):
+            if name not in names:
+                hint = nearest(name, names, f"known {kind}")
+                problems.append(Problem(location, f"{quoted(location)} is the unknown {kind[:-1]} '{name}'{hint}"))
+    problems += _encoding_problems(data)
+    problems += _test_problems(data, tests)
+    for key in ("datasets", "encodings", "sizes", "seeds", "tests", "metrics", "comparisons", "tables", "figures"):
+        for i, _ in repeated(_list(data, key)):
+            problems.append(Problem((key, i), f"{quoted((key, i))} repeats an earlier entry of '{key}'; remove it."))
+    return problems
+
+
+def _encoding_problems(data: Any) -> Iterator[Problem]:
+    """The baseline and the sides of each comparison must be encodings of the study."""
+    own = [name for _, name in _texts(data, "encodings")]
+    sides: list[tuple[Location, Any]] = [(("baseline",), _get(data, "baseline"))]
+    for i, comparison in enumerate(_list(data, "comparisons")):
+        pair = [_get(comparison, side) for side in ("system", "baseline")]
+        sides += [(("comparisons", i, "system"), pair[0]), (("comparisons", i, "baseline"), pair[1])]
+        if pair[0] is not None and pair[0] == pair[1]:
+            yield Problem(("comparisons", i), f"{quoted(('comparisons', i))} compares '{pair[0]}' with itself.")
+    for location, name in sides:
+        if isinstance(name, str) and name not in own:
+            hint = nearest(name, own, "study's encodings")
+            yield Problem(location, f"{quoted(location)} is '{name}', which is no encoding of this study{hint}")
+
+
+def _test_problems(data: Any, tests: Mapping[str, list[str]]) -> Iterator[Problem]:
+    """Each selected test set must belong to a dataset, and each dataset must keep one."""
+    known = {name for names in tests.values() for name in names}
+    chosen = list(_texts(data, "tests"))
+    if not known or not chosen:
+        return
+    for location, name in chosen:
+        if name not in known:
+            hint = nearest(name, known, "test sets of this study's datasets")
+            yield Problem(location, f"{quoted(location)} is the unknown test set '{name}'{hint}")
+    for dataset, names in tests.items():
+        if not {name for _, name in chosen} & set(names):
+            yield Problem(
+                ("tests",), f"'tests' names no test set of the dataset '{dataset}'; it has {', '.join(names)}."
+            )
+
+
+def dataset_problems(data: Any, stem: str) -> list[Problem]:
+    """Problems of a dataset written in a file called ``stem``."""
+    if not isinstance(data, dict):
+        return []
+    problems = list(_name_problems(data, stem, "dataset"))
+    generated = _get(data, "generator") is not None
+    for key in ("train", "valid", "tests"):
+        if not generated and not _get(data, key):
+            problems.append(Problem((key,), f"'{key}' is missing or empty; a dataset has it, or a 'generator'."))
+    for key in ("downloads", "train", "valid", "tests"):
+        if generated and _get(data, key):
+            problems.append(Problem((key,), f"'{key}' cannot be given beside 'generator', which makes all sentences."))
+    for location in _test_locations(data):
+        if location[-1] in _RESERVED_TESTS:
+            problems.append(Problem(location, f"a test set cannot be called '{location[-1]}'; give it another name."))
+    for location, parts in _parts(data):
+        if parts == [] and location[0] == "tests":
+            problems.append(Problem(location, f"{quoted(location)} has no parts; write its source and target files."))
+    downloads = _get(data, "downloads")
+    names = downloads if isinstance(downloads, dict) else {}
+    for location, file in _files(data):
+        if file not in names:
+            hint = nearest(file, names, "downloads")
+            problems.append(Problem(location, f"{quoted(location)} is '{file}', which is no key of 'downloads'{hint}"))
+    return problems
+
+
+def _test_locations(data: Any) -> Iterator[Location]:
+    for group, location in ((data, ("tests",)), (_get(data, "generator"), ("generator", "tests"))):
+        tests = _get(group, "tests")
+        yield from ((*location, name) for name in (tests if isinstance(tests, dict) else ()))
+
+
+def _parts(data: Any) -> Iterator[tuple[Location, Any]]:
+    """The list of parts of every split."""
+    yield ("train",), _get(data, "train")
+    yield ("valid",), _get(data, "valid")
+    tests = _get(data, "tests")
+    yield from ((("tests", name), parts) for name, parts in (tests.items() if isinstance(tests, dict) else ()))
+
+
+def _files(data: Any) -> Iterator[tuple[Location, str]]:
+    """Every file that a part names."""
+    for location, parts in _parts(data):
+        for i, part in enumerate(parts if isinstance(parts, list) else ()):
+            for side in ("source", "target"):
+                file = _get(_get(part, side), "file")
+                if isinstance(file, str):
+                    yield (*location, i, side, "file"), file
+
+
+def _name_problems(data: Any, stem: str, kind: str) -> Iterator[Problem]:
+    name = _get(data, "name")
+    if isinstance(name, str) and name != stem:
+        yield Problem(
+            ("name",),
+            f"'name' is '{name}', but the file is called '{stem}.yaml'; the two must be the same for a {kind}.",
+        )
+
+
+def _get(data: Any, key: Any) -> Any:
+    return data.get(key) if isinstance(data, dict) else None
+
+
+def _list(data: Any, key: str) -> list[Any]:
+    value = _get(data, key)
+    return value if isinstance(value, list) else []
+
+
+def _texts(data: Any, key: str) -> Iterator[tuple[Location, str]]:
+    return (((key, i), value) for i, value in enumerate(_list(data, key)) if isinstance(value, str))

@@ -1,0 +1,96 @@
+"""Read the files under ``config/``; every mistake in them is told in a full sentence.
+
+``root`` is the folder ``config``. All functions raise :class:`WordorderError`, which tells every problem of one file.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from wordorder.config.checks import dataset_problems, study_problems
+from wordorder.config.document import Document, Problem, parse_json, read_yaml
+from wordorder.config.models import Dataset, Encodings, Size, Sizes, Study
+from wordorder.config.problems import nearest, validate
+from wordorder.errors import WordorderError
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def load_study(path_or_name: str | Path, root: str | Path = "config") -> Study:
+    """A study by its name under ``root``/studies, or by the path of its file, which ends in .yaml.
+
+    The names that the study uses are looked up under ``root`` in both cases.
+    """
+    path = _path(path_or_name, "studies", root)
+    document = read_yaml(path)
+    datasets = dataset_names(root)
+    known = {"encodings": list(load_encodings(root)), "sizes": list(load_sizes(root)), "datasets": datasets}
+    tests = {name: load_dataset(name, root).test_names for name in _used_datasets(document, datasets)}
+    return _checked(document, Study, study_problems(document.data, path.stem, known, tests))
+
+
+def load_dataset(name: str | Path, root: str | Path = "config") -> Dataset:
+    """A dataset by its name under ``root``/datasets, or by the path of its file, which ends in .yaml."""
+    path = _path(name, "datasets", root)
+    document = read_yaml(path)
+    return _checked(document, Dataset, dataset_problems(document.data, path.stem))
+
+
+def load_sizes(root: str | Path = "config") -> dict[str, Size]:
+    """``root``/sizes.yaml, by name."""
+    return _checked(read_yaml(Path(root, "sizes.yaml")), Sizes).root
+
+
+def load_encodings(root: str | Path = "config") -> dict[str, dict[str, Any]]:
+    """``root``/encodings.yaml as it is written, by name: {type: …, parameters} or {compose: […]}.
+
+    The parameters are not looked at here; :mod:`wordorder.plan` does that.
+    """
+    document = read_yaml(Path(root, "encodings.yaml"))
+    _checked(document, Encodings)
+    entries: dict[str, dict[str, Any]] = document.data
+    return entries
+
+
+def study_names(root: str | Path = "config") -> list[str]:
+    return sorted(path.stem for path in Path(root, "studies").glob("*.yaml"))
+
+
+def dataset_names(root: str | Path = "config") -> list[str]:
+    return sorted(path.stem for path in Path(root, "datasets").glob("*.yaml"))
+
+
+def slice_argument(text: str, model: type[M]) -> M:
+    """The value of ``--config``: JSON text, or ``@file.yaml`` or ``@file.json``, as a ``model``."""
+    return _checked(read_yaml(text[1:]) if text.startswith("@") else parse_json(text, "The value of --config"), model)
+
+
+def _checked(document: Document, model: type[M], more: list[Problem] | None = None) -> M:
+    value, problems = validate(document, model)
+    problems += more or []
+    if value is None or problems:
+        raise document.error(problems)
+    return value
+
+
+def _path(path_or_name: str | Path, folder: str, root: str | Path) -> Path:
+    """The file of a study or dataset, which exists."""
+    path, name = Path(path_or_name), str(path_or_name)
+    if path.suffix == ".yaml":
+        if not path.is_file():
+            raise WordorderError(f"{path} does not exist.")
+        return path
+    known = [file.stem for file in Path(root, folder).glob("*.yaml")]
+    if name not in known:
+        kind = {"studies": "study", "datasets": "dataset"}[folder]
+        raise WordorderError(f"There is no {kind} '{name}' in {Path(root, folder)}{nearest(name, known, folder)}")
+    return Path(root, folder, f"{name}.yaml")
+
+
+def _used_datasets(document: Document, known: list[str]) -> list[str]:
+    """Those datasets of a study, which may not be valid, that exist."""
+    used = document.data.get("datasets") if isinstance(document.data, dict) else None
+    return [name for name in known if isinstance(used, list) and name in used]

@@ -1,0 +1,357 @@
+"""Typed models of everything that is written under ``config/``.
+
+Each model is frozen and refuses unknown keys. The models of single stages (:class:`Download`, :class:`Cell`,
+:class:`Decoding`, ...) are the *slices* that the workflow hands to one job: a job sees its own slice only, so a
+change elsewhere in a study never re-runs it.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, RootModel, model_validator
+
+NAME = r"^[A-Za-z0-9][A-Za-z0-9_+.-]*$"
+SHA256 = r"^[0-9a-f]{64}$"
+URL = r"^https?://"
+
+Name = Annotated[str, Field(pattern=NAME)]
+Positive = Annotated[int, Field(gt=0)]
+Rate = Annotated[float, Field(ge=0, lt=1)]
+
+
+class Model(BaseModel):
+    """Base of all configuration models: immutable, no unknown keys, finite numbers, defaults are checked too."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False)
+
+
+# --------------------------------------------------------------------------------------------------- datasets
+
+
+class Download(Model):
+    """One file to fetch. ``sha256`` and ``bytes`` are those of what ``url`` serves."""
+
+    url: Annotated[str, Field(pattern=URL)]
+    sha256: Annotated[str, Field(pattern=SHA256)]
+    bytes: Positive | None = None
+    mirror: str | None = Field(
+        default=None,
+        description="Path inside the local mirror (WORDORDER_MIRROR); 'path' and 'path.gz' are tried.",
+    )
+
+
+class TextFile(Model):
+    """One side of a part: a downloaded file (``.gz`` is decompressed), or one member of a downloaded archive."""
+
+    file: str = Field(description="A key of the dataset's 'downloads'.")
+    member: str | None = Field(default=None, description="Path inside the archive, for .tar, .tgz and .zip.")
+
+
+class Part(Model):
+    """Two line-aligned text files."""
+
+    source: TextFile
+    target: TextFile
+
+
+class Cleaning(Model):
+    """Which training pairs are dropped. Lengths count tokens after Moses tokenisation."""
+
+    min_length: Positive = 1
+    max_length: Positive = 250
+    max_ratio: Annotated[float, Field(ge=1)] = Field(
+        default=1.5, description="Longer side over shorter side, in tokens; pairs above it are dropped."
+    )
+    ratio_slack: int = Field(
+        default=10, ge=0, description="Pairs whose lengths differ by at most this many tokens pass the ratio test."
+    )
+
+
+class TextPreprocessing(Model):
+    """What happens to the text before the subwords."""
+
+    normalise_punctuation: bool = True
+    tokenise: bool = Field(default=True, description="Moses tokenisation (sacremoses) before the subwords.")
+    aggressive_dash_splits: bool = False
+    cleaning: Cleaning = Cleaning()
+
+
+class Subword(Model):
+    """The joint subword model of both languages: the slice of a 'train-subword' job."""
+
+    vocabulary: Positive = Field(default=32000, description="Size of the joint BPE vocabulary.")
+    subword_sentences: Positive = Field(
+        default=10_000_000, description="BPE is trained on at most this many sentences of both sides."
+    )
+
+
+class Preprocessing(Subword, TextPreprocessing):
+    """From raw text to subwords."""
+
+
+class Preparation(Model):
+    """The slice of a 'clean' job: how the text of one language pair is treated before the subwords."""
+
+    preprocessing: TextPreprocessing
+    source_language: str
+    target_language: str
+
+
+class Import(Model):
+    """The slice of an 'import' job: the parts which, one after the other, make one split of a dataset."""
+
+    parts: Annotated[list[Part], Field(min_length=1)]
+    by_hand: str | None = Field(default=None, description="Said to the user when a file is not there.")
+
+
+class Generator(Model):
+    """The embedded language pair; see :mod:`wordorder.data.generate`.
+
+    As the slice of a 'generate' job it holds no test sets but the one to be generated, and the other splits' numbers
+    of sentences are the defaults.
+    """
+
+    seed: int = 1
+    train: Positive = 10000
+    valid: Positive = 500
+    tests: dict[Name, Positive] = {"test": 1000}
+    max_depth: Positive = Field(
+        default=2, le=20, description="Levels of phrases and relative clauses within a noun phrase."
+    )
+    max_length: int = Field(default=20, ge=8, description="Longer source sentences are drawn again. Counts words.")
+    adjectives: Rate = Field(default=0.5, description="Probability that a noun has an adjective.")
+    modifiers: Rate = Field(
+        default=0.3, description="Probability that a noun has a prepositional phrase or relative clause."
+    )
+    adjuncts: Rate = Field(
+        default=0.3, description="Probability of a time, of a place and of a manner, each by itself."
+    )
+
+
+class Dataset(Model):
+    """A language pair with its training, validation and test parts."""
+
+    name: Name
+    title: str
+    source_language: str
+    target_language: str
+    licence: str
+    homepage: str | None = None
+    by_hand: str | None = Field(default=None, description="How to get the files where a licence gates them.")
+    downloads: dict[Name, Download] = {}
+    train: list[Part] = []
+    valid: list[Part] = []
+    tests: dict[Name, list[Part]] = {}
+    generator: Generator | None = None
+    preprocessing: Preprocessing = Preprocessing()
+    shards: Positive = Field(default=1, description="Into how many jobs the preprocessing of 'train' is scattered.")
+
+    @property
+    def test_names(self) -> list[str]:
+        return list(self.generator.tests if self.generator else self.tests)
+
+
+# ------------------------------------------------------------------------------------------- models and recipe
+
+
+class Size(Model):
+    """Shape of a Transformer (Vaswani et al. 2017, table 3)."""
+
+    encoder_layers: Positive
+    decoder_layers: Positive
+    dim: Positive = Field(description="Model size d.")
+    ffn_dim: Positive
+    heads: Positive
+    dropout: Rate
+
+    @model_validator(mode="after")
+    def _heads_divide_dim(self) -> Size:
+        if self.dim % self.heads:
+            raise ValueError(f"dim ({self.dim}) must be a multiple of heads ({self.heads})")
+        return self
+
+
+class Sizes(RootModel[dict[Name, Size]]):
+    """``config/sizes.yaml``."""
+
+
+class EncodingPart(Model):
+    """One encoding; its parameters are checked by its own file under ``wordorder/encodings/``."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: Name
+
+
+class EncodingEntry(Model):
+    """One encoding by its ``type``, or several at once."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: Name | None = None
+    compose: Annotated[list[EncodingPart], Field(min_length=2)] | None = None
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> EncodingEntry:
+        if (self.type is None) == (self.compose is None):
+            raise ValueError("either 'type' or 'compose' must be given")
+        return self
+
+
+class Encodings(RootModel[dict[Name, EncodingEntry]]):
+    """``config/encodings.yaml``."""
+
+
+class Recipe(Model):
+    """How a model is trained. All encodings of a study share one recipe."""
+
+    norm: Literal["pre", "post"] = "pre"
+    tie_embeddings: Literal["all", "decoder", "none"] = Field(
+        default="all", description="'all' shares one matrix between source, target and output (a joint vocabulary)."
+    )
+    dropout: Rate | None = Field(default=None, description="Replaces the size's dropout.")
+    attention_dropout: Rate = 0.0
+    activation_dropout: Rate = 0.0
+    label_smoothing: Rate = 0.1
+    learning_rate: Annotated[float, Field(gt=0)] = 7e-4
+    warmup_updates: Positive = 4000
+    warmup_from: float = 1e-7
+    adam_betas: tuple[float, float] = (0.9, 0.98)
+    adam_epsilon: float = 1e-9
+    weight_decay: float = 0.0
+    clip_norm: float = Field(default=0.0, ge=0, description="0 clips nothing; the norm is always reported.")
+    batch_tokens: Positive = Field(
+        default=4096, description="Most tokens in a micro-batch: longest side x sentences, padding counted."
+    )
+    accumulate: Positive = Field(default=1, description="Micro-batches an update, summed over all processes.")
+    max_updates: Positive | None = None
+    max_epochs: Positive | None = None
+    validate_every: Positive | None = Field(default=None, description="Updates; every epoch when missing.")
+    patience: Positive | None = Field(default=None, description="Validations without a better loss before a stop.")
+    average: Positive = Field(default=1, description="The last n validated checkpoints are averaged.")
+    precision: Literal["fp32", "bf16", "fp16"] = "fp32"
+
+    @model_validator(mode="after")
+    def _ends(self) -> Recipe:
+        if self.max_updates is None and self.max_epochs is None:
+            raise ValueError("max_updates or max_epochs must be given, or the training never ends")
+        return self
+
+
+class Cell(Model):
+    """One model to train: the slice of a training job."""
+
+    encoding: dict[str, Any] = Field(description="An entry of encodings.yaml; wordorder.encodings gives it a type.")
+    size: Size
+    recipe: Recipe
+    seed: int = Field(ge=0)
+
+
+class Decoding(Model):
+    """Beam search: the slice of a decoding job."""
+
+    beam: Positive = 5
+    length_penalty: Literal["power", "gnmt"] = Field(
+        default="power",
+        description="'power' divides the log-probability by length^alpha (fairseq); 'gnmt' by ((5+length)/6)^alpha.",
+    )
+    alpha: float = 1.0
+    max_length_a: float = Field(default=1.0, ge=0, description="A hypothesis has at most a * source + b tokens.")
+    max_length_b: int = Field(default=50, ge=0)
+    batch_tokens: Positive = 8192
+    nbest: Positive = 1
+    precision: Literal["fp32", "bf16"] = "fp32"
+
+    @model_validator(mode="after")
+    def _nbest_fits(self) -> Decoding:
+        if self.nbest > self.beam:
+            raise ValueError(f"nbest ({self.nbest}) cannot exceed beam ({self.beam})")
+        return self
+
+
+# ------------------------------------------------------------------------------------------------------ studies
+
+
+class Comparison(Model):
+    """One declared comparison of the family: is ``system`` different from ``baseline``?"""
+
+    system: Name
+    baseline: Name
+
+
+class Significance(Model):
+    paired_test: Literal["bootstrap", "randomisation"] = Field(
+        default="bootstrap", description="sacreBLEU's paired bootstrap, or its approximate randomisation, per seed."
+    )
+    bootstrap_samples: Positive = Field(default=1000, description="Resamples (or shuffles) of a paired test.")
+    alpha: Rate = 0.05
+    seed: Positive = Field(default=12345, description="Not 0, which means 'a new seed every time' to sacreBLEU.")
+
+
+Metric = Literal["bleu", "chrf", "chrf++", "ter"]
+
+
+class Scoring(Model):
+    """The slice of a scoring job."""
+
+    metrics: Annotated[list[Metric], Field(min_length=1)]
+    target_language: str = Field(description="Chooses the tokeniser of the metrics, e.g. 'ja' needs MeCab.")
+
+
+class Family(Model):
+    """The slice of a significance job: the comparisons declared for one dataset; Holm corrects within them."""
+
+    encodings: list[Name]
+    seeds: list[int]
+    baseline: Name
+    comparisons: list[Comparison] = Field(description="In full; an empty list compares nothing.")
+    metrics: Annotated[list[Metric], Field(min_length=1)]
+    target_language: str
+    significance: Significance = Significance()
+
+
+class ReportedDataset(Model):
+    name: Name
+    title: str
+    tests: list[Name]
+
+
+class Report(Model):
+    """The slice of a table's or a figure's job: what there is to show, in the order in which to show it."""
+
+    study: Name
+    title: str
+    datasets: list[ReportedDataset]
+    encodings: list[Name]
+    sizes: list[Name]
+    seeds: list[int]
+    metrics: Annotated[list[Metric], Field(min_length=1)]
+    baseline: Name
+
+
+class Study(Model):
+    """Datasets x encodings x sizes x seeds, one recipe, and what is to be shown of it."""
+
+    name: Name
+    title: str
+    datasets: Annotated[list[Name], Field(min_length=1)]
+    encodings: Annotated[list[Name], Field(min_length=1)]
+    sizes: Annotated[list[Name], Field(min_length=1)]
+    seeds: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
+    tests: list[Name] = Field(default=[], description="Test sets to translate; all of the datasets' if empty.")
+    recipe: Recipe
+    decoding: Decoding = Decoding()
+    metrics: Annotated[list[Metric], Field(min_length=1)] = ["bleu", "chrf++"]
+    baseline: Name
+    comparisons: list[Comparison] = Field(
+        default=[], description="The family, declared before the run; every encoding against the baseline if empty."
+    )
+    significance: Significance = Significance()
+    tables: list[Literal["scores", "significance", "parameters"]] = ["scores", "significance", "parameters"]
+    figures: list[Literal["similarity", "encoding_matrix", "perplexity", "scores"]] = [
+        "similarity",
+        "encoding_matrix",
+        "perplexity",
+        "scores",
+    ]

@@ -1,0 +1,17 @@
+"""JSON schemas of the files under ``config/``, generated from their models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel
+
+from wordorder.config.models import Dataset, Encodings, Sizes, Study
+
+_MODELS: dict[str, type[BaseModel]] = {"study": Study, "dataset": Dataset, "sizes": Sizes, "encodings": Encodings}
+
+
+def schemas() -> dict[str, dict[str, Any]]:
+    """Schema by the name of its file. The parameters of encodings are open: each encoding checks its own."""
+    draft = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    return {name: {**draft, **model.model_json_schema()} for name, model in _MODELS.items()}

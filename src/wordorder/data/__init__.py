@@ -1,0 +1,1 @@
+"""From the downloads to the memory-mapped corpus. Knows nothing of models."""

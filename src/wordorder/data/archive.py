@@ -1,0 +1,92 @@
+"""One member of an archive, as a stream. Nothing is ever unpacked to disk and no path in an archive is followed."""
+
+from __future__ import annotations
+
+import difflib
+import gzip
+import lzma
+import stat
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, cast
+
+from wordorder.errors import WordorderError
+from wordorder.files import open_bytes, reading
+
+_DAMAGE = (tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError)
+
+
+@contextmanager
+def open_member(archive: str | Path, member: str | None) -> Iterator[IO[bytes]]:
+    """Open ``member`` of a ``.zip`` or a (compressed) tar ``archive`` for reading, or the file itself if ``None``.
+
+    A name that ends in ``.gz`` is decompressed, inside an archive too. A damaged archive, a missing member and a member
+    that is no ordinary file are a :class:`WordorderError`.
+    """
+    if member is None:
+        with open_bytes(archive) as file:
+            yield file
+        return
+    opener = _open_zip if str(archive).endswith(".zip") else _open_tar
+    try:
+        with reading(archive), opener(archive, member) as file:
+            if member.endswith(".gz"):
+                with gzip.open(file) as inner:
+                    yield cast(IO[bytes], inner)
+            else:
+                yield file
+    except _DAMAGE as error:
+        raise WordorderError(f"{archive} is no archive or damaged: {error}. Delete it and fetch it again.") from error
+
+
+def _plain(name: str) -> str:
+    return name.removeprefix("./")
+
+
+@contextmanager
+def _open_tar(archive: str | Path, member: str) -> Iterator[IO[bytes]]:
+    names = []
+    with tarfile.open(archive) as tar:
+        for info in tar:
+            names.append(_plain(info.name))
+            if names[-1] != _plain(member):
+                continue
+            file = tar.extractfile(info) if info.isfile() else None
+            if file is None:
+                raise _not_a_file(archive, member)
+            with file:
+                yield file
+            return
+    raise _missing(archive, member, names)
+
+
+@contextmanager
+def _open_zip(archive: str | Path, member: str) -> Iterator[IO[bytes]]:
+    with zipfile.ZipFile(archive) as zipped:
+        for info in zipped.infolist():
+            if _plain(info.filename) == _plain(member):
+                break
+        else:
+            raise _missing(archive, member, [_plain(info.filename) for info in zipped.infolist()])
+        mode = info.external_attr >> 16
+        if info.is_dir() or stat.S_IFMT(mode) not in (0, stat.S_IFREG):
+            raise _not_a_file(archive, member)
+        try:
+            file = zipped.open(info)
+        except (RuntimeError, NotImplementedError) as error:  # a password; an unknown compression
+            raise WordorderError(f"'{member}' of {archive} cannot be read: {error}.") from error
+        with file:
+            yield file
+
+
+def _not_a_file(archive: str | Path, member: str) -> WordorderError:
+    return WordorderError(f"'{member}' of {archive} is a folder or a link. Name an ordinary file.")
+
+
+def _missing(archive: str | Path, member: str, names: list[str]) -> WordorderError:
+    near = difflib.get_close_matches(member, names, n=5, cutoff=0.3) or names[:5]
+    listed = f"The nearest of its {len(names)} members: {', '.join(near)}." if near else "It is empty."
+    return WordorderError(f"{archive} has no member '{member}'. {listed}")

@@ -1,0 +1,124 @@
+"""Normalise, tokenise and clean: from raw sentence pairs to the pairs that are learnt from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wordorder.config.models import Cleaning, Preparation, TextPreprocessing
+from wordorder.data.normalise import normaliser
+from wordorder.data.text import line_writer, read_pairs
+from wordorder.data.tokenise import tokeniser
+from wordorder.files import write_json
+from wordorder.progress import track
+
+# In the order in which they are asked; a pair is counted under the first that drops it.
+FILTERS = ("blank_source", "blank_target", "too_short", "too_long", "ratio")
+
+# Han and kana: written without spaces.
+_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+")
+
+
+@dataclass
+class Report:
+    """What cleaning did. Token counts are those of the kept pairs."""
+
+    read: int = 0
+    kept: int = 0
+    source_tokens: int = 0
+    target_tokens: int = 0
+    removed: dict[str, int] = field(default_factory=lambda: dict.fromkeys(FILTERS, 0))
+
+    def as_json(self) -> dict[str, Any]:
+        return vars(self)
+
+
+def count_tokens(line: str) -> int:
+    """Tokens of a tokenised line. Han and kana without spaces count as one token for two characters."""
+    count = len(line.split())
+    if not line.isascii():
+        count += sum((len(run) - 1) // 2 for run in _UNSPACED.findall(line))
+    return count
+
+
+def fault(source_tokens: int, target_tokens: int, cleaning: Cleaning) -> str | None:
+    """The first filter that drops a pair of these lengths, or ``None``."""
+    shorter, longer = sorted((source_tokens, target_tokens))
+    if source_tokens == 0:
+        return "blank_source"
+    if target_tokens == 0:
+        return "blank_target"
+    if shorter < cleaning.min_length:
+        return "too_short"
+    if longer > cleaning.max_length:
+        return "too_long"
+    if longer > cleaning.max_ratio * shorter and longer - shorter > cleaning.ratio_slack:
+        return "ratio"
+    return None
+
+
+def preprocessor(language: str, preprocessing: TextPreprocessing) -> Callable[[str], str]:
+    """The function that normalises and, if asked for, tokenises the lines of one language."""
+    normalise = normaliser(language, punctuation=preprocessing.normalise_punctuation)
+    if not preprocessing.tokenise:
+        return normalise
+    tokenise = tokeniser(language, aggressive_dash_splits=preprocessing.aggressive_dash_splits)
+    return lambda line: tokenise(normalise(line))
+
+
+def clean_pairs(
+    pairs: Iterable[tuple[str, str]], preparation: Preparation, *, report: Report, keep_all: bool = False
+) -> Iterator[tuple[int, str, str]]:
+    """Yield (number of the pair in ``pairs``, from 0; source; target) for the pairs kept, and count in ``report``.
+
+    With ``keep_all`` nothing is dropped, as validation and test sets need it.
+    """
+    preprocessing = preparation.preprocessing
+    prepare_source = preprocessor(preparation.source_language, preprocessing)
+    prepare_target = preprocessor(preparation.target_language, preprocessing)
+    for number, (raw_source, raw_target) in enumerate(pairs):
+        source, target = prepare_source(raw_source), prepare_target(raw_target)
+        report.read += 1
+        source_tokens, target_tokens = count_tokens(source), count_tokens(target)
+        name = None if keep_all else fault(source_tokens, target_tokens, preprocessing.cleaning)
+        if name is not None:
+            report.removed[name] += 1
+            continue
+        report.kept += 1
+        report.source_tokens += source_tokens
+        report.target_tokens += target_tokens
+        yield number, source, target
+
+
+def clean_files(
+    preparation: Preparation,
+    source: str | Path,
+    target: str | Path,
+    *,
+    output_source: str | Path,
+    output_target: str | Path,
+    report: str | Path,
+    kept: str | Path | None = None,
+    keep_all: bool = False,
+) -> Report:
+    """Clean a parallel text into two files and a JSON report.
+
+    ``kept`` gets the numbers, from 0, of the kept lines of the input, one a line, by which annotations of the sentences
+    (alignments, trees) can be chosen to match.
+    """
+    counts = Report()
+    pairs = track(read_pairs(source, target), "Cleaning", unit="pairs")
+    with ExitStack() as stack:
+        write_source, write_target = (stack.enter_context(line_writer(path)) for path in (output_source, output_target))
+        write_kept = stack.enter_context(line_writer(kept)) if kept else None
+        for number, source_line, target_line in clean_pairs(pairs, preparation, report=counts, keep_all=keep_all):
+            write_source(source_line)
+            write_target(target_line)
+            if write_kept:
+                write_kept(str(number))
+    write_json(report, counts.as_json())
+    return counts

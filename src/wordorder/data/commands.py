@@ -1,0 +1,158 @@
+"""Commands of the data stages."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import Any
+
+from wordorder.config.load import slice_argument
+from wordorder.config.models import Download, Generator, Import, Preparation, Subword
+
+
+def add_commands(subparsers: Any) -> None:
+    """Add the commands to ``wordorder``'s parser."""
+
+    def command(name: str, run: Any, text: str) -> argparse.ArgumentParser:
+        parser: argparse.ArgumentParser = subparsers.add_parser(name, help=text, description=text)
+        parser.set_defaults(run=run)
+        return parser
+
+    def config(parser: argparse.ArgumentParser, what: str) -> None:
+        parser.add_argument("--config", required=True, metavar="SLICE", help=f"{what}, as JSON or @FILE.yaml")
+
+    def paths(parser: argparse.ArgumentParser, **options: str) -> None:
+        for name, text in options.items():
+            parser.add_argument(f"--{name.replace('_', '-')}", required=True, type=Path, metavar="PATH", help=text)
+
+    def many(parser: argparse.ArgumentParser, **options: str) -> None:
+        for name, text in options.items():
+            flag = f"--{name.replace('_', '-')}"
+            parser.add_argument(flag, required=True, type=Path, nargs="+", metavar="PATH", help=text)
+
+    parser = command(
+        "download",
+        _download,
+        "Fetch one file, from the local mirror that WORDORDER_MIRROR names if it is there, else from its URL. The "
+        "checksum is always verified; an interrupted download is resumed.",
+    )
+    config(parser, "an entry of a dataset's 'downloads'")
+    paths(parser, output="the file to write")
+
+    parser = command("import", _import, "Write the parts of one split as two text files, one sentence a line.")
+    config(parser, "the parts of the split")
+    paths(parser, downloads="the folder of the downloaded files", source="source text", target="target text")
+
+    parser = command("generate", _generate, "Generate one split of the embedded language pair, with its gold truth.")
+    config(parser, "the dataset's 'generator'")
+    parser.add_argument("--split", required=True, help="train, valid or the name of a test set")
+    paths(parser, source="source text", target="target text", alignments="gold alignments", trees="gold trees")
+
+    parser = command("scatter", _scatter, "Split a parallel text into contiguous blocks of the same size.")
+    paths(parser, source="source text", target="target text")
+    many(parser, output_sources="source blocks, in order", output_targets="target blocks, in order")
+
+    parser = command("clean", _clean, "Normalise, tokenise and clean a parallel text, and report what was dropped.")
+    config(parser, "the preprocessing and the two languages")
+    paths(parser, source="raw source text", target="raw target text")
+    paths(parser, output_source="cleaned source text", output_target="cleaned target text", report="JSON report")
+    parser.add_argument("--keep-all", action="store_true", help="drop no pair (validation and test sets)")
+    parser.add_argument("--kept", type=Path, metavar="PATH", help="write the line numbers, from 0, of the kept pairs")
+
+    for name, run, text in (
+        ("gather-text", _gather_text, "Concatenate texts."),
+        ("gather-reports", _gather_reports, "Add up the counts of cleaning reports."),
+        ("gather-binary", _gather_binary, "Concatenate binary corpora."),
+    ):
+        parser = command(name, run, text)
+        many(parser, inputs="what to gather, in order")
+        paths(parser, output="the result")
+
+    parser = command("train-subword", _train_subword, "Train the joint subword model of both languages.")
+    config(parser, "the size of the vocabulary and how much text it is trained on")
+    many(parser, inputs="cleaned texts of both languages")
+    paths(parser, output="the sentencepiece model to write")
+
+    parser = command("binarise", _binarise, "Turn a cleaned parallel text into a binary corpus.")
+    paths(parser, subword="sentencepiece model", source="source text", target="target text")
+    paths(parser, output="the directory to write")
+
+
+def _download(options: argparse.Namespace) -> None:
+    from wordorder.data.download import download
+
+    mirror = os.environ.get("WORDORDER_MIRROR")
+    download(slice_argument(options.config, Download), options.output, mirror=Path(mirror) if mirror else None)
+
+
+def _import(options: argparse.Namespace) -> None:
+    from wordorder.data.importing import import_parts
+
+    slice_ = slice_argument(options.config, Import)
+    import_parts(slice_.parts, options.downloads, options.source, options.target, by_hand=slice_.by_hand)
+
+
+def _generate(options: argparse.Namespace) -> None:
+    from wordorder.data.generate import write_split
+
+    write_split(
+        slice_argument(options.config, Generator),
+        split=options.split,
+        source=options.source,
+        target=options.target,
+        alignments=options.alignments,
+        trees=options.trees,
+    )
+
+
+def _scatter(options: argparse.Namespace) -> None:
+    from wordorder.data.shards import scatter
+
+    scatter(options.source, options.target, options.output_sources, options.output_targets)
+
+
+def _clean(options: argparse.Namespace) -> None:
+    from wordorder.data.clean import clean_files
+
+    clean_files(
+        slice_argument(options.config, Preparation),
+        options.source,
+        options.target,
+        output_source=options.output_source,
+        output_target=options.output_target,
+        report=options.report,
+        kept=options.kept,
+        keep_all=options.keep_all,
+    )
+
+
+def _gather_text(options: argparse.Namespace) -> None:
+    from wordorder.data.shards import gather_text
+
+    gather_text(options.inputs, options.output)
+
+
+def _gather_reports(options: argparse.Namespace) -> None:
+    from wordorder.data.shards import gather_reports
+
+    gather_reports(options.inputs, options.output)
+
+
+def _gather_binary(options: argparse.Namespace) -> None:
+    from wordorder.data.binary import gather_corpora
+
+    gather_corpora(options.output, options.inputs)
+
+
+def _train_subword(options: argparse.Namespace) -> None:
+    from wordorder.data.subword import train_subword
+
+    slice_ = slice_argument(options.config, Subword)
+    train_subword(options.inputs, options.output, vocabulary=slice_.vocabulary, sentences=slice_.subword_sentences)
+
+
+def _binarise(options: argparse.Namespace) -> None:
+    from wordorder.data.subword import binarise
+
+    binarise(options.subword, options.source, options.target, options.output)

@@ -1,0 +1,221 @@
+"""The one downloader: the local mirror first, then the URL; the checksum is always verified, the output is atomic.
+
+A download that is cut leaves ``OUTPUT.part``, and the next attempt asks the server for the rest only.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import http.client
+import re
+import ssl
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterable
+from pathlib import Path
+from typing import IO, Any, cast
+from urllib.parse import urlsplit
+
+from wordorder import __version__
+from wordorder.config.models import Download
+from wordorder.errors import WordorderError
+from wordorder.files import DISK_FULL, atomic, move_into_place, reading, sha256
+from wordorder.progress import Progress
+
+ATTEMPTS = 5  # in a row that bring no new byte
+TIMEOUT = 60.0  # seconds in which the server must say something
+_BLOCK = 1 << 18
+_TRANSIENT = {408, 425, 429, 500, 502, 503, 504}
+
+
+class _Unusable(Exception):
+    """A place does not give the file; the message is the end of a sentence about it."""
+
+
+class _Interrupted(Exception):
+    """The download stopped in the middle or could not start, and may go better soon."""
+
+
+def download(entry: Download, output: str | Path, *, mirror: str | Path | None, pause: float = 1.0) -> None:
+    """Put the file that ``entry`` describes at ``output``.
+
+    Args:
+        entry: URL, SHA-256 and place in the mirror.
+        output: Where the file goes. It appears when its checksum is right.
+        mirror: Folder with local copies. There ``entry.mirror`` and the same with ``.gz`` (decompressed) are tried. A
+            copy with another checksum is passed over with a warning.
+        pause: Seconds before the second attempt; doubled before each further one.
+    """
+    output = Path(output)
+    tried = []
+    for candidate, decompress in _candidates(entry, mirror):
+        try:
+            _copy(candidate, decompress, entry, output)
+            return
+        except _Unusable as error:
+            tried.append(f"{candidate} {error}.")
+            if candidate.exists():
+                print(f"wordorder: warning: {tried[-1]} The URL is tried instead.", file=sys.stderr)
+    try:
+        _fetch(entry, output, pause)
+    except _Unusable as error:
+        raise WordorderError(
+            f"{output.name} could not be had. {' '.join([*tried, f'{entry.url} {error}.'])} {_advice(entry, output)}"
+        ) from error
+
+
+def _advice(entry: Download, output: Path) -> str:
+    mirror = f"set WORDORDER_MIRROR to a folder that holds it as {entry.mirror}, or " if entry.mirror else ""
+    return f"Without a network, {mirror}put the file with SHA-256 {entry.sha256} at {output} by hand."
+
+
+# ------------------------------------------------------------------------------------------------------- mirror
+
+
+def _candidates(entry: Download, mirror: str | Path | None) -> Iterable[tuple[Path, bool]]:
+    """Paths in the mirror, and whether they hold the file compressed."""
+    if mirror is not None and entry.mirror is not None:
+        yield Path(mirror, entry.mirror), False
+        yield Path(mirror, f"{entry.mirror}.gz"), True
+
+
+def _copy(candidate: Path, decompress: bool, entry: Download, output: Path) -> None:
+    if not candidate.is_file():
+        raise _Unusable("does not exist")
+    digest = hashlib.sha256()
+    with atomic(output) as temporary:
+        try:
+            with (
+                reading(candidate),
+                cast(IO[bytes], gzip.open(candidate) if decompress else candidate.open("rb")) as file,
+                temporary.open("wb") as copy,
+                Progress(f"Copying {output.name}", total=entry.bytes, unit="B") as progress,
+            ):
+                while block := file.read(_BLOCK):
+                    digest.update(block)
+                    copy.write(block)
+                    progress.advance(len(block))
+        except WordorderError as error:  # from reading(): damaged or not allowed
+            raise _Unusable(f"is of no use ({error})") from error
+        if digest.hexdigest() != entry.sha256:
+            raise _Unusable(f"has SHA-256 {digest.hexdigest()} instead of {entry.sha256}")
+
+
+# ---------------------------------------------------------------------------------------------------------- URL
+
+
+def _opener() -> urllib.request.OpenerDirector:
+    """HTTP and HTTPS with redirects and proxies; no other scheme, also not by a redirect."""
+    opener = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler,
+        urllib.request.HTTPHandler,
+        urllib.request.HTTPSHandler,
+        urllib.request.HTTPDefaultErrorHandler,
+        urllib.request.HTTPRedirectHandler,
+        urllib.request.HTTPErrorProcessor,
+        urllib.request.UnknownHandler,
+    ):
+        opener.add_handler(handler())
+    return opener
+
+
+def _fetch(entry: Download, output: Path, pause: float) -> None:
+    if urlsplit(entry.url).scheme not in ("http", "https"):
+        raise _Unusable("is no http or https address")
+    part = output.with_name(f"{output.name}.part")
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        _fetch_part(entry, part, pause)
+        found = sha256(part)
+        if found != entry.sha256:
+            part.unlink()
+            raise _Unusable(
+                f"serves a file with SHA-256 {found} instead of {entry.sha256}: it was changed there, or the dataset's "
+                "'sha256' is wrong"
+            )
+        move_into_place(part, output)
+    except OSError as error:
+        if error.errno in DISK_FULL:
+            raise WordorderError(
+                f"The disk (or a quota) is full while downloading {output}. What was fetched is kept in {part}; free "
+                "some space and run the same command again to go on."
+            ) from error
+        raise WordorderError(f"{output} cannot be downloaded: {error}.") from error
+
+
+def _fetch_part(entry: Download, part: Path, pause: float) -> None:
+    """Bring ``part`` to its full length, through interruptions."""
+    failures, furthest = 0, _size(part)
+    while True:
+        try:
+            _fetch_rest(entry, part)
+            return
+        except _Interrupted as error:
+            if _size(part) > furthest:
+                failures, furthest = 0, _size(part)
+            failures += 1
+            if failures == ATTEMPTS:
+                size = _size(part)
+                kept = f"; the first {size} bytes are kept in {part} for the next attempt" if size else ""
+                raise _Unusable(f"cannot be reached or breaks off ({error}){kept}") from error
+            time.sleep(pause * 2 ** (failures - 1))
+
+
+def _fetch_rest(entry: Download, part: Path) -> None:
+    """Append to ``part`` what it lacks, in one request."""
+    start = _size(part)
+    if entry.bytes is not None and start >= entry.bytes:
+        if start == entry.bytes:
+            return
+        part.unlink()
+        start = 0
+    headers = {"User-Agent": f"wordorder/{__version__}", "Accept-Encoding": "identity"}
+    if start:
+        headers["Range"] = f"bytes={start}-"
+    try:
+        with _opener().open(urllib.request.Request(entry.url, headers=headers), timeout=TIMEOUT) as response:
+            if response.status == 200:
+                start = 0
+            elif response.status != 206 or not _starts_at(response.headers.get("Content-Range"), start):
+                part.unlink(missing_ok=True)
+                raise _Interrupted(f"status {response.status}, which does not answer the request")
+            _append(response, part, start, entry)
+    except urllib.error.HTTPError as error:
+        if error.code == 416:  # nothing from there on: the part is whole, and else is begun anew
+            if error.headers.get("Content-Range") == f"bytes */{start}":
+                return
+            part.unlink()
+        elif error.code not in _TRANSIENT:
+            raise _Unusable(f"answers {error.code} {error.reason}") from error
+        raise _Interrupted(f"status {error.code} {error.reason}") from error
+    except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError, ssl.SSLError) as error:
+        raise _Interrupted(str(getattr(error, "reason", error)) or type(error).__name__) from error
+
+
+def _append(response: Any, part: Path, start: int, entry: Download) -> None:
+    length = response.headers.get("Content-Length")
+    end = start + int(length) if length is not None and length.isdigit() else None
+    if end is not None and entry.bytes is not None and end != entry.bytes:
+        raise _Unusable(f"serves {end} bytes instead of {entry.bytes}")
+    name = part.name.removesuffix(".part")
+    with (
+        part.open("ab" if start else "wb") as file,
+        Progress(f"Downloading {name}", total=end or entry.bytes, unit="B", initial=start) as progress,
+    ):
+        while block := response.read1(_BLOCK):
+            file.write(block)
+            progress.advance(len(block))
+    if end is not None and _size(part) < end:
+        raise _Interrupted(f"the connection was closed after {_size(part)} of {end} bytes")
+
+
+def _starts_at(content_range: str | None, start: int) -> bool:
+    return start > 0 and re.match(rf"bytes {start}-", content_range or "") is not None
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0

@@ -1,0 +1,74 @@
+"""The embedded language pair: generated sentences with gold alignments and gold reordering trees.
+
+The same configuration gives the same files on every platform and every Python: all decisions rest on
+``random.Random(int).random()``, whose sequence Python guarantees, and on SHA-256.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import islice
+from pathlib import Path
+from random import Random
+
+from wordorder.config.models import Generator
+from wordorder.data.grammar.lexicon import LEXICON, Entry
+from wordorder.data.grammar.rules import Grammar
+from wordorder.data.grammar.transduction import SentencePair, read_off
+from wordorder.data.text import line_writer
+from wordorder.data.trees import format_tree
+from wordorder.errors import WordorderError
+from wordorder.progress import track
+
+
+def write_split(generator: Generator, *, split: str, source: Path, target: Path, alignments: Path, trees: Path) -> None:
+    """Write one split: four files with one line a sentence pair.
+
+    ``alignments`` holds pairs ``i-j`` (source-target, from 0) and ``trees`` the trees of :mod:`wordorder.data.trees`,
+    both over the words of ``source`` and ``target``.
+
+    Raises:
+        WordorderError: the configuration has no such split.
+    """
+    sizes = {**generator.tests, "train": generator.train, "valid": generator.valid}
+    if split not in sizes:
+        raise WordorderError(
+            f"The generated pair has no split '{split}'. Its splits are {', '.join(sorted(sizes))}; "
+            "name another test set under 'tests' of the dataset's 'generator'."
+        )
+    with ExitStack() as stack:
+        writers = [stack.enter_context(line_writer(path)) for path in (source, target, alignments, trees)]
+        pairs = islice(generate(generator, split), sizes[split])
+        for pair in track(pairs, f"generate {split}", total=sizes[split], unit="sentences"):
+            lines = (
+                " ".join(pair.source),
+                " ".join(pair.target),
+                " ".join(f"{i}-{j}" for i, j in pair.alignment),
+                format_tree(pair.tree),
+            )
+            for write, line in zip(writers, lines, strict=True):
+                write(line)
+
+
+def generate(generator: Generator, split: str) -> Iterator[SentencePair]:
+    """The endless stream of a split; it depends on the seed, the split's name and the grammar's settings alone."""
+    random = Random(int.from_bytes(hashlib.sha256(f"{generator.seed} {split}".encode()).digest(), "big")).random
+
+    def choose(category: str) -> Entry:
+        entries = LEXICON[category]
+        return entries[int(random() * len(entries))]
+
+    grammar = Grammar(generator, random=random, choose=choose)
+    kind = split if split in ("train", "valid") else "test"
+    while True:
+        pair = read_off(grammar.sentence())
+        if len(pair.source) <= generator.max_length and _kind(pair.source) == kind:
+            yield pair
+
+
+def _kind(source: list[str]) -> str:
+    """The only kind of split that a source sentence may occur in: a hash gives 80 % of them to 'train'."""
+    draw = hashlib.sha256(" ".join(source).encode()).digest()[0]
+    return "train" if draw < 204 else "valid" if draw < 230 else "test"

@@ -1,0 +1,25 @@
+"""Normalisation of a sentence: one form for each character, plain punctuation, single spaces."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable
+
+from sacremoses import MosesPunctNormalizer
+
+
+def normaliser(language: str, *, punctuation: bool) -> Callable[[str], str]:
+    """A function that brings a line to Unicode NFC and squeezes its white space.
+
+    With ``punctuation`` it also applies the Moses punctuation rules (``normalize-punctuation.perl``, through
+    sacremoses). They know English, German, French, Spanish and Czech; other languages get the rules common to all.
+    """
+    moses = MosesPunctNormalizer(lang=language) if punctuation else None
+
+    def normalise(line: str) -> str:
+        line = unicodedata.normalize("NFC", line)
+        if moses is not None:
+            line = moses.normalize(line)
+        return " ".join(line.split())
+
+    return normalise

@@ -1,0 +1,104 @@
+"""Lines of text. One rule for every stage: a line ends at ``\\n`` and nowhere else.
+
+Python's ``str.splitlines`` and text-mode files also end lines at U+2028, U+0085, ``\\r`` and others. Real corpora hold
+those inside sentences, and one stage that splits there shifts every later sentence of that side against the other. So
+text is read and written here only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from itertools import zip_longest
+from pathlib import Path
+from typing import IO
+
+from wordorder.errors import WordorderError
+from wordorder.files import atomic, open_bytes
+
+_BYTE_ORDER_MARK = "\ufeff"
+# Unicode categories Cc (control), Zl and Zp (line and paragraph separators).
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def read_lines(path: str | Path) -> Iterator[str]:
+    """Yield the lines of a UTF-8 file (``.gz`` is decompressed), without their ends, in constant memory.
+
+    One ``\\r`` before ``\\n`` and a byte order mark at the start of the file are dropped. Control characters and the
+    other Unicode line separators become spaces. A byte that is not UTF-8 is a :class:`WordorderError`.
+    """
+    with open_bytes(path) as file:
+        yield from decode_lines(file, path)
+
+
+def decode_lines(file: IO[bytes], name: object) -> Iterator[str]:
+    """:func:`read_lines` for an open binary file; ``name`` is what error messages call it."""
+    offset = 0
+    for number, line in enumerate(file, start=1):
+        try:
+            text = line.decode().removesuffix("\n").removesuffix("\r")
+        except UnicodeDecodeError as error:
+            raise WordorderError(
+                f"{name}, line {number}: byte {error.start + 1} of the line (0x{line[error.start]:02x}, at offset "
+                f"{offset + error.start} of the text) is not valid UTF-8. Text must be UTF-8; convert the file (for "
+                "example with iconv), and if it is compressed, let its name end in .gz."
+            ) from error
+        offset += len(line)
+        yield _CONTROL.sub(" ", text.removeprefix(_BYTE_ORDER_MARK) if number == 1 else text)
+
+
+def strict_pairs(
+    source: Iterable[str], target: Iterable[str], source_name: object, target_name: object
+) -> Iterator[tuple[str, str]]:
+    """Yield pairs of lines; two sides of different length are a :class:`WordorderError` that says both lengths."""
+    sources, targets = iter(source), iter(target)
+    for read, (source_line, target_line) in enumerate(zip_longest(sources, targets)):
+        if source_line is None or target_line is None:
+            longer = read + 1 + sum(1 for _ in (targets if source_line is None else sources))
+            counts = (read, longer) if source_line is None else (longer, read)
+            raise WordorderError(
+                f"{source_name} has {counts[0]} lines but {target_name} has {counts[1]}. The two sides of a parallel "
+                "text must have one line a sentence each; which lines belong together cannot be guessed."
+            )
+        yield source_line, target_line
+
+
+def read_pairs(source: str | Path, target: str | Path) -> Iterator[tuple[str, str]]:
+    """Yield the sentence pairs of two files; see :func:`read_lines` and :func:`strict_pairs`."""
+    return strict_pairs(read_lines(source), read_lines(target), source, target)
+
+
+@contextmanager
+def line_writer(path: str | Path) -> Iterator[Callable[[str], None]]:
+    """Yield a function that appends one line to ``path``, which appears, as a whole, when the block ends well."""
+    with atomic(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
+
+        def write(line: str) -> None:
+            if _CONTROL.search(line):
+                raise ValueError(f"a control character in a line for {path}: {line!r}")
+            file.write(line + "\n")
+
+        yield write
+
+
+def write_lines(path: str | Path, lines: Iterable[str]) -> int:
+    """Write ``lines``, without ends, as a UTF-8 file; return how many."""
+    count = 0
+    with line_writer(path) as write:
+        for line in lines:
+            write(line)
+            count += 1
+    return count
+
+
+def write_pairs(source: str | Path, target: str | Path, pairs: Iterable[tuple[str, str]]) -> int:
+    """Write the two sides of ``pairs`` line by line; return how many."""
+    count = 0
+    with ExitStack() as stack:
+        write_source, write_target = (stack.enter_context(line_writer(path)) for path in (source, target))
+        for source_line, target_line in pairs:
+            write_source(source_line)
+            write_target(target_line)
+            count += 1
+    return count

@@ -1,0 +1,1 @@
+"""Beam search and the translation of corpora and of text."""

@@ -1,0 +1,188 @@
+"""Batched beam search.
+
+B sentences, K hypotheses a sentence (the beam), N finished hypotheses kept of a sentence, V vocabulary.
+
+The search is that of fairseq: of the continuations of a sentence's K open hypotheses, ended ones among the K best are
+finished, and the K best others stay open. It differs in when it stops: not when K have finished, but when no open
+hypothesis could still become one of the N best, so the result is that of a search up to the maximum length.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from wordorder.config.models import Decoding
+from wordorder.decoding.penalty import highest_score, length_penalty
+from wordorder.decoding.selection import best_tokens
+from wordorder.model.attention import KeyValueCache
+from wordorder.model.batch import BEGIN, END, PAD
+from wordorder.model.transformer import Memory, Transformer
+
+# Finished sentences are taken out of the batch once they are this share of it: taking out costs a copy of the rest.
+_DROP = 1 / 16
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """tokens: without beginning and end; log_probability: in nats, of the tokens and the end; score: penalised."""
+
+    tokens: list[int]
+    score: float
+    log_probability: float
+
+
+def max_length(source: int, config: Decoding) -> int:
+    """Most tokens of a hypothesis, its end not counted, for ``source`` tokens, the end counted (as fairseq does)."""
+    return int(config.max_length_a * source + config.max_length_b)
+
+
+def _limits(model: Transformer, sources: Tensor, config: Decoding) -> Tensor:
+    """:func:`max_length` of every sentence, (B, S) -> (B,), but no more than the decoder's positions allow.
+
+    A table of p positions has room for the beginning and p - 1 tokens.
+    """
+    limit = model.encoding.limit("decoder")
+    wanted = [max_length(source, config) for source in (sources != PAD).sum(1).tolist()]
+    return torch.tensor(wanted, device=sources.device).clamp_max(math.inf if limit is None else limit - 1).long()
+
+
+@torch.inference_mode()
+def search(model: Transformer, sources: Tensor, config: Decoding) -> list[list[Hypothesis]]:
+    """The ``nbest`` best hypotheses of every sentence, best first.
+
+    sources: (B, S), every sentence followed by END, padded at the right. The model must be in evaluation mode.
+
+    A sentence has fewer hypotheses only where no more exist, and none where the model's output is no number.
+    Hypotheses never hold PAD or BEGIN; UNKNOWN is allowed. Of candidates with equal log-probability, that of the
+    better open hypothesis is the better one, then that of the lower token number. What a sentence gets does not depend
+    on the other sentences, except that another shape of the batch may round the model's output differently in the last
+    bits: only candidates that are equal to within that rounding may change places.
+    """
+    if model.training:
+        raise ValueError("the model must be in evaluation mode")
+    beam = _Beam(sources, _limits(model, sources, config), config)
+    memory, caches = model.encode(sources), model.new_caches()
+    while True:
+        hidden = model.step(beam.last_tokens, memory, caches, beam.step)
+        log_probabilities = torch.log_softmax(model.logits(hidden.flatten(0, 1)).float(), dim=-1)
+        rows, done = beam.advance(log_probabilities)
+        if bool(done.all()):
+            return beam.results()
+        memory = _reorder(beam, memory, caches, rows, done)
+
+
+def _reorder(beam: _Beam, memory: Memory, caches: list[KeyValueCache], rows: Tensor, done: Tensor) -> Memory:
+    """Give every open hypothesis the past in its row of the caches, and take finished sentences out if they are many."""
+    if int(done.sum()) >= _DROP * len(done):
+        kept = torch.nonzero(~done).squeeze(1)
+        rows = rows[kept]
+        memory = memory.select(kept)
+        beam.keep(kept)
+    for cache in caches:
+        cache.select(rows.flatten())
+    return memory
+
+
+class _Beam:
+    """The hypotheses of the sentences that are still in the batch."""
+
+    def __init__(self, sources: Tensor, limits: Tensor, config: Decoding) -> None:
+        count, device = len(sources), sources.device
+        self.config = config
+        self.step = 0
+        self.sentences = torch.arange(count, device=device)
+        self.limits = limits
+        # Open hypotheses, best first: one at first, so that K is 1 in the first step.
+        self.tokens = torch.full((count, 1, 1), BEGIN, device=device)
+        self.log_probabilities = torch.zeros(count, 1, device=device)
+        # Finished hypotheses, best first; places not yet taken score -inf. Tokens end with END, then PAD.
+        self.scores = torch.full((count, config.nbest), -math.inf, device=device)
+        self.finished = torch.full((count, config.nbest), -math.inf, device=device)
+        self.finished_tokens = torch.full((count, config.nbest, 1), PAD, device=device)
+        self._results: list[list[Hypothesis]] = [[] for _ in range(count)]
+
+    @property
+    def last_tokens(self) -> Tensor:
+        """(B, K)"""
+        return self.tokens[:, :, -1]
+
+    def advance(self, log_probabilities: Tensor) -> tuple[Tensor, Tensor]:
+        """Continue every hypothesis by one token, given the log-probabilities (B·K, V) of all tokens.
+
+        Returns which row b·K + k every hypothesis now open continues (B, K), and which sentences are done (B,).
+        """
+        beam, width = self.config.beam, self.tokens.size(1)
+        log_probabilities[:, [PAD, BEGIN]] = -math.inf
+        self._end_at_limit(log_probabilities)
+        # Among the K + 1 best continuations of each hypothesis are the K best of a sentence that are no ends.
+        values, tokens = best_tokens(log_probabilities, beam + 1)
+        totals = (self.log_probabilities[:, :, None] + values.unflatten(0, (-1, width))).nan_to_num(-math.inf).flatten(1)
+        totals, order = totals.sort(dim=1, descending=True, stable=True)
+        parents = order // values.size(1)
+        tokens = tokens.unflatten(0, (-1, width)).flatten(1).gather(1, order)
+        ends = tokens == END
+        self._finish(totals[:, :beam].where(ends[:, :beam], -math.inf), parents[:, :beam])
+        # A stable sort moves the ends behind the others and keeps the order of these.
+        others = ends.to(torch.int8).sort(dim=1, stable=True).indices[:, :beam]
+        parents = parents.gather(1, others)
+        history = self.tokens.gather(1, parents[:, :, None].expand(-1, -1, self.tokens.size(2)))
+        self.tokens = torch.cat((history, tokens.gather(1, others)[:, :, None]), dim=2)
+        self.log_probabilities = totals.gather(1, others)
+        self.step += 1
+        first_rows = torch.arange(0, len(parents) * width, width, device=parents.device)
+        return first_rows[:, None] + parents, self._done()
+
+    def _end_at_limit(self, log_probabilities: Tensor) -> None:
+        """A hypothesis that is as long as it may be can only end."""
+        full = self.limits <= self.step
+        if bool(full.any()):
+            rows = full.repeat_interleave(self.tokens.size(1))
+            ends = log_probabilities[rows, END]
+            log_probabilities[rows] = -math.inf
+            log_probabilities[rows, END] = ends
+
+    def _finish(self, ended: Tensor, parents: Tensor) -> None:
+        """Put hypotheses that ended among the finished ones: log-probabilities (B, K), -inf where none ended."""
+        if not bool((ended > -math.inf).any()):
+            return
+        scores = torch.cat((self.scores, ended / length_penalty(self.step + 1, self.config)), dim=1)
+        log_probabilities = torch.cat((self.finished, ended), dim=1)
+        history = self.tokens.gather(1, parents[:, :, None].expand(-1, -1, self.tokens.size(2)))
+        ending = torch.nn.functional.pad(history, (0, 1), value=END)
+        padding = ending.size(2) - self.finished_tokens.size(2)
+        tokens = torch.cat((torch.nn.functional.pad(self.finished_tokens, (0, padding), value=PAD), ending), dim=1)
+        scores, order = scores.sort(dim=1, descending=True, stable=True)
+        order = order[:, : self.config.nbest]
+        self.scores = scores[:, : self.config.nbest]
+        self.finished = log_probabilities.gather(1, order)
+        self.finished_tokens = tokens.gather(1, order[:, :, None].expand(-1, -1, tokens.size(2)))
+
+    def _done(self) -> Tensor:
+        """Sentences of which no open hypothesis can become one of the N best any more."""
+        best = highest_score(self.log_probabilities[:, 0], self.step + 1, self.limits + 1, self.config)
+        return best <= self.scores[:, -1]
+
+    def keep(self, kept: Tensor) -> None:
+        """Take the sentences (rows of the batch) that are not among ``kept`` out of the batch, with what they found."""
+        leaving = torch.ones(len(self.sentences), dtype=torch.bool, device=kept.device)
+        leaving[kept] = False
+        self._collect(torch.nonzero(leaving).squeeze(1))
+        for name in ("sentences", "limits", "tokens", "log_probabilities", "scores", "finished", "finished_tokens"):
+            setattr(self, name, getattr(self, name).index_select(0, kept))
+
+    def results(self) -> list[list[Hypothesis]]:
+        self._collect(torch.arange(len(self.sentences), device=self.sentences.device))
+        return self._results
+
+    def _collect(self, rows: Tensor) -> None:
+        found = (self.sentences, self.finished_tokens, self.scores, self.finished)
+        for sentence, *hypotheses in zip(*(values[rows].tolist() for values in found), strict=True):
+            self._results[sentence] = [
+                Hypothesis(tokens[1 : tokens.index(END)], score, log_probability)
+                for tokens, score, log_probability in zip(*hypotheses, strict=True)
+                if score > -math.inf
+            ]

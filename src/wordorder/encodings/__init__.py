@@ -1,0 +1,1 @@
+"""Positional encodings: one file each, one interface (:mod:`.base`), one registry that finds them (:mod:`.registry`)."""

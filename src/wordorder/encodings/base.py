@@ -1,0 +1,168 @@
+"""The interface of positional encodings: the named places where one may act, and nothing else.
+
+Shapes: B batch, L length, H heads, d model size, d_h head size, Lq/Lk queries and keys.
+
+| place                 | called with                     | used by                                   |
+|-----------------------|---------------------------------|-------------------------------------------|
+| add_to_embeddings     | scaled embeddings               | sinusoidal, learned, OPR, InXL            |
+| transform_embeddings  | the same, after dropout         | PosNet-Embed                              |
+| head_inputs           | input of one self-attention     | HeadXL                                    |
+| rotate                | queries and keys                | RoPE                                      |
+| bias                  | positions alone                 | T5, Adaptive-T5, ALiBi, FIRE, DiSAN masks |
+| scores                | scores and queries              | Shaw keys, CoPE                           |
+| values                | values                          | PosNet-Attn                               |
+| context               | attention weights and their sum | Shaw values                               |
+
+Each place does nothing unless an encoding overrides it. All of them act in self-attention only. Positions are data:
+they arrive with every call, so step-by-step decoding and reordered positions need no special case.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+from torch import Tensor, arange, device, nn
+
+from wordorder.config.models import Model, Size
+
+Stack = Literal["encoder", "decoder"]
+
+
+@dataclass(frozen=True)
+class Positions:
+    """Where tokens stand in their sentence.
+
+    absolute: (1 | B, L) int64, counted from 0.
+    limit: a number above every position; kept as an int so that checking a table's length needs no GPU transfer.
+    reordered: (B, L) int64, the position each token would take in target order, or None.
+    """
+
+    absolute: Tensor
+    limit: int
+    reordered: Tensor | None = None
+
+    @staticmethod
+    def range(length: int, *, offset: int = 0, on: device | str = "cpu") -> Positions:
+        """The positions offset, offset + 1, … of ``length`` tokens, the same for every sentence of a batch."""
+        return Positions(arange(offset, offset + length, device=on)[None], offset + length)
+
+    def with_reordered(self, reordered: Tensor | None) -> Positions:
+        return replace(self, reordered=reordered)
+
+
+class EncodingConfig(Model):
+    """Parameters that every encoding has. Each encoding's file adds its own and fixes ``type``."""
+
+    type: str
+    placement: Literal["both", "encoder", "decoder"] = "both"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What an encoding needs to know of the model around it."""
+
+    dim: int
+    heads: int
+    encoder_layers: int
+    decoder_layers: int
+
+    @staticmethod
+    def of(size: Size) -> Shape:
+        return Shape(size.dim, size.heads, size.encoder_layers, size.decoder_layers)
+
+    @property
+    def head_dim(self) -> int:
+        return self.dim // self.heads
+
+    def layers(self, stack: Stack) -> int:
+        return self.encoder_layers if stack == "encoder" else self.decoder_layers
+
+
+class AttentionEncoding(nn.Module):
+    """What an encoding does inside one self-attention. Every place does nothing by default."""
+
+    def head_inputs(self, x: Tensor, positions: Positions) -> list[tuple[int, Tensor]] | None:
+        """Inputs for groups of heads: [(number of heads, (B, L, d)), …] in head order, or None for one common input."""
+        return None
+
+    def rotate(self, queries: Tensor, keys: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        """(B, H, L, d_h) twice, of the same tokens; what is returned for the keys is what a cache keeps."""
+        return queries, keys
+
+    def values(self, values: Tensor, positions: Positions) -> Tensor:
+        """(B, H, L, d_h) -> the same shape; what is returned is what a cache keeps."""
+        return values
+
+    def bias(self, query: Positions, key: Positions) -> Tensor | None:
+        """Something to add to the scores that depends on positions alone: (1 | B, 1 | H, Lq, Lk), or None."""
+        return None
+
+    def scores(self, scores: Tensor, queries: Tensor, query: Positions, key: Positions) -> Tensor:
+        """Scores (B, H, Lq, Lk) and queries (B, H, Lq, d_h), both already divided by sqrt(d_h) -> scores."""
+        return scores
+
+    def context(self, context: Tensor, weights: Tensor, query: Positions, key: Positions) -> Tensor:
+        """Weighted sums (B, H, Lq, d_h) and their weights (B, H, Lq, Lk) after dropout -> weighted sums."""
+        return context
+
+    @property
+    def needs_scores(self) -> bool:
+        """Whether the scores or weights themselves are touched; if not, a fused attention kernel may be used."""
+        kind = type(self)
+        return kind.scores is not AttentionEncoding.scores or kind.context is not AttentionEncoding.context
+
+
+class Encoding(nn.Module):
+    """A positional encoding of a whole model. Subclasses override the underscored places.
+
+    One object serves both stacks; ``placement`` decides in which of them it acts.
+    """
+
+    # An absolute encoding gives every position its own mark at the embeddings. Two of them in one composition are
+    # an error, because their sum is neither.
+    absolute: ClassVar[bool] = False
+
+    def __init__(self, config: EncodingConfig, shape: Shape) -> None:
+        super().__init__()
+        self.config = config
+        self.shape = shape
+        self._nothing = AttentionEncoding()
+
+    def acts_in(self, stack: Stack) -> bool:
+        return self.config.placement in ("both", stack)
+
+    def add_to_embeddings(self, x: Tensor, positions: Positions, stack: Stack) -> Tensor:
+        """Scaled embeddings (B, L, d), before dropout -> (B, L, d)."""
+        return self._add_to_embeddings(x, positions, stack) if self.acts_in(stack) else x
+
+    def transform_embeddings(self, x: Tensor, positions: Positions, stack: Stack) -> Tensor:
+        """Embeddings after dropout (B, L, d) -> (B, L, d)."""
+        return self._transform_embeddings(x, positions, stack) if self.acts_in(stack) else x
+
+    def attention(self, stack: Stack, layer: int) -> AttentionEncoding:
+        """What to do inside the self-attention of ``layer`` (from 0) of ``stack``."""
+        return self._attention(stack, layer) if self.acts_in(stack) else self._nothing
+
+    def table(self, length: int, stack: Stack = "encoder") -> Tensor | None:
+        """The vectors of positions 0 … length - 1, (length, d), where there is one a position; else None."""
+        return self._table(length, stack) if self.acts_in(stack) else None
+
+    def limit(self, stack: Stack) -> int | None:
+        """How many positions there are in a stack at most; None where any length works."""
+        return self._limit(stack) if self.acts_in(stack) else None
+
+    def _add_to_embeddings(self, x: Tensor, positions: Positions, stack: Stack) -> Tensor:
+        return x
+
+    def _transform_embeddings(self, x: Tensor, positions: Positions, stack: Stack) -> Tensor:
+        return x
+
+    def _attention(self, stack: Stack, layer: int) -> AttentionEncoding:
+        return self._nothing
+
+    def _table(self, length: int, stack: Stack) -> Tensor | None:
+        return None
+
+    def _limit(self, stack: Stack) -> int | None:
+        return None

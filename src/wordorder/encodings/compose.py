@@ -1,0 +1,93 @@
+"""Several encodings at once, such as OPR at the embeddings with relative positions in the attention.
+
+Each place is visited in the order in which the encodings are written. Two absolute encodings, two that feed heads
+their own inputs, or a composition inside a composition are errors, because their sum means nothing.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from pydantic import SerializeAsAny
+from torch import Tensor, nn
+
+from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
+
+
+class ComposedConfig(EncodingConfig):
+    type: str = "composed"
+    compose: tuple[SerializeAsAny[EncodingConfig], ...]
+
+
+class ComposedAttention(AttentionEncoding):
+    """Chains the places of several encodings inside one self-attention."""
+
+    def __init__(self, parts: list[AttentionEncoding]) -> None:
+        super().__init__()
+        self.parts = parts
+
+    def head_inputs(self, x: Tensor, positions: Positions) -> list[tuple[int, Tensor]] | None:
+        return next((inputs for part in self.parts if (inputs := part.head_inputs(x, positions)) is not None), None)
+
+    def rotate(self, queries: Tensor, keys: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        for part in self.parts:
+            queries, keys = part.rotate(queries, keys, positions)
+        return queries, keys
+
+    def values(self, values: Tensor, positions: Positions) -> Tensor:
+        for part in self.parts:
+            values = part.values(values, positions)
+        return values
+
+    def bias(self, query: Positions, key: Positions) -> Tensor | None:
+        total: Tensor | None = None
+        for part in self.parts:
+            bias = part.bias(query, key)
+            total = bias if total is None else total if bias is None else total + bias
+        return total
+
+    def scores(self, scores: Tensor, queries: Tensor, query: Positions, key: Positions) -> Tensor:
+        for part in self.parts:
+            scores = part.scores(scores, queries, query, key)
+        return scores
+
+    def context(self, context: Tensor, weights: Tensor, query: Positions, key: Positions) -> Tensor:
+        for part in self.parts:
+            context = part.context(context, weights, query, key)
+        return context
+
+    @property
+    def needs_scores(self) -> bool:
+        return any(part.needs_scores for part in self.parts)
+
+
+class Composed(Encoding):
+    """Owns its parts; each part keeps its own placement."""
+
+    def __init__(self, config: ComposedConfig, shape: Shape, parts: list[Encoding]) -> None:
+        super().__init__(config, shape)
+        self.parts = nn.ModuleList(parts)
+
+    def _encodings(self) -> list[Encoding]:
+        return cast(list[Encoding], list(self.parts))
+
+    def _add_to_embeddings(self, x: Tensor, positions: Positions, stack: Stack) -> Tensor:
+        for part in self._encodings():
+            x = part.add_to_embeddings(x, positions, stack)
+        return x
+
+    def _transform_embeddings(self, x: Tensor, positions: Positions, stack: Stack) -> Tensor:
+        for part in self._encodings():
+            x = part.transform_embeddings(x, positions, stack)
+        return x
+
+    def _attention(self, stack: Stack, layer: int) -> AttentionEncoding:
+        return ComposedAttention([part.attention(stack, layer) for part in self._encodings()])
+
+    def _table(self, length: int, stack: Stack) -> Tensor | None:
+        tables = (part.table(length, stack) for part in self._encodings())
+        return next((table for table in tables if table is not None), None)
+
+    def _limit(self, stack: Stack) -> int | None:
+        limits = (part.limit(stack) for part in self._encodings())
+        return min((limit for limit in limits if limit is not None), default=None)

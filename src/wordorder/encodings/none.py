@@ -1,0 +1,21 @@
+"""No positional encoding: the encoder sees a bag of words (PosNet paper, equation 9).
+
+Promises: neither absolute nor relative; works at any length; no parameters. The decoder still knows some order,
+because its causal mask lets position i see i + 1 tokens.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from wordorder.encodings.base import Encoding, EncodingConfig
+from wordorder.encodings.registry import register
+
+
+class NoneConfig(EncodingConfig):
+    type: Literal["none"] = "none"
+
+
+@register(NoneConfig)
+class NoEncoding(Encoding):
+    """Does nothing anywhere."""

@@ -1,0 +1,40 @@
+"""Orthogonal position representation (OPR).
+
+    P(pos, 2m)     = sin(pos · (2π / k) · (2m / d))
+    P(pos, 2m + 1) = cos(pos · (2π / k) · (2m / d)),   m = 0 … d/2 - 1
+
+Source: the OPR paper (2025), with the formula as its released module states it; k = 8 by default.
+Promises: absolute; works at any length but repeats with period k·d/2 positions; no parameters. At k = 1 any two
+positions of one period are orthogonal; the similarity of neighbours is a Dirichlet kernel that widens with k.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from wordorder.encodings.base import EncodingConfig, Shape
+from wordorder.encodings.registry import register
+from wordorder.encodings.waves import WaveEncoding
+
+
+class OPRConfig(EncodingConfig):
+    type: Literal["opr"] = "opr"
+    k: Annotated[float, Field(gt=0)] = 8.0
+
+
+def frequencies(dim: int, k: float) -> Tensor:
+    """Radians a position of every sine-cosine pair: (d/2,), double precision."""
+    return (2 * math.pi / k) * torch.arange(0, dim, 2, dtype=torch.float64) / dim
+
+
+@register(OPRConfig)
+class OPR(WaveEncoding):
+    """Adds P to the scaled embeddings."""
+
+    def __init__(self, config: OPRConfig, shape: Shape) -> None:
+        super().__init__(config, shape, frequencies(shape.dim, config.k))

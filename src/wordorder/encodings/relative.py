@@ -1,0 +1,99 @@
+"""Relative positions of Shaw et al. (RPE, RPR).
+
+    e_ij = x_i W_Q (x_j W_K + a^K_ij)ᵀ / √d_h
+    z_i  = Σ_j α_ij (x_j W_V + a^V_ij),         a_ij = w_clip(j - i, -k, k)
+
+Source: Shaw et al. 2018, equations 3 and 4. Keys and values can each be left out.
+Promises: relative, so a shift of all positions changes nothing; works at any length (distances beyond k share one
+vector); 2k + 1 vectors of d_h for keys and for values, a layer, and a head unless heads share them. In the decoder
+only the k + 1 vectors of distances -k … 0 exist, since nothing later is ever seen.
+
+No tensor of Lq × Lk × d_h is ever built: queries meet the few distinct vectors first, and the products are then
+spread over the keys; weights are summed by distance before they meet the vectors of the value side.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+
+from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
+from wordorder.encodings.registry import register
+
+
+class RelativeConfig(EncodingConfig):
+    type: Literal["relative"] = "relative"
+    clip: Annotated[int, Field(gt=0, description="k: the largest distance with a vector of its own.")] = 16
+    keys: bool = True
+    values: bool = True
+    share_heads: bool = True
+
+    @model_validator(mode="after")
+    def _does_something(self) -> RelativeConfig:
+        if not (self.keys or self.values):
+            raise ValueError("keys or values must be true, or the encoding does nothing")
+        return self
+
+
+class RelativeAttention(AttentionEncoding):
+    """The vectors of one layer: ``keys`` and ``values`` are (1 | H, distances, d_h) or None."""
+
+    def __init__(self, config: RelativeConfig, shape: Shape, stack: Stack) -> None:
+        super().__init__()
+        self.clip = config.clip
+        self.causal = stack == "decoder"
+        heads = 1 if config.share_heads else shape.heads
+        distances = config.clip + 1 if self.causal else 2 * config.clip + 1
+        self.key_vectors = self._vectors(heads, distances, shape.head_dim) if config.keys else None
+        self.value_vectors = self._vectors(heads, distances, shape.head_dim) if config.values else None
+
+    @staticmethod
+    def _vectors(heads: int, distances: int, head_dim: int) -> nn.Parameter:
+        # One Glorot bound for the (distances, d_h) matrix, whatever the number of heads that have their own.
+        bound = (6 / (distances + head_dim)) ** 0.5
+        return nn.Parameter(torch.empty(heads, distances, head_dim).uniform_(-bound, bound))
+
+    def _rows(self, query: Positions, key: Positions, heads: int) -> Tensor:
+        """Row of every pair's distance: (1 | B, H, Lq, Lk) int64."""
+        distance = key.absolute[:, None, :] - query.absolute[:, :, None]
+        rows = distance.clamp(-self.clip, 0 if self.causal else self.clip) + self.clip
+        return rows[:, None].expand(-1, heads, -1, -1)
+
+    def scores(self, scores: Tensor, queries: Tensor, query: Positions, key: Positions) -> Tensor:
+        if self.key_vectors is None:
+            return scores
+        products = queries @ self.key_vectors.transpose(-1, -2).to(queries.dtype)  # (B, H, Lq, distances)
+        rows = self._rows(query, key, scores.size(1)).expand(scores.size(0), -1, -1, -1)
+        return scores + products.gather(-1, rows)
+
+    def context(self, context: Tensor, weights: Tensor, query: Positions, key: Positions) -> Tensor:
+        if self.value_vectors is None:
+            return context
+        rows = self._rows(query, key, weights.size(1)).expand(weights.size(0), -1, -1, -1)
+        sums = weights.new_zeros((*weights.shape[:-1], self.value_vectors.size(1)))
+        sums = sums.scatter_add(-1, rows, weights)  # (B, H, Lq, distances)
+        return context + sums @ self.value_vectors.to(weights.dtype)
+
+
+@register(RelativeConfig)
+class Relative(Encoding):
+    """Acts inside every self-attention of the stacks where it is placed."""
+
+    def __init__(self, config: RelativeConfig, shape: Shape) -> None:
+        super().__init__(config, shape)
+        stacks: tuple[Stack, ...] = ("encoder", "decoder")
+        self.layers = nn.ModuleDict(
+            {
+                stack: nn.ModuleList(RelativeAttention(config, shape, stack) for _ in range(shape.layers(stack)))
+                for stack in stacks
+                if self.acts_in(stack)
+            }
+        )
+
+    def _attention(self, stack: Stack, layer: int) -> AttentionEncoding:
+        layers: nn.ModuleList = self.layers[stack]
+        found: AttentionEncoding = layers[layer]
+        return found

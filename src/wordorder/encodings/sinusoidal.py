@@ -1,0 +1,37 @@
+"""Sinusoidal absolute encoding (SAPE, APE).
+
+    P(pos, 2m)     = sin(pos / 10000^(2m/d))
+    P(pos, 2m + 1) = cos(pos / 10000^(2m/d)),   m = 0 … d/2 - 1
+
+Source: Vaswani et al. 2017, section 3.5; "The Positional Encoding" (2019). Sines and cosines interleaved, as written.
+Promises: absolute; works at any length; no parameters. P_i · P_j depends on |i - j| alone, and for every offset there
+is a rotation, the same at all positions, that takes P_pos to P_(pos + offset).
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from wordorder.encodings.base import EncodingConfig, Shape
+from wordorder.encodings.registry import register
+from wordorder.encodings.waves import WaveEncoding
+
+
+class SinusoidalConfig(EncodingConfig):
+    type: Literal["sinusoidal"] = "sinusoidal"
+
+
+def frequencies(dim: int) -> Tensor:
+    """Radians a position of every sine-cosine pair: (d/2,), double precision."""
+    return 10000.0 ** (-torch.arange(0, dim, 2, dtype=torch.float64) / dim)
+
+
+@register(SinusoidalConfig)
+class Sinusoidal(WaveEncoding):
+    """Adds P to the scaled embeddings."""
+
+    def __init__(self, config: SinusoidalConfig, shape: Shape) -> None:
+        super().__init__(config, shape, frequencies(shape.dim))

@@ -1,0 +1,118 @@
+"""What a study has written under its results folder, as data frames; an unfinished cell has its rows, too."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from wordorder.config.models import Report
+from wordorder.errors import WordorderError
+from wordorder.files import read_json
+
+CELL = ["dataset", "size", "encoding", "seed"]
+
+# What the parameters table takes over from a training record.
+_COPIED = (
+    "updates",
+    "best_update",
+    "epochs",
+    "best_valid_perplexity",
+    "target_tokens_per_second",
+    "seconds",
+    "precision",
+    "device",
+)
+
+
+def cell_folders(report: Report, results: str | Path) -> Iterator[tuple[dict[str, Any], Path]]:
+    """Each cell of the report, in the report's order: its dataset, size, encoding and seed, and its folder."""
+    for dataset in report.datasets:
+        for size in report.sizes:
+            for encoding in report.encodings:
+                for seed in report.seeds:
+                    cell = {"dataset": dataset.name, "size": size, "encoding": encoding, "seed": seed}
+                    yield cell, Path(results) / "cells" / dataset.name / encoding / size / str(seed)
+
+
+def groups(frame: pd.DataFrame, keys: list[str]) -> Iterator[tuple[Any, pd.DataFrame]]:
+    """The frame cut by ``keys``, as ((value of each key), rows), in the order of their first rows."""
+    yield from frame.groupby(keys, sort=False)
+
+
+def load_scores(report: Report, results: str | Path) -> pd.DataFrame:
+    """One row for each cell x test x metric: CELL, test, metric, score (NaN without one), status and signature."""
+    tests = {dataset.name: dataset.tests for dataset in report.datasets}
+    rows: list[dict[str, Any]] = []
+    for cell, folder in cell_folders(report, results):
+        for test in tests[cell["dataset"]]:
+            path = folder / f"{test}.scores.json"
+            scored: dict[str, Any] = read_json(path) if path.is_file() else {"status": "missing", "metrics": {}}
+            status = _why(folder) or scored["status"] if scored["status"] == "no hypotheses" else scored["status"]
+            for metric in report.metrics:
+                if path.is_file() and metric not in scored["metrics"]:
+                    raise WordorderError(
+                        f"{path} has no score for the metric '{metric}', which the study asks for. "
+                        "It was written for other metrics: delete it and score the test set again."
+                    )
+                found = scored["metrics"].get(metric, {})
+                row = {"test": test, "metric": metric, "score": found.get("score"), "status": status}
+                rows.append(cell | row | {"signature": found.get("signature")})
+    frame = pd.DataFrame(rows)
+    return frame.assign(score=frame["score"].astype(float))
+
+
+def _why(folder: Path) -> str | None:
+    """The status in the training record, e.g. "diverged", of a cell that has no translations."""
+    path = folder / "record.json"
+    return read_json(path).get("status") if path.is_file() else None
+
+
+def load_records(report: Report, results: str | Path) -> pd.DataFrame:
+    """One row for each cell: CELL, status, and from its training record the numbers that the parameters table shows."""
+    rows: list[dict[str, Any]] = []
+    for cell, folder in cell_folders(report, results):
+        path = folder / "record.json"
+        record: dict[str, Any] = read_json(path) if path.is_file() else {"status": "missing"}
+        parameters = record.get("parameters", {})
+        counts = {"parameters": parameters.get("total"), "encoding_parameters": parameters.get("encoding")}
+        rows.append(cell | {"status": record.get("status")} | counts | {name: record.get(name) for name in _COPIED})
+    return pd.DataFrame(rows)
+
+
+def load_significance(report: Report, results: str | Path) -> list[dict[str, Any]]:
+    """Each significance file of the study, in the report's order, with ``dataset`` added."""
+    return [
+        {"dataset": dataset.name} | read_json(Path(results) / "significance" / f"{dataset.name}.{size}.{test}.json")
+        for dataset in report.datasets
+        for size in report.sizes
+        for test in dataset.tests
+    ]
+
+
+def load_metrics(report: Report, results: str | Path) -> pd.DataFrame:
+    """The validations of every cell that has any: CELL, update, epoch, loss and perplexity, in the order written."""
+    frames: list[pd.DataFrame] = []
+    for cell, folder in cell_folders(report, results):
+        path = folder / "metrics.jsonl"
+        if not path.is_file():
+            continue
+        rows = [row for row in _json_lines(path) if row["kind"] == "valid"]
+        frames.append(pd.DataFrame(rows, columns=["update", "epoch", "loss", "perplexity"]).assign(**cell))
+    frames = [frame for frame in frames if not frame.empty]
+    if not frames:
+        raise WordorderError(
+            f"No metrics.jsonl with validations was found under {Path(results) / 'cells'}. Train the cells first."
+        )
+    return pd.concat(frames, ignore_index=True)[[*CELL, "update", "epoch", "loss", "perplexity"]]
+
+
+def _json_lines(path: Path) -> list[dict[str, Any]]:
+    try:
+        # A diverged training writes NaN or Infinity, which Python's parser takes as such.
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    except ValueError as error:
+        raise WordorderError(f"{path} is not JSON lines: {error}. Delete it and train this model again.") from error

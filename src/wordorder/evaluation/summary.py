@@ -1,0 +1,55 @@
+"""The result of a study as plain text for a terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+from tabulate import tabulate
+
+from wordorder.errors import WordorderError
+from wordorder.evaluation.results import groups
+from wordorder.evaluation.scores import LABELS
+from wordorder.evaluation.tables import NOTHING
+
+
+def summary(results: str | Path) -> str:
+    """Scores (mean ± sd, n), signatures and verdicts, from the tables in ``results/tables``."""
+    scores = _read(Path(results) / "tables" / "scores.csv")
+    parts: list[str] = []
+    for (dataset, test), group in groups(scores, ["dataset", "test"]):
+        rows: list[dict[str, str]] = []
+        for (size, encoding), cells in groups(group, ["size", "encoding"]):
+            found = {LABELS[row["metric"]]: _cell(row["mean"], row["sd"]) for row in cells.to_dict("records")}
+            n = f"{cells['n'].min()} of {cells['seeds'].max()}"
+            rows.append({"size": size, "encoding": encoding} | found | {"seeds": n})
+        table = tabulate(rows, headers="keys", tablefmt="simple", disable_numparse=True)
+        parts.append(f"{dataset}, {test}: mean ± standard deviation over seeds\n\n{table}")
+    signatures = scores.dropna(subset=["signature"]).drop_duplicates(["metric", "signature"])
+    if not signatures.empty:
+        parts.append("\n".join(f"{LABELS[row['metric']]}: {row['signature']}" for row in signatures.to_dict("records")))
+    path = Path(results) / "tables" / "significance.csv"
+    if path.is_file():
+        verdicts = _read(path)
+        for (dataset, test), group in groups(verdicts, ["dataset", "test"]):
+            lines = "\n".join(f"- {verdict}" for verdict in group["verdict"])
+            parts.append(f"{dataset}, {test}: comparisons\n\n{lines}")
+    return "\n\n".join(parts)
+
+
+def _cell(mean: float, sd: float) -> str:
+    if pd.isna(mean):
+        return NOTHING
+    return f"{mean:.2f}" if pd.isna(sd) else f"{mean:.2f} ± {sd:.2f}"
+
+
+def _read(path: Path) -> pd.DataFrame:
+    try:
+        # An encoding may be called "null" or "NA", which pandas would take for a missing value.
+        return pd.read_csv(path, keep_default_na=False, na_values=[""])
+    except FileNotFoundError as error:
+        raise WordorderError(
+            f"{path} does not exist. It is written by 'wordorder table'; run the study (its table 'scores') first."
+        ) from error
+    except pd.errors.EmptyDataError as error:
+        raise WordorderError(f"{path} is empty. Delete it and make the table again.") from error

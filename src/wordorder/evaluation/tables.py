@@ -1,0 +1,216 @@
+"""The tables of a study. Each is data (CSV, everything) and blocks to read (Markdown and LaTeX, one a dataset)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from wordorder.config.models import Report
+from wordorder.evaluation.page import to_html
+from wordorder.evaluation.results import CELL, groups
+from wordorder.evaluation.scores import LABELS
+from wordorder.evaluation.significance import format_p
+from wordorder.files import write_text
+
+NOTHING = "–"
+
+
+@dataclass(frozen=True)
+class Table:
+    """``data`` is what the CSV holds; ``blocks`` are (caption, frame of strings); ``notes`` stand below all blocks."""
+
+    name: str
+    data: pd.DataFrame
+    blocks: list[tuple[str, pd.DataFrame]]
+    notes: list[str]
+
+
+def mean_and_sd(values: Sequence[float], wanted: int, digits: int = 2) -> str:
+    """ "35.21 ± 0.34 (n = 3)": mean, standard deviation (n - 1) and count; values that are missing are counted out."""
+    series = pd.Series(values, dtype=float).dropna()
+    of = f" of {wanted}" if len(series) < wanted else ""
+    if series.empty:
+        return f"{NOTHING} (n = 0{of})"
+    spread = f" ± {series.std():.{digits}f}" if len(series) > 1 else ""
+    return f"{series.mean():.{digits}f}{spread} (n = {len(series)}{of})"
+
+
+def scores_table(scores: pd.DataFrame, report: Report) -> Table:
+    """From ``results.load_scores``: a row for each size x encoding, a column for each test x metric."""
+    keys = ["dataset", "size", "encoding", "test", "metric"]
+    rows: list[dict[str, Any]] = []
+    for key, group in groups(scores, keys):
+        kept = group["score"].dropna()
+        rows.append(
+            dict(zip(keys, key, strict=True))
+            | {"mean": kept.mean(), "sd": kept.std(), "n": len(kept), "seeds": len(group)}
+            | {f"seed {row.seed}": row.score for row in group.itertuples()}
+            | {"signature": next(iter(group["signature"].dropna()), None)}
+        )
+    blocks: list[tuple[str, pd.DataFrame]] = []
+    for dataset in report.datasets:
+        part = scores[scores["dataset"] == dataset.name]
+        shown: list[dict[str, str]] = []
+        for (size, encoding), group in groups(part, ["size", "encoding"]):
+            cells = {
+                f"{test} {LABELS[metric]}": mean_and_sd(list(found["score"]), len(report.seeds))
+                for (test, metric), found in groups(group, ["test", "metric"])
+            }
+            shown.append({"Size": size, "Encoding": encoding} | cells)
+        caption = f"{dataset.title}: mean ± standard deviation over n seeds."
+        blocks.append((caption, pd.DataFrame(shown)))
+    signed = groups(scores.dropna(subset="signature"), ["metric"])
+    notes = [f"{LABELS[metric]}: {' and '.join(found['signature'].unique())}" for (metric,), found in signed]
+    return Table("scores", pd.DataFrame(rows), blocks, notes + _unscored(scores))
+
+
+def _unscored(scores: pd.DataFrame) -> list[str]:
+    lost = scores[scores["score"].isna()].drop_duplicates([*CELL, "test"])
+    cells = [f"{r.dataset}/{r.encoding}/{r.size} seed {r.seed} on {r.test} ({r.status})" for r in lost.itertuples()]
+    return [f"Without a score: {'; '.join(cells)}."] if cells else []
+
+
+def significance_table(files: list[dict[str, Any]], report: Report) -> Table:
+    """From ``results.load_significance``: a row for each declared comparison."""
+    rows: list[dict[str, Any]] = []
+    for file in files:
+        kind = file["settings"]["paired_test"]
+        for metric, tested in file["metrics"].items():
+            for entry in tested["comparisons"]:
+                test = entry["t_test"]
+                low, high = test["confidence_interval"] or (None, None)
+                rows.append(
+                    {name: file[name] for name in ("dataset", "size", "test")}
+                    | {"metric": metric, "system": entry["system"], "baseline": entry["baseline"], "n": test["n"]}
+                    | {"mean_difference": test["mean_difference"], "ci_low": low, "ci_high": high}
+                    | {"t_test_p": test["p"], "holm_p": test["p_holm"]}
+                    | {f"difference seed {row['seed']}": row["difference"] for row in entry["seeds"]}
+                    | {f"{kind} p seed {row['seed']}": row["p"] for row in entry["seeds"]}
+                    | {"verdict": entry["verdict"], "note": test["note"], "signature": tested["signature"]}
+                )
+    # With its heading even where nothing was compared, so that whoever reads it finds the columns.
+    data = pd.DataFrame(rows) if rows else pd.DataFrame(columns=["dataset", "size", "test", "metric", "verdict"])
+    blocks = [
+        (f"{dataset.title}: differences from the baseline.", _shown_comparisons(files, dataset.name))
+        for dataset in report.datasets
+    ]
+    notes = [
+        "CI: 95 % confidence interval of the mean difference over seeds. p: paired t-test over seeds, before and after "
+        "Holm's correction within the comparisons of one test set and metric. "
+        "p of each seed: sacreBLEU's paired test of the two translations, in the order of the seeds."
+    ]
+    signatures = {m: t["signature"] for file in files for m, t in file["metrics"].items() if t["signature"]}
+    lost = dict.fromkeys(
+        f"{file['dataset']}/{cell['encoding']}/{file['size']} seed {cell['seed']} on {file['test']} ({cell['status']})"
+        for file in files
+        for cell in file["cells"]
+        if cell["status"] != "translated"
+    )
+    notes += [f"{LABELS[metric]}: {signature}" for metric, signature in signatures.items()]
+    notes += [f"Without translations: {'; '.join(lost)}."] if lost else []
+    return Table("significance", data, blocks, notes)
+
+
+def _shown_comparisons(files: list[dict[str, Any]], dataset: str) -> pd.DataFrame:
+    shown: list[dict[str, str]] = []
+    for file in (file for file in files if file["dataset"] == dataset):
+        for metric, tested in file["metrics"].items():
+            for entry in tested["comparisons"]:
+                test = entry["t_test"]
+                interval = test["confidence_interval"]
+                change = test["mean_difference"]
+                shown.append(
+                    {"Size": file["size"], "Test": file["test"], "Metric": LABELS[metric]}
+                    | {"System": entry["system"], "Baseline": entry["baseline"]}
+                    | {"Difference": NOTHING if change is None else f"{change:+.2f}"}
+                    | {"95 % CI": f"[{interval[0]:+.2f}, {interval[1]:+.2f}]" if interval else NOTHING}
+                    | {"p": _p(test["p"]), "p (Holm)": _p(test["p_holm"])}
+                    | {"p of each seed": ", ".join(_p(row["p"]) for row in entry["seeds"])}
+                    | {"Verdict": entry["verdict"]}
+                )
+    return pd.DataFrame(shown or [{"Verdict": "No comparisons were declared."}])
+
+
+def _p(value: float | None) -> str:
+    return NOTHING if value is None else format_p(value)
+
+
+def parameters_table(records: pd.DataFrame, report: Report) -> Table:
+    """From ``results.load_records``: size and cost of each encoding, means over its seeds."""
+    blocks: list[tuple[str, pd.DataFrame]] = []
+    for dataset in report.datasets:
+        part = records[records["dataset"] == dataset.name]
+        shown: list[dict[str, str]] = []
+        for (size, encoding), group in groups(part, ["size", "encoding"]):
+            means = group.drop(columns=[*CELL]).apply(pd.to_numeric, errors="coerce").mean()
+            without = part[(part["size"] == size) & (part["encoding"] == "none")]["parameters"].astype(float).mean()
+            statuses = group["status"].value_counts(sort=False)
+            shown.append(
+                {"Size": size, "Encoding": encoding}
+                | {"Parameters (M)": _number(means["parameters"] / 1e6, 3)}
+                | {"Encoding's (M)": _number(means["encoding_parameters"] / 1e6, 3)}
+                | {"Over none (M)": _number((means["parameters"] - without) / 1e6, 3, sign="+")}
+                | {"Target tokens/s": _number(means["target_tokens_per_second"], 0)}
+                | {"Minutes": _number(means["seconds"] / 60, 1)}
+                | {"Epochs": _number(means["epochs"], 1), "Updates": _number(means["updates"], 0)}
+                | {"Best valid. perplexity": _number(means["best_valid_perplexity"], 2)}
+                | {"Runs": ", ".join(f"{count} {status}" for status, count in statuses.items())}
+            )
+        caption = f"{dataset.title}: parameters in millions and cost of the training, means over the seeds."
+        blocks.append((caption, pd.DataFrame(shown)))
+    return Table("parameters", records, blocks, [])
+
+
+def _number(value: float, digits: int, sign: str = "") -> str:
+    return NOTHING if pd.isna(value) else f"{value:{sign},.{digits}f}"
+
+
+def write_table(table: Table, prefix: str | Path) -> None:
+    """Write ``prefix`` + .csv, .md, .tex (booktabs) and .html."""
+    write_text(f"{prefix}.csv", table.data.to_csv(index=False, lineterminator="\n"))
+    write_text(f"{prefix}.md", to_markdown(table))
+    write_text(f"{prefix}.tex", to_latex(table))
+    write_text(f"{prefix}.html", to_html(table))
+
+
+def to_markdown(table: Table) -> str:
+    parts = [f"{caption}\n\n{frame.to_markdown(index=False, disable_numparse=True)}" for caption, frame in table.blocks]
+    parts += [f"- {note}" for note in table.notes]
+    return "\n\n".join(parts[: len(table.blocks)]) + "\n\n" + "\n".join(parts[len(table.blocks) :]) + "\n"
+
+
+def to_latex(table: Table) -> str:
+    """A booktabs table for each block; the notes stand in the captions. Needs the packages booktabs and graphicx."""
+    notes = " ".join(table.notes)
+    return "\n".join(_latex_block(table, index, notes) for index in range(len(table.blocks)))
+
+
+def _latex_block(table: Table, index: int, notes: str) -> str:
+    caption, frame = table.blocks[index]
+    text = (
+        frame.rename(columns=_latex_escape)
+        .map(_latex_escape)
+        .to_latex(
+            index=False,
+            escape=False,
+            caption=_latex_escape(f"{caption} {notes}".strip()),
+            label=f"tab:{table.name}" + (f"-{index + 1}" if index else ""),
+            position="tbp",
+            column_format="".join("p{6cm}" if frame[name].str.len().max() > 40 else "l" for name in frame),
+        )
+    )
+    # A table with many test sets is wider than a page: no table is set wider than the text.
+    begin, end = r"\begin{tabular}", r"\end{tabular}"
+    narrow = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
+    return text.replace(begin, f"{narrow}\n{begin}").replace(end, f"{end}}}")
+
+
+def _latex_escape(text: str) -> str:
+    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "|": r"\textbar{}"}
+    special |= {character: f"\\{character}" for character in "&%$#_{}"} | {"±": r"$\pm$", "–": "--"}
+    special |= {"→": r"$\rightarrow$", "×": r"$\times$"}
+    return "".join(special.get(character, character) for character in text)

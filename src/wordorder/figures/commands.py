@@ -1,0 +1,113 @@
+"""``wordorder figure``: read what a study has written, hand it to the figures, save what they draw."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from wordorder.config.models import Report
+    from wordorder.figures.vectors import Panels
+
+FIGURES = ("scores", "perplexity", "similarity", "encoding_matrix")
+
+
+def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    figure = subparsers.add_parser(
+        "figure",
+        help="draw a figure of a study",
+        description="Draw a figure of a study as SVG, PDF and PNG, with a CSV of the data drawn.",
+    )
+    figure.add_argument("name", choices=FIGURES)
+    figure.add_argument("--config", required=True, metavar="SLICE", help="what the study holds, JSON or @file")
+    figure.add_argument("--results", required=True, metavar="DIR", help="results/{study}")
+    figure.add_argument("--output-prefix", required=True, metavar="PREFIX", help="writes PREFIX.svg, .pdf, .png, .csv")
+    figure.add_argument("--metric", help="scores: the metric to draw (default: the study's first)")
+    figure.add_argument(
+        "--against", choices=("update", "epoch"), default="update", help="perplexity: the x axis (default: update)"
+    )
+    vectors = figure.add_argument_group("similarity and encoding_matrix: whose vectors (default: the study's first)")
+    vectors.add_argument("--dataset")
+    vectors.add_argument("--size")
+    vectors.add_argument("--seed", type=int)
+    vectors.add_argument("--stack", choices=("encoder", "decoder"), default="encoder", help="(default: encoder)")
+    vectors.add_argument("--length", type=int, default=64, help="number of positions (default: 64)")
+    figure.set_defaults(run=run_figure)
+
+
+def run_figure(options: argparse.Namespace) -> None:
+    from wordorder.config.load import slice_argument
+    from wordorder.config.models import Report
+
+    report = slice_argument(options.config, Report)
+    if options.name == "scores":
+        _scores(report, options)
+    elif options.name == "perplexity":
+        _perplexity(report, options)
+    else:
+        _vectors(report, options)
+
+
+def _scores(report: Report, options: argparse.Namespace) -> None:
+    from wordorder.errors import WordorderError
+    from wordorder.evaluation.results import load_scores
+    from wordorder.figures import scores, style
+
+    metric = options.metric or report.metrics[0]
+    if metric not in report.metrics:
+        raise WordorderError(f"The study has no metric '{metric}'; it has {', '.join(report.metrics)}.")
+    frame = load_scores(report, options.results)
+    titles = {dataset.name: dataset.title for dataset in report.datasets}
+    figure = scores.draw(frame, metric, list(report.encodings), report.baseline, titles)
+    style.save(figure, options.output_prefix, frame[frame["metric"] == metric])
+
+
+def _perplexity(report: Report, options: argparse.Namespace) -> None:
+    from wordorder.evaluation.results import load_metrics
+    from wordorder.figures import perplexity, style
+
+    frame = load_metrics(report, options.results)
+    titles = {dataset.name: dataset.title for dataset in report.datasets}
+    style.save(perplexity.draw(frame, list(report.encodings), titles, options.against), options.output_prefix, frame)
+
+
+def _vectors(report: Report, options: argparse.Namespace) -> None:
+    from wordorder.figures import style, vectors
+
+    encodings = load_vectors(report, options)
+    similarities = options.name == "similarity"
+    figure = vectors.draw_similarity(encodings) if similarities else vectors.draw_matrix(encodings)
+    style.save(figure, options.output_prefix, vectors.as_frame(encodings, similarities=similarities))
+
+
+def load_vectors(report: Report, options: argparse.Namespace) -> Panels:
+    """The vectors (length, d) of each encoding, from its trained model, or words that say why there are none."""
+    import torch
+
+    from wordorder.errors import WordorderError
+    from wordorder.model.checkpoint import load_model
+
+    dataset = options.dataset or report.datasets[0].name
+    size = options.size or report.sizes[0]
+    seed = report.seeds[0] if options.seed is None else options.seed
+    if options.length < 1:
+        raise WordorderError(f"--length must be at least 1 position, not {options.length}.")
+    found: Panels = {}
+    for encoding in report.encodings:
+        path = Path(options.results) / "cells" / dataset / encoding / size / str(seed) / "model.pt"
+        if not path.is_file():
+            found[encoding] = f"no trained model of seed {seed}"
+            continue
+        with torch.no_grad():
+            table = load_model(path).encoding.table(options.length, options.stack)
+        if table is None:
+            found[encoding] = f"has no vector for a position in the {options.stack}"
+        else:
+            found[encoding] = table.double().cpu().numpy()
+    if not any((Path(options.results) / "cells" / dataset).glob(f"*/{size}/{seed}/model.pt")):
+        raise WordorderError(
+            f"There is no trained model of dataset '{dataset}', size '{size}' and seed {seed} under "
+            f"{Path(options.results) / 'cells'}. Train one, or choose others with --dataset, --size and --seed."
+        )
+    return found

@@ -1,0 +1,147 @@
+"""Small things that every stage does with files: atomic writing, guarded reading, checksums, JSON."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import hashlib
+import json
+import os
+import secrets
+import shutil
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, cast
+
+from wordorder.errors import WordorderError
+
+# Errors of a write that mean: no room.
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@contextmanager
+def atomic(path: str | Path) -> Iterator[Path]:
+    """Yield a temporary path beside ``path``; move it to ``path`` when the block ends well, else remove it.
+
+    The block may make a file or a directory there. Readers see the old content or the whole new content, never a
+    part. A full disk or a place that cannot be written becomes a :class:`WordorderError` that names the file.
+    """
+    path = Path(path)
+    # Random, because two machines that share a disk may have processes of one number.
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.partial")
+    try:
+        _refuse_special(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield temporary
+        move_into_place(temporary, path)
+    except OSError as error:
+        if error.errno in DISK_FULL:
+            raise WordorderError(
+                f"The disk (or a quota) is full while writing {path}. Nothing half-written was left there; "
+                "free some space and run the same command again."
+            ) from error
+        if _concerns(error, temporary):
+            raise WordorderError(f"{path} cannot be written: {error.strerror}. Check its folder.") from error
+        raise
+    finally:
+        _remove(temporary)
+
+
+def _refuse_special(path: Path) -> None:
+    # A rename would put an ordinary file in the place of /dev/null.
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise WordorderError(f"{path} is neither a file nor a directory. Outputs are replaced as a whole: name a file.")
+
+
+def _concerns(error: OSError, temporary: Path) -> bool:
+    """Whether ``error`` is about the place of ``temporary`` and not about something else that the block opened."""
+    return any(_names(error, place) for place in (temporary, *temporary.parents))
+
+
+def _names(error: OSError, path: Path) -> bool:
+    return isinstance(error.filename, str | os.PathLike) and Path(error.filename) == path
+
+
+def _sync(path: Path) -> None:
+    """Force the bytes to disk before the rename, so that a power cut cannot leave an empty file under the name."""
+    for file in [path, *path.rglob("*")] if path.is_dir() else [path]:
+        descriptor = os.open(file, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def move_into_place(temporary: Path, path: Path) -> None:
+    """Rename a finished file or directory to ``path``, after its bytes have reached the disk."""
+    _sync(temporary)
+    if not (path.is_dir() and temporary.is_dir()):
+        os.replace(temporary, path)
+        return
+    # A directory cannot replace a full one: move the old one aside, so that a crash loses neither.
+    aside = temporary.with_name(f"{temporary.name}.old")
+    os.replace(path, aside)
+    try:
+        os.replace(temporary, path)
+    except OSError:
+        os.replace(aside, path)
+        raise
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    elif os.path.lexists(path):
+        path.unlink()
+
+
+@contextmanager
+def reading(path: str | Path) -> Iterator[None]:
+    """Turn what can go wrong while ``path`` is read, also a damaged gzip stream, into a :class:`WordorderError`."""
+    try:
+        yield
+    except (OSError, EOFError, zlib.error) as error:
+        if not isinstance(error, OSError) or error.errno is None:  # gzip and bz2 raise an OSError without a number
+            raise WordorderError(f"{path} is damaged: {error}. Delete it and fetch or make it again.") from error
+        if _names(error, Path(path)):
+            raise WordorderError(f"{path} cannot be read: {error.strerror}.") from error
+        raise
+
+
+@contextmanager
+def open_bytes(path: str | Path) -> Iterator[IO[bytes]]:
+    """Open ``path`` for reading; a name that ends in ``.gz`` is decompressed on the fly."""
+    with reading(path), gzip.open(path) if str(path).endswith(".gz") else open(path, "rb") as file:
+        yield cast(IO[bytes], file)
+
+
+def write_text(path: str | Path, text: str) -> None:
+    with atomic(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+
+
+def write_json(path: str | Path, value: Any) -> None:
+    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def read_json(path: str | Path) -> Any:
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise WordorderError(f"{path} does not exist. It should hold JSON written by an earlier stage.") from error
+    except OSError as error:
+        raise WordorderError(f"{path} cannot be read: {error.strerror}.") from error
+    except (ValueError, RecursionError) as error:
+        raise WordorderError(f"{path} is not valid JSON: {error}. Delete it and run its stage again.") from error
+
+
+def sha256(path: str | Path) -> str:
+    """Hexadecimal SHA-256 of the bytes of a file."""
+    digest = hashlib.sha256()
+    with reading(path), open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()

@@ -1,0 +1,184 @@
+"""Multi-head attention with the named places of :mod:`wordorder.encodings.base`.
+
+B batch, L length, H heads, d model size, d_h head size; Lq and Lk count queries and keys.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from wordorder.encodings.base import AttentionEncoding, Positions
+from wordorder.model.dropout import dropout
+
+
+class KeyValueCache:
+    """Keys, values and positions of what a step-by-step decoder has already read. (N, H, L, d_h) twice."""
+
+    def __init__(self) -> None:
+        self.keys: Tensor | None = None
+        self.values: Tensor | None = None
+        self.positions: Positions | None = None
+
+    def append(self, keys: Tensor, values: Tensor, positions: Positions) -> tuple[Tensor, Tensor, Positions]:
+        if self.keys is not None and self.values is not None and self.positions is not None:
+            keys = torch.cat((self.keys, keys), dim=2)
+            values = torch.cat((self.values, values), dim=2)
+            absolute = torch.cat((self.positions.absolute, positions.absolute), dim=1)
+            positions = Positions(absolute, max(self.positions.limit, positions.limit))
+        self.keys, self.values, self.positions = keys, values, positions
+        return keys, values, positions
+
+    def select(self, rows: Tensor) -> None:
+        """Keep the given sentences or hypotheses (indices into N), in that order."""
+        if self.keys is not None and self.values is not None:
+            self.keys = self.keys.index_select(0, rows)
+            self.values = self.values.index_select(0, rows)
+
+
+def attend(
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    *,
+    mask: Tensor | None,
+    dropout_probability: float,
+    training: bool,
+    encoding: AttentionEncoding | None = None,
+    query: Positions | None = None,
+    key: Positions | None = None,
+) -> Tensor:
+    """Scaled dot-product attention: (B, H, Lq, d_h), (B, H, Lk, d_h) twice -> (B, H, Lq, d_h).
+
+    mask: added to the scores, (1 | B, 1 | H, 1 | Lq, Lk), 0 where a query may look and -inf where it may not.
+    """
+    if encoding is not None and query is not None and key is not None:
+        bias = encoding.bias(query, key)
+        if bias is not None:
+            mask = bias if mask is None else mask + bias
+    else:
+        encoding = None
+    if queries.is_cuda and (encoding is None or not encoding.needs_scores):
+        return functional.scaled_dot_product_attention(
+            queries, keys, values, attn_mask=mask, dropout_p=dropout_probability if training else 0.0
+        )
+    # On a CPU the fused kernel is several times slower than these plain products for sentences of usual length.
+    queries = queries * (1 / math.sqrt(queries.size(-1)))
+    scores = queries @ keys.transpose(-1, -2)  # (B, H, Lq, Lk)
+    if encoding is not None and query is not None and key is not None:
+        scores = encoding.scores(scores, queries, query, key)
+    if mask is not None:
+        scores = scores + mask
+    weights = dropout(torch.softmax(scores, dim=-1), dropout_probability, training).to(values.dtype)
+    context = weights @ values
+    if encoding is not None and query is not None and key is not None:
+        context = encoding.context(context, weights, query, key)
+    return context
+
+
+def split_heads(x: Tensor, heads: int) -> Tensor:
+    """(B, L, H·d_h) -> (B, H, L, d_h)"""
+    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+
+
+def merge_heads(x: Tensor) -> Tensor:
+    """(B, H, L, d_h) -> (B, L, H·d_h)"""
+    return x.transpose(1, 2).flatten(-2)
+
+
+class SelfAttention(nn.Module):
+    """Queries, keys and values of the same tokens; the only place where encodings act inside attention."""
+
+    def __init__(self, dim: int, heads: int, dropout_probability: float) -> None:
+        super().__init__()
+        self.heads = heads
+        self.dropout_probability = dropout_probability
+        self.project_in = nn.Linear(dim, 3 * dim)
+        self.project_out = nn.Linear(dim, dim)
+        # Each of the three d x d blocks gets the Glorot bound it would have on its own, scaled by 1/√2 (fairseq).
+        nn.init.xavier_uniform_(self.project_in.weight, gain=1.0)
+        nn.init.zeros_(self.project_in.bias)
+        nn.init.xavier_uniform_(self.project_out.weight)
+        nn.init.zeros_(self.project_out.bias)
+
+    def forward(
+        self,
+        x: Tensor,
+        *,
+        mask: Tensor | None,
+        encoding: AttentionEncoding,
+        positions: Positions,
+        cache: KeyValueCache | None = None,
+    ) -> Tensor:
+        """(B, L, d) -> (B, L, d). With a cache, x holds only the tokens that are new."""
+        queries, keys, values = self._project(x, encoding.head_inputs(x, positions))
+        queries, keys = encoding.rotate(queries, keys, positions)
+        values = encoding.values(values, positions)
+        key_positions = positions
+        if cache is not None:
+            keys, values, key_positions = cache.append(keys, values, positions)
+        context = attend(
+            queries,
+            keys,
+            values,
+            mask=mask,
+            dropout_probability=self.dropout_probability,
+            training=self.training,
+            encoding=encoding,
+            query=positions,
+            key=key_positions,
+        )
+        projected: Tensor = self.project_out(merge_heads(context))
+        return projected
+
+    def _project(self, x: Tensor, inputs: list[tuple[int, Tensor]] | None) -> tuple[Tensor, Tensor, Tensor]:
+        if inputs is None:
+            queries, keys, values = self.project_in(x).chunk(3, dim=-1)
+            return split_heads(queries, self.heads), split_heads(keys, self.heads), split_heads(values, self.heads)
+        # (3·d, d) -> (3, H, d_h, d): every group of heads sees an input of its own.
+        weight = self.project_in.weight.unflatten(0, (3, self.heads, -1))
+        bias = self.project_in.bias.unflatten(0, (3, self.heads, -1))
+        groups, start = [], 0
+        for count, own in inputs:
+            part = slice(start, start + count)
+            projected = functional.linear(own, weight[:, part].flatten(0, 2), bias[:, part].flatten())
+            groups.append(projected.unflatten(-1, (3, count, -1)))  # (B, L, 3, heads of the group, d_h)
+            start += count
+        queries, keys, values = torch.cat(groups, dim=3).permute(2, 0, 3, 1, 4)
+        return queries, keys, values
+
+
+class CrossAttention(nn.Module):
+    """Queries of the target, keys and values of the encoder's output."""
+
+    def __init__(self, dim: int, heads: int, dropout_probability: float) -> None:
+        super().__init__()
+        self.heads = heads
+        self.dropout_probability = dropout_probability
+        self.project_query = nn.Linear(dim, dim)
+        self.project_memory = nn.Linear(dim, 2 * dim)
+        self.project_out = nn.Linear(dim, dim)
+        for linear in (self.project_query, self.project_memory, self.project_out):
+            nn.init.xavier_uniform_(linear.weight)
+            nn.init.zeros_(linear.bias)
+
+    def read(self, memory: Tensor) -> tuple[Tensor, Tensor]:
+        """Keys and values of the encoder's output, once a sentence: (B, S, d) -> (B, H, S, d_h) twice."""
+        keys, values = self.project_memory(memory).chunk(2, dim=-1)
+        return split_heads(keys, self.heads), split_heads(values, self.heads)
+
+    def forward(self, x: Tensor, keys: Tensor, values: Tensor, *, mask: Tensor | None) -> Tensor:
+        """(B, T, d) -> (B, T, d); in step-by-step decoding T counts a sentence's hypotheses."""
+        context = attend(
+            split_heads(self.project_query(x), self.heads),
+            keys,
+            values,
+            mask=mask,
+            dropout_probability=self.dropout_probability,
+            training=self.training,
+        )
+        projected: Tensor = self.project_out(merge_heads(context))
+        return projected

@@ -1,0 +1,65 @@
+"""Finished models on disk: weights, the cell they were trained for, nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from wordorder.config.models import Cell
+from wordorder.encodings.base import Shape
+from wordorder.encodings.registry import build, parse
+from wordorder.errors import WordorderError
+from wordorder.files import atomic
+from wordorder.model.transformer import Transformer
+
+_FORMAT = 1
+
+
+def build_model(cell: Cell, vocabulary_size: int) -> Transformer:
+    """A new Transformer for a cell; its start values come from PyTorch's generator."""
+    encoding = build(parse(cell.encoding), Shape.of(cell.size))
+    return Transformer(cell.size, cell.recipe, encoding, vocabulary_size)
+
+
+def save_model(path: str | Path, cell: Cell, vocabulary_size: int, weights: dict[str, torch.Tensor]) -> None:
+    content = {
+        "format": _FORMAT,
+        "cell": cell.model_dump_json(),
+        "vocabulary_size": vocabulary_size,
+        "weights": weights,
+    }
+    with atomic(path) as temporary:
+        torch.save(content, temporary)
+
+
+def load_model(path: str | Path) -> Transformer:
+    """Read a finished model, in evaluation mode, on the CPU."""
+    content = load_tensors(path)
+    if not isinstance(content, dict) or content.get("format") != _FORMAT:
+        raise WordorderError(f"{path} is not a model of this version of wordorder. Train the cell again.")
+    cell = Cell.model_validate_json(content["cell"])
+    model = build_model(cell, content["vocabulary_size"])
+    model.load_state_dict(content["weights"])
+    return model.eval()
+
+
+def load_tensors(path: str | Path) -> Any:
+    """torch.load that executes nothing from the file, with errors a person can read."""
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except FileNotFoundError as error:
+        raise WordorderError(f"{path} does not exist. Train the cell first.") from error
+    except Exception as error:  # torch raises a dozen kinds for a damaged file
+        raise WordorderError(
+            f"{path} cannot be read as saved tensors: {str(error).splitlines()[0]} Delete it and run its stage again."
+        ) from error
+
+
+def count_parameters(model: Transformer) -> dict[str, int]:
+    """Trainable parameters, each counted once: of the whole model, and of the positional encoding alone."""
+    return {
+        "total": sum(parameter.numel() for parameter in model.parameters()),
+        "encoding": sum(parameter.numel() for parameter in model.encoding.parameters()),
+    }

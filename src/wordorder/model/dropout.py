@@ -1,0 +1,63 @@
+"""Dropout whose masks are cheap on a CPU.
+
+PyTorch draws one Mersenne-Twister number an element on a single thread, a tenth of a training step. Here a CPU mask
+comes from NumPy's SFC64, four elements a 64-bit draw. The generator is seeded by one draw from PyTorch's own, so that
+saving PyTorch's generator saves everything. Other devices use PyTorch's dropout.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+_LEVELS = 1 << 16
+
+
+class _Masked(torch.autograd.Function):
+    @staticmethod
+    def forward(context: Any, x: Tensor, keep: Tensor, scale: float) -> Tensor:
+        context.save_for_backward(keep)
+        context.scale = scale
+        return torch.ops.aten.native_dropout_backward(x, keep, scale)  # x * keep * scale in one pass
+
+    @staticmethod
+    def backward(context: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        (keep,) = context.saved_tensors
+        return torch.ops.aten.native_dropout_backward(gradients[0].contiguous(), keep, context.scale), None, None
+
+
+def _keep(x: Tensor, dropped: int) -> Tensor:
+    """A boolean mask of x's shape; each element is False with probability dropped / 2**16."""
+    seed = int(torch.randint(2**63 - 1, ()))
+    count = x.numel()
+    draws = np.random.SFC64(seed).random_raw((count + 3) // 4).view(np.uint16)[:count]
+    return torch.from_numpy(draws >= dropped).view(x.shape)
+
+
+def dropout(x: Tensor, probability: float, training: bool) -> Tensor:
+    """Set elements to 0 with the given probability (to within 2**-17 on a CPU) and scale the others up."""
+    if not training or probability == 0:
+        return x
+    if x.device.type != "cpu":
+        return functional.dropout(x, probability)
+    dropped = max(1, round(probability * _LEVELS))
+    result: Tensor = _Masked.apply(x, _keep(x, dropped), _LEVELS / (_LEVELS - dropped))
+    return result
+
+
+class Dropout(nn.Module):
+    """Module form of :func:`dropout`."""
+
+    def __init__(self, probability: float) -> None:
+        super().__init__()
+        self.probability = probability
+
+    def forward(self, x: Tensor) -> Tensor:
+        return dropout(x, self.probability, self.training)
+
+    def extra_repr(self) -> str:
+        return f"{self.probability}"

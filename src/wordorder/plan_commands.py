@@ -1,0 +1,37 @@
+"""``wordorder check``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from wordorder.errors import WordorderError
+
+
+def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    check = subparsers.add_parser(
+        "check",
+        help="check studies without running them",
+        description="Check studies, the datasets and sizes they use, and the parameters of their encodings. Prints one "
+        "line a study. Exits with status 1 when there is a problem.",
+    )
+    check.add_argument("studies", nargs="*", metavar="STUDY", help="name, or path of a .yaml file (default: all)")
+    check.add_argument("--root", default="config", metavar="DIR", help="the configuration folder (default: config)")
+    check.set_defaults(run=run_check)
+
+
+def run_check(options: argparse.Namespace) -> None:
+    from wordorder.config.load import study_names
+    from wordorder.plan import check
+
+    studies = options.studies or study_names(options.root)
+    if not studies:
+        raise WordorderError(f"There are no studies in {Path(options.root, 'studies')}. Give --root or a study's file.")
+    problems = []
+    for study in studies:
+        try:
+            print(check(study, options.root))
+        except WordorderError as error:
+            problems.append(str(error))
+    if problems:
+        raise WordorderError("\n".join(dict.fromkeys(problems)))

@@ -1,0 +1,84 @@
+"""Token batches of a binary corpus, in an order that depends on the seed and the epoch alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from wordorder.data.binary import ParallelCorpus
+from wordorder.errors import WordorderError
+from wordorder.model.batch import BEGIN, END, PAD, Batch
+
+Indices = NDArray[np.int64]
+
+
+def plan_batches(
+    corpus: ParallelCorpus, batch_tokens: int, *, generator: np.random.Generator | None = None
+) -> list[Indices]:
+    """Sentence numbers of every batch: longest side (with END) x sentences is at most ``batch_tokens``.
+
+    Sentences of similar lengths go together, so that little is padding. With a generator, sentences of equal
+    length are mixed and the batches come in random order; without, the order is by length.
+    """
+    source, target = corpus.source_lengths + 1, corpus.target_lengths + 1
+    longest = np.maximum(source, target)
+    if len(longest) and longest.max() > batch_tokens:
+        worst = int(longest.argmax())
+        raise WordorderError(
+            f"Sentence pair {worst + 1} of the binary corpus has {longest[worst]} subwords, more than a batch of "
+            f"batch_tokens = {batch_tokens}. Raise batch_tokens or lower cleaning.max_length of the dataset."
+        )
+    tie = generator.permutation(len(longest)) if generator else np.arange(len(longest))
+    order = np.lexsort((tie, source, target))
+    batches, start = [], 0
+    widest = 0
+    for place, sentence in enumerate(order):
+        wider = max(widest, int(longest[sentence]))
+        if wider * (place - start + 1) > batch_tokens:
+            batches.append(order[start:place])
+            start, wider = place, int(longest[sentence])
+        widest = wider
+    if start < len(order):
+        batches.append(order[start:])
+    if generator:
+        batches = [batches[number] for number in generator.permutation(len(batches))]
+    return batches
+
+
+def epoch_batches(corpus: ParallelCorpus, batch_tokens: int, *, seed: int, epoch: int) -> list[Indices]:
+    """The batches of one epoch of training."""
+    return plan_batches(corpus, batch_tokens, generator=np.random.default_rng([seed, epoch]))
+
+
+def collate(corpus: ParallelCorpus, sentences: Indices) -> Batch:
+    """Put sentences together, padded at the right."""
+    sources = [corpus.source(int(sentence)) for sentence in sentences]
+    targets = [corpus.target(int(sentence)) for sentence in sentences]
+    lengths = [len(target) + 1 for target in targets]
+    return Batch(
+        source=_pad(sources, end=True),
+        target_input=_pad(targets, begin=True),
+        target_output=_pad(targets, end=True),
+        padded=min(lengths) != max(lengths),
+        target_tokens=sum(lengths),
+    )
+
+
+def pad_sources(sources: Sequence[NDArray[np.integer]]) -> torch.Tensor:
+    """Source sentences as the encoder reads them: (B, S) int64, END behind each, padded at the right."""
+    return _pad(sources, end=True)
+
+
+def _pad(rows: Sequence[NDArray[np.integer]], *, begin: bool = False, end: bool = False) -> torch.Tensor:
+    first = int(begin)
+    padded = np.full((len(rows), max(map(len, rows)) + 1), PAD, dtype=np.int64)
+    for number, row in enumerate(rows):
+        padded[number, first : first + len(row)] = row
+        if end:
+            padded[number, len(row)] = END
+    if begin:
+        padded[:, 0] = BEGIN
+    return torch.from_numpy(padded)

@@ -1,0 +1,45 @@
+"""``wordorder train``"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+
+def add_commands(subparsers: Any) -> None:
+    train = subparsers.add_parser(
+        "train",
+        help="train one cell",
+        description="Train the model of one cell (encoding, size, recipe, seed). A training that was stopped, even by "
+        "SIGKILL, goes on from its state directory and ends with the same bits. SIGTERM or SIGUSR1 saves and "
+        "exits with status 75.",
+    )
+    train.add_argument("--config", required=True, metavar="CELL", help="JSON of the cell, or @FILE with JSON or YAML")
+    train.add_argument("--train", required=True, type=Path, metavar="DIR", help="binary corpus to learn from")
+    train.add_argument("--valid", required=True, type=Path, metavar="DIR", help="binary corpus for the perplexity")
+    train.add_argument("--model", required=True, type=Path, metavar="OUT", help="finished model")
+    train.add_argument("--metrics", required=True, type=Path, metavar="OUT", help="JSON lines, one a report")
+    train.add_argument("--record", required=True, type=Path, metavar="OUT", help="what was run, where, on what")
+    train.add_argument("--state", required=True, type=Path, metavar="DIR", help="saved state; kept over restarts")
+    train.add_argument("--devices", type=int, default=1, metavar="N", help="processes or GPUs (default: 1)")
+    train.add_argument("--threads", type=int, metavar="N", help="CPU threads a process (default: PyTorch's choice)")
+    train.add_argument("--save-seconds", type=float, default=120, metavar="S", help="save the state this often")
+    train.set_defaults(run=_train)
+
+
+def _train(options: argparse.Namespace) -> None:
+    from wordorder.config.load import slice_argument
+    from wordorder.config.models import Cell
+    from wordorder.training.run import Outputs, run
+
+    run(
+        slice_argument(options.config, Cell),
+        train=options.train,
+        valid=options.valid,
+        outputs=Outputs(options.model, options.metrics, options.record),
+        state=options.state,
+        devices=options.devices,
+        threads=options.threads,
+        save_seconds=options.save_seconds,
+    )

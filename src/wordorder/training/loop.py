@@ -1,0 +1,307 @@
+"""The training loop."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from lightning_fabric import Fabric
+from torch import Tensor
+
+from wordorder.config.models import Cell
+from wordorder.data.binary import ParallelCorpus
+from wordorder.errors import Interrupted
+from wordorder.model.objective import TranslationObjective
+from wordorder.progress import Progress
+from wordorder.training.batches import Indices, collate, epoch_batches, plan_batches
+from wordorder.training.metrics import Metrics
+from wordorder.training.schedule import learning_rate
+from wordorder.training.state import StateDirectory
+
+REPORT_EVERY = 50  # updates
+
+
+@dataclass
+class Counters:
+    """Where a training stands. Saved with the state."""
+
+    update: int = 0
+    epoch: int = 0
+    group: int = 0  # updates done in this epoch
+    target_tokens: int = 0
+    seconds: float = 0.0  # spent on updates, over all restarts
+    best_loss: float = math.inf
+    best_update: int = 0
+    bad_validations: int = 0
+    restarts: int = 0
+    metrics_bytes: int = 0
+    status: str = "running"  # then: finished, or diverged
+
+
+class Trainer:
+    """Trains one model. All that a restart needs is in the counters, the weights, the optimizer and the generators."""
+
+    def __init__(
+        self,
+        cell: Cell,
+        fabric: Fabric,
+        objective: TranslationObjective,
+        *,
+        train: ParallelCorpus,
+        valid: ParallelCorpus,
+        state: StateDirectory,
+        save_seconds: float,
+        stop_requested: Callable[[], bool],
+    ) -> None:
+        self.cell, self.recipe, self.fabric, self.state = cell, cell.recipe, fabric, state
+        self.train_corpus, self.valid_corpus = train, valid
+        self.save_seconds, self.stop_requested = save_seconds, stop_requested
+        optimizer = torch.optim.AdamW(
+            objective.parameters(),
+            lr=self.recipe.learning_rate,
+            betas=self.recipe.adam_betas,
+            eps=self.recipe.adam_epsilon,
+            weight_decay=self.recipe.weight_decay,
+            fused=True,
+        )
+        self.objective = objective
+        self.model, self.optimizer = fabric.setup(objective, optimizer)
+        self.counters = Counters()
+        self._window = _Window(fabric.device)
+
+    def run(self) -> Counters:
+        """Train until the recipe says stop. Raises Interrupted, with the state saved, when asked to stop."""
+        self._resume()
+        self.metrics = (
+            Metrics(
+                self.state.metrics,
+                self.state.tensorboard,
+                length=self.counters.metrics_bytes,
+                update=self.counters.update,
+            )
+            if self.fabric.is_global_zero
+            else None
+        )
+        self._saved_at = time.monotonic()
+        with Progress("train", total=self._planned_updates(), unit="updates", initial=self.counters.update) as progress:
+            while not self._ended():
+                groups = self._groups()
+                for group in groups[self.counters.group :]:
+                    self._update(group)
+                    progress.advance(note=self._window.note)
+                    self.counters.group += 1
+                    end_of_epoch = self.counters.group == len(groups)
+                    if end_of_epoch:
+                        self.counters.epoch, self.counters.group = self.counters.epoch + 1, 0
+                    if self.counters.update % REPORT_EVERY == 0:
+                        self._report()
+                    if self._validation_due(end_of_epoch):
+                        self._validate()
+                    self._save_if_due()
+                    if self._ended():
+                        break
+        if self.metrics:
+            self._report()
+            self.metrics.close()
+        return self.counters
+
+    def _update(self, group: list[Indices]) -> None:
+        """One step of the optimizer on the micro-batches of ``group``, shared out over the processes."""
+        started = time.perf_counter()
+        counters, world = self.counters, self.fabric.world_size
+        for settings in self.optimizer.param_groups:
+            settings["lr"] = learning_rate(self.recipe, counters.update + 1)
+        tokens = int(sum((self.train_corpus.target_lengths[batch] + 1).sum() for batch in group))
+        mine = group[self.fabric.global_rank :: world]
+        # A process left without a micro-batch still takes part in the exchange of gradients, with weight 0.
+        weight = world / tokens if mine else 0.0
+        mine = mine or group[:1]
+        for number, sentences in enumerate(mine):
+            batch = collate(self.train_corpus, sentences).to(self.fabric.device)
+            with self.fabric.no_backward_sync(self.model, enabled=number + 1 < len(mine)):
+                loss, nll = self.model(batch)
+                # Processes average their gradients; times world / tokens that is the mean over all target tokens.
+                self.fabric.backward(loss * weight)
+            if weight:
+                self._window.add_loss(loss, nll)
+        norm = self.fabric.clip_gradients(
+            self.model, self.optimizer, max_norm=self.recipe.clip_norm or math.inf, error_if_nonfinite=False
+        )
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        counters.update += 1
+        counters.target_tokens += tokens
+        seconds = time.perf_counter() - started
+        counters.seconds += seconds
+        self._window.add_update(norm, tokens, seconds)
+
+    def _report(self) -> None:
+        if not self._window.updates:
+            return
+        values = self._window.close(self.fabric)
+        values["learning_rate"] = learning_rate(self.recipe, self.counters.update)
+        if not math.isfinite(values["loss"]):
+            self.counters.status = "diverged"
+        if self.metrics:
+            self.metrics.write("train", self.counters.update, self.counters.epoch, values)
+
+    def _validate(self) -> None:
+        """Perplexity of the validation set, a checkpoint for the average, and whether patience is over."""
+        self._report()
+        loss, perplexity = self.validation_loss()
+        counters = self.counters
+        if loss < counters.best_loss:
+            counters.best_loss, counters.best_update, counters.bad_validations = loss, counters.update, 0
+        else:
+            counters.bad_validations += 1
+        if not math.isfinite(loss):
+            counters.status = "diverged"
+        if self.metrics:
+            self.metrics.write("valid", counters.update, counters.epoch, {"loss": loss, "perplexity": perplexity})
+            weights = self.objective.transformer.state_dict()
+            self.state.save_checkpoint(counters.update, weights, keep=self.recipe.average)
+        self._save()
+
+    @torch.no_grad()
+    def validation_loss(self) -> tuple[float, float]:
+        """(nats a target token, perplexity) without label smoothing or dropout."""
+        self.model.eval()
+        batches = plan_batches(self.valid_corpus, self.recipe.batch_tokens)
+        sums = torch.zeros(2, dtype=torch.float64, device=self.fabric.device)
+        for sentences in batches[self.fabric.global_rank :: self.fabric.world_size]:
+            batch = collate(self.valid_corpus, sentences).to(self.fabric.device)
+            _, nll = self.model(batch)
+            sums += torch.stack((nll.double(), nll.new_tensor(batch.target_tokens, dtype=torch.float64)))
+        self.model.train()
+        total, tokens = _summed(self.fabric, sums).tolist()
+        loss = total / tokens
+        return loss, math.exp(loss) if loss < 700 else math.inf
+
+    def _groups(self) -> list[list[Indices]]:
+        """The micro-batches of each update of this epoch."""
+        batches = epoch_batches(
+            self.train_corpus, self.recipe.batch_tokens, seed=self.cell.seed, epoch=self.counters.epoch
+        )
+        size = self.recipe.accumulate
+        return [batches[start : start + size] for start in range(0, len(batches), size)]
+
+    def _planned_updates(self) -> int | None:
+        planned = [self.recipe.max_updates] if self.recipe.max_updates else []
+        if self.recipe.max_epochs:
+            planned.append(self.recipe.max_epochs * len(self._groups()))
+        return min(planned)
+
+    def _validation_due(self, end_of_epoch: bool) -> bool:
+        if self.recipe.validate_every:
+            return self.counters.update % self.recipe.validate_every == 0 or self._last_update()
+        return end_of_epoch or self._last_update()
+
+    def _last_update(self) -> bool:
+        counters, recipe = self.counters, self.recipe
+        return counters.update == recipe.max_updates or counters.epoch == recipe.max_epochs
+
+    def _ended(self) -> bool:
+        if self.counters.status == "diverged":
+            return True
+        patience = self.recipe.patience
+        if self._last_update() or (patience is not None and self.counters.bad_validations >= patience):
+            self.counters.status = "finished"
+        return self.counters.status == "finished"
+
+    def _save_if_due(self) -> None:
+        stop = self.stop_requested()
+        if stop or time.monotonic() - self._saved_at >= self.save_seconds:
+            self._save()
+        if stop and not self._ended():
+            raise Interrupted(
+                f"The training was asked to stop and was saved after update {self.counters.update} in "
+                f"{self.state.path}. Run the same command again to go on."
+            )
+
+    def _save(self) -> None:
+        self._saved_at = time.monotonic()
+        if not self.metrics:
+            return
+        self.counters.metrics_bytes = self.metrics.length()
+        cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
+        self.state.save(
+            {
+                "counters": asdict(self.counters),
+                "window": self._window.state(),
+                "weights": self.objective.transformer.state_dict(),
+                "optimizer": self.optimizer.state_dict(),
+                "generators": {"cpu": torch.get_rng_state(), "cuda": cuda},
+            }
+        )
+
+    def _resume(self) -> None:
+        saved: dict[str, Any] | None = self.state.load()
+        if saved is None:
+            return
+        self.counters = Counters(**saved["counters"])
+        self.counters.restarts += 1
+        self._window.load(saved["window"])
+        self.objective.transformer.load_state_dict(saved["weights"])
+        self.optimizer.load_state_dict(saved["optimizer"])
+        torch.set_rng_state(saved["generators"]["cpu"])
+        if saved["generators"]["cuda"]:
+            torch.cuda.set_rng_state_all(saved["generators"]["cuda"])
+
+
+def _summed(fabric: Fabric, values: Tensor) -> Tensor:
+    """The sum over all processes."""
+    if fabric.world_size == 1:
+        return values
+    summed = fabric.all_reduce(values, reduce_op="sum")
+    assert isinstance(summed, Tensor)
+    return summed
+
+
+class _Window:
+    """Sums since the last report. They stay on the device until then, so that no update waits for them."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.sums = torch.zeros(3, dtype=torch.float64, device=device)  # loss, nll, gradient norm
+        self.updates = self.tokens = 0
+        self.seconds = 0.0
+        self.note = ""
+
+    def add_loss(self, loss: Tensor, nll: Tensor) -> None:
+        self.sums[0] += loss.detach()
+        self.sums[1] += nll
+
+    def add_update(self, norm: Tensor | None, tokens: int, seconds: float) -> None:
+        if norm is not None:
+            self.sums[2] += norm.detach()
+        self.updates += 1
+        self.tokens += tokens
+        self.seconds += seconds
+
+    def close(self, fabric: Fabric) -> dict[str, float]:
+        """Means of the window, which then starts anew."""
+        sums = self.sums.clone()
+        sums[:2] = _summed(fabric, sums[:2])
+        loss, nll, norm = sums.tolist()
+        nll /= self.tokens
+        values = {
+            "loss": loss / self.tokens,
+            "nll": nll,
+            "perplexity": math.exp(nll) if nll < 700 else math.inf,
+            "gradient_norm": norm / self.updates,
+            "tokens_per_second": self.tokens / self.seconds,
+        }
+        self.note = f"loss {values['loss']:.3f}, {values['tokens_per_second']:,.0f} tokens/s"
+        self.sums.zero_()
+        self.updates, self.tokens, self.seconds = 0, 0, 0.0
+        return values
+
+    def state(self) -> dict[str, Any]:
+        return {"sums": self.sums.cpu(), "updates": self.updates, "tokens": self.tokens, "seconds": self.seconds}
+
+    def load(self, state: dict[str, Any]) -> None:
+        self.sums.copy_(state["sums"])
+        self.updates, self.tokens, self.seconds = state["updates"], state["tokens"], state["seconds"]

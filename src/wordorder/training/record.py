@@ -1,0 +1,70 @@
+"""The record of a run: what was trained, with what, on what, and how it went."""
+
+from __future__ import annotations
+
+import datetime
+import platform
+import resource
+import socket
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import torch
+
+PACKAGES = ("wordorder", "torch", "lightning-fabric", "numpy", "sentencepiece", "sacremoses", "sacrebleu", "snakemake")
+
+
+def environment() -> dict[str, Any]:
+    """Commit, packages and hardware of this process."""
+    return {
+        "git_commit": _git_commit(),
+        "packages": {name: _version(name) for name in PACKAGES},
+        "python": platform.python_version(),
+        "hardware": {
+            "host": socket.gethostname(),
+            "processor": _processor(),
+            "threads": torch.get_num_threads(),
+            "gpus": [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())],
+        },
+        "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    }
+
+
+def peak_memory() -> dict[str, int]:
+    """Most bytes ever used: of this process, and of its GPU where it has one."""
+    factor = 1 if sys.platform == "darwin" else 1024
+    peak = {"process_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * factor}
+    if torch.cuda.is_available():
+        peak["gpu_bytes"] = torch.cuda.max_memory_allocated()
+    return peak
+
+
+def _git_commit() -> str | None:
+    """The commit of the source tree, with '+' if tracked files were changed; None outside a repository."""
+    here = Path(__file__).parent
+    try:
+        commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=here, capture_output=True, text=True, check=True)
+        changed = subprocess.run(["git", "status", "--porcelain", "-uno"], cwd=here, capture_output=True, text=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return commit.stdout.strip() + ("+" if changed.stdout.strip() else "")
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()

@@ -1,0 +1,189 @@
+"""From a cell and two corpora to a finished model, its metrics and its record."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning_fabric import Fabric
+
+from wordorder.config.models import Cell
+from wordorder.data.binary import ParallelCorpus
+from wordorder.errors import WordorderError
+from wordorder.files import atomic, write_json
+from wordorder.model.checkpoint import build_model, count_parameters, save_model
+from wordorder.model.objective import TranslationObjective
+from wordorder.model.transformer import Transformer
+from wordorder.training import device
+from wordorder.training.loop import Counters, Trainer
+from wordorder.training.record import environment, peak_memory
+from wordorder.training.state import StateDirectory, average
+
+_SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT)
+_STATE_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Outputs:
+    model: Path
+    metrics: Path
+    record: Path
+
+    def by_name(self) -> dict[str, Path]:
+        return {"model.pt": self.model, "metrics.jsonl": self.metrics, "record.json": self.record}
+
+
+def run(
+    cell: Cell,
+    *,
+    train: Path,
+    valid: Path,
+    outputs: Outputs,
+    state: Path,
+    devices: int = 1,
+    threads: int | None = None,
+    save_seconds: float = 120,
+) -> None:
+    """Train a cell, or go on with a training that was stopped, and write its outputs.
+
+    Raises WordorderError for bad input or when another process trains here, Interrupted when asked to stop.
+    """
+    stop_requested = _listen()
+    if threads:
+        torch.set_num_threads(threads)
+    device.prepare()
+    if cell.recipe.precision == "fp16" and not torch.cuda.is_available():
+        raise WordorderError("The precision fp16 needs a GPU. Use fp32 or bf16 in the study's recipe on a CPU.")
+    fabric = Fabric(devices=devices, precision=device.fabric_precision(cell.recipe.precision))
+    fabric.launch()
+    directory = StateDirectory(state)
+    with directory.locked() if fabric.is_global_zero else nullcontext():
+        train_corpus, valid_corpus = ParallelCorpus.open(train), ParallelCorpus.open(valid)
+        if train_corpus.vocabulary_size != valid_corpus.vocabulary_size:
+            raise WordorderError(
+                f"{train} was made with {train_corpus.vocabulary_size} subwords, {valid} with "
+                f"{valid_corpus.vocabulary_size}. Binarise both with the same subword model."
+            )
+        if fabric.is_global_zero and directory.claim(_stamp(cell, train_corpus)):
+            print(f"The state in {state} belonged to another configuration and was discarded.", file=sys.stderr)
+        fabric.barrier()
+        if not directory.finished.exists():
+            _train(cell, fabric, directory, train_corpus, valid_corpus, save_seconds, stop_requested)
+        if fabric.is_global_zero:
+            directory.publish(outputs.by_name())
+
+
+def _train(
+    cell: Cell,
+    fabric: Fabric,
+    directory: StateDirectory,
+    train: ParallelCorpus,
+    valid: ParallelCorpus,
+    save_seconds: float,
+    stop_requested: Callable[[], bool],
+) -> None:
+    fabric.seed_everything(cell.seed, verbose=False)
+    model = build_model(cell, train.vocabulary_size)
+    # Every process starts from the same weights and then draws dropout masks of its own.
+    torch.manual_seed(cell.seed * 65_536 + fabric.global_rank)
+    objective = TranslationObjective(model, cell.recipe.label_smoothing)
+    trainer = Trainer(
+        cell,
+        fabric,
+        objective,
+        train=train,
+        valid=valid,
+        state=directory,
+        save_seconds=save_seconds,
+        stop_requested=stop_requested,
+    )
+    counters = trainer.run()
+    if fabric.is_global_zero:
+        _finish(cell, directory, model, counters, train, valid, fabric)
+    fabric.barrier()
+
+
+def _finish(
+    cell: Cell,
+    directory: StateDirectory,
+    model: Transformer,
+    counters: Counters,
+    train: ParallelCorpus,
+    valid: ParallelCorpus,
+    fabric: Fabric,
+) -> None:
+    """Average the checkpoints and put everything into ``finished/`` at once."""
+    checkpoints = directory.checkpoints()
+    weights = average(checkpoints) if checkpoints else model.state_dict()
+    with atomic(directory.finished) as folder:
+        folder.mkdir()
+        save_model(folder / "model.pt", cell, train.vocabulary_size, weights)
+        shutil.copyfile(directory.metrics, folder / "metrics.jsonl")
+        write_json(folder / "record.json", _record(cell, model, counters, train, valid, fabric, len(checkpoints)))
+    directory.clean()
+
+
+def _record(
+    cell: Cell,
+    model: Transformer,
+    counters: Counters,
+    train: ParallelCorpus,
+    valid: ParallelCorpus,
+    fabric: Fabric,
+    averaged: int,
+) -> dict[str, Any]:
+    return {
+        "status": counters.status,
+        "cell": cell.model_dump(mode="json"),
+        "seed": cell.seed,
+        "parameters": count_parameters(model),
+        "vocabulary_size": train.vocabulary_size,
+        "data": {"train": train.digest, "valid": valid.digest, "train_pairs": len(train)},
+        "updates": counters.update,
+        "epochs": counters.epoch,
+        "averaged_checkpoints": averaged,
+        "best_valid_perplexity": _perplexity(counters.best_loss),
+        "best_update": counters.best_update,
+        "target_tokens": counters.target_tokens,
+        "seconds": round(counters.seconds, 3),
+        "target_tokens_per_second": round(counters.target_tokens / counters.seconds, 1),
+        "restarts": counters.restarts,
+        "precision": cell.recipe.precision,
+        "device": fabric.device.type,
+        "processes": fabric.world_size,
+        "peak_memory": peak_memory(),
+        **environment(),
+    }
+
+
+def _perplexity(loss: float) -> float | None:
+    import math
+
+    return math.exp(loss) if loss < 700 else None
+
+
+def _stamp(cell: Cell, train: ParallelCorpus) -> str:
+    """Identifies a training. The validation set is no part of it: a finished model outlives a change of it."""
+    content = f"{_STATE_FORMAT}\n{cell.model_dump_json()}\n{train.digest}"
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def _listen() -> Callable[[], bool]:
+    """From now on a signal to stop is remembered instead of killing the process in mid-update."""
+    received = False
+
+    def remember(*_: object) -> None:
+        nonlocal received
+        received = True
+
+    for number in _SIGNALS:
+        signal.signal(number, remember)
+    return lambda: received

@@ -1,0 +1,121 @@
+"""The directory that lets a training survive anything, Snakemake's deletion of outputs included.
+
+lock            held while a process trains here
+stamp           what is being trained; state of anything else is thrown away
+last.pt         everything needed to go on
+checkpoint-N    weights after update N, for averaging
+finished/       model, metrics and record of a training that has ended
+tensorboard/    event files
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from wordorder.errors import WordorderError
+from wordorder.files import atomic, write_text
+from wordorder.model.checkpoint import load_tensors
+
+
+class StateDirectory:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.finished = path / "finished"
+        self.tensorboard = path / "tensorboard"
+        self.metrics = path / "metrics.jsonl"
+        self._last = path / "last.pt"
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep every other process out. The lock goes with the process, however it dies."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        with (self.path / "lock").open("a+") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                file.seek(0)
+                raise WordorderError(
+                    f"Another process ({file.read().strip() or 'unknown'}) is training in {self.path}. "
+                    "Wait for it or stop it; two writers would spoil the cell."
+                ) from error
+            file.truncate(0)
+            file.write(f"process {os.getpid()} on {socket.gethostname()}")
+            file.flush()
+            yield
+
+    def claim(self, stamp: str) -> bool:
+        """Make this directory the state of ``stamp``. Returns whether state of something else was thrown away."""
+        file = self.path / "stamp"
+        if file.exists() and file.read_text() == stamp:
+            return False
+        stale = file.exists()
+        for entry in self.path.iterdir():
+            if entry.is_dir():
+                shutil.rmtree(entry)
+            elif entry.name != "lock":
+                entry.unlink()
+        write_text(file, stamp)
+        return stale
+
+    def save(self, state: dict[str, Any]) -> None:
+        with atomic(self._last) as temporary:
+            torch.save(state, temporary)
+
+    def load(self) -> dict[str, Any] | None:
+        """The last saved state, or None before the first."""
+        if not self._last.exists():
+            return None
+        state: dict[str, Any] = load_tensors(self._last)
+        return state
+
+    def save_checkpoint(self, update: int, weights: dict[str, Tensor], *, keep: int) -> None:
+        """Add a checkpoint and drop all but the ``keep`` newest."""
+        with atomic(self.path / f"checkpoint-{update:09d}.pt") as temporary:
+            torch.save(weights, temporary)
+        for old in self.checkpoints()[:-keep]:
+            old.unlink()
+
+    def checkpoints(self) -> list[Path]:
+        """Oldest first."""
+        return sorted(self.path.glob("checkpoint-*.pt"))
+
+    def publish(self, outputs: dict[str, Path]) -> None:
+        """Put the files of ``finished/`` (by name) where the outputs belong.
+
+        They are links where the file system allows it, so that Snakemake may delete an output and cost nothing.
+        """
+        for name, output in outputs.items():
+            with atomic(output) as temporary:
+                try:
+                    os.link(self.finished / name, temporary)
+                except OSError:
+                    shutil.copyfile(self.finished / name, temporary)
+                os.utime(temporary)
+
+    def clean(self) -> None:
+        """Remove what only an unfinished training needs."""
+        self._last.unlink(missing_ok=True)
+        self.metrics.unlink(missing_ok=True)
+        for checkpoint in self.checkpoints():
+            checkpoint.unlink()
+
+
+def average(checkpoints: list[Path]) -> dict[str, Tensor]:
+    """The mean of the weights, summed in double precision, in the order given."""
+    total: dict[str, Tensor] = {}
+    kinds: dict[str, torch.dtype] = {}
+    for path in checkpoints:
+        for name, tensor in load_tensors(path).items():
+            kinds[name] = tensor.dtype
+            total[name] = total[name] + tensor.double() if name in total else tensor.double()
+    return {name: (tensor / len(checkpoints)).to(kinds[name]) for name, tensor in total.items()}

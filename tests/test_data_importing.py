@@ -1,0 +1,78 @@
+"""Parts of a split become two aligned text files."""
+
+from __future__ import annotations
+
+import gzip
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from wordorder.config.models import Part
+from wordorder.data.importing import import_parts
+from wordorder.errors import WordorderError
+
+
+def part(source: str, target: str, member: str | None = None) -> Part:
+    return Part.model_validate(
+        {
+            "source": {"file": source, "member": member and f"{member}.en"},
+            "target": {"file": target, "member": member and f"{member}.de"},
+        }
+    )
+
+
+@pytest.fixture
+def downloads(tmp_path: Path) -> Path:
+    folder = tmp_path / "downloads"
+    folder.mkdir()
+    (folder / "a.en").write_bytes("\ufeffone\u2028and a half\r\n\r\nthree".encode())
+    (folder / "a.de.gz").write_bytes(gzip.compress(b"eins\nzwei\ndrei\n"))
+    with zipfile.ZipFile(folder / "b.zip", "w") as zipped:
+        zipped.writestr("x/b.en", "four\n")
+        zipped.writestr("x/b.de", "vier\x85!\n")
+    (folder / "long.de").write_text("1\n2\n3\n4\n")
+    (folder / "latin1.de").write_bytes("1\n2\nfür\n".encode("latin-1"))
+    return folder
+
+
+GOOD = [part("a.en", "a.de.gz"), part("b.zip", "b.zip", "x/b")]
+
+
+def test_parts_follow_each_other(downloads: Path, tmp_path: Path) -> None:
+    assert import_parts(GOOD, downloads, tmp_path / "s", tmp_path / "t") == 4
+    assert (tmp_path / "s").read_bytes() == b"one and a half\n\nthree\nfour\n"
+    assert (tmp_path / "t").read_bytes() == b"eins\nzwei\ndrei\nvier !\n"
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (part("a.en", "long.de"), r"a\.en has 3 lines but .*long\.de has 4"),
+        (part("b.zip", "long.de"), "not valid UTF-8|has"),
+        (part("a.en", "latin1.de"), r"latin1\.de, line 3: byte 2 of the line \(0xfc, at offset 5 "),
+        (part("b.zip", "b.zip", "y/b"), r"no member 'y/b\.en'"),
+        (part("a.en", "nothing.de"), r"nothing\.de does not exist\. Download it first\."),
+    ],
+)
+def test_a_bad_part_is_said_and_nothing_written(downloads: Path, tmp_path: Path, bad: Part, message: str) -> None:
+    with pytest.raises(WordorderError, match=message):
+        import_parts([*GOOD, bad, *GOOD], downloads, tmp_path / "s", tmp_path / "t")
+    assert [path.name for path in tmp_path.iterdir()] == ["downloads"]
+
+
+def test_parts_whose_faults_cancel_out_are_refused(downloads: Path, tmp_path: Path) -> None:
+    crossed = [part("a.en", "long.de"), part("long.de", "a.en")]
+    with pytest.raises(WordorderError, match="has 3 lines but"):
+        import_parts(crossed, downloads, tmp_path / "s", tmp_path / "t")
+
+
+def test_a_gated_file_is_explained(downloads: Path, tmp_path: Path) -> None:
+    with pytest.raises(WordorderError, match=r"aspec\.en does not exist\. Sign the licence and put train-1 there\."):
+        import_parts(
+            [part("aspec.en", "aspec.ja")],
+            downloads,
+            tmp_path / "s",
+            tmp_path / "t",
+            by_hand="Sign the licence and put train-1 there.",
+        )

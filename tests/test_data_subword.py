@@ -1,0 +1,171 @@
+"""Joint subwords."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sentencepiece
+from hypothesis import given
+from hypothesis import strategies as st
+
+from full_disk import no_file_larger_than
+from wordorder.data.binary import ParallelCorpus
+from wordorder.data.subword import BEGIN, END, PAD, UNKNOWN, Subword, binarise, character_coverage, train_subword
+from wordorder.data.text import read_lines, write_pairs
+from wordorder.errors import WordorderError
+
+LETTERS = "abcdefghijklmnopqrstuvwxyzäöüß.,?'½Ａ"  # the last two are changed by other normalisations
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two texts of made-up words, blank lines among them, and a model of 200 subwords."""
+    folder = tmp_path_factory.mktemp("subword")
+    chance = random.Random(0)
+    words = ["".join(chance.choices(LETTERS, k=chance.randint(1, 9))) for _ in range(300)]
+    lines = [[" ".join(chance.choices(words, k=chance.randint(0, 12))) for _ in range(400)] for _ in range(2)]
+    lines[0][0] = LETTERS
+    lines[1][7] = ""
+    write_pairs(folder / "source", folder / "target", zip(*lines, strict=True))
+    train(folder, "model")
+    return folder
+
+
+def train(folder: Path, name: str, *, vocabulary: int = 200, sentences: int = 10_000) -> bytes:
+    train_subword([folder / "source", folder / "target"], folder / name, vocabulary=vocabulary, sentences=sentences)
+    return (folder / name).read_bytes()
+
+
+@pytest.fixture(scope="module")
+def model(folder: Path) -> Subword:
+    return Subword.load(folder / "model")
+
+
+def test_special_pieces_are_where_every_stage_expects_them(folder: Path, model: Subword) -> None:
+    assert (PAD, UNKNOWN, BEGIN, END) == (0, 1, 2, 3)
+    processor = sentencepiece.SentencePieceProcessor(model_file=str(folder / "model"))
+    assert [processor.id_to_piece(token) for token in range(4)] == ["<pad>", "<unk>", "<s>", "</s>"]
+    assert model.size == 200
+
+
+def test_training_repeats_to_the_byte(folder: Path) -> None:
+    assert train(folder, "again") == (folder / "model").read_bytes()
+    sampled = train(folder, "sampled", sentences=101, vocabulary=150)
+    assert train(folder, "sampled again", sentences=101, vocabulary=150) == sampled
+    assert sampled != train(folder, "all", vocabulary=150)
+
+
+def test_the_training_text_has_no_unknown_character(folder: Path, model: Subword) -> None:
+    for side in ("source", "target"):
+        for line in read_lines(folder / side):
+            tokens = model.encode(line)
+            assert model.decode(tokens) == line
+            assert all(END < token < model.size for token in tokens)
+
+
+@given(st.text("".join(sorted(LETTERS)) + " "))
+def test_any_text_of_known_letters_comes_back(model: Subword, line: str) -> None:
+    assert model.decode(model.encode(line)) == " ".join(line.split())
+
+
+@given(st.text(st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp"))))
+def test_any_text_becomes_tokens_of_the_vocabulary_and_one_line(model: Subword, line: str) -> None:
+    tokens = model.encode(line)
+    assert all(token == UNKNOWN or END < token < model.size for token in tokens), "never padding, beginning or end"
+    assert len((model.decode(tokens) + "x").splitlines()) == 1
+
+
+def test_decode_takes_what_a_model_puts_out(model: Subword) -> None:
+    tokens = model.encode("abc")
+    assert model.decode(np.array([BEGIN, *tokens, END, PAD], dtype=np.uint16)) == "abc"
+    assert model.decode([UNKNOWN]) == "⁇"
+    assert model.decode([]) == ""
+
+
+def test_text_that_looks_like_a_special_piece_is_text(model: Subword) -> None:
+    assert not {PAD, BEGIN, END} & set(model.encode("<s> </s> <pad> <unk>"))
+
+
+def test_a_vocabulary_that_the_text_cannot_fill_is_said_with_the_largest(folder: Path) -> None:
+    with pytest.raises(WordorderError, match=r"'preprocessing\.vocabulary' to (\d+) or less") as caught:
+        train(folder, "large", vocabulary=50_000)
+    largest = int(str(caught.value).rsplit(" to ", 1)[1].split()[0])
+    assert not (folder / "large").exists()
+    train(folder, "largest", vocabulary=largest)
+    assert Subword.load(folder / "largest").size == largest
+
+
+def test_a_vocabulary_without_room_for_the_characters_is_said_with_the_smallest(folder: Path) -> None:
+    with pytest.raises(WordorderError, match=r"'preprocessing\.vocabulary' to (\d+) or more") as caught:
+        train(folder, "small", vocabulary=10)
+    smallest = int(str(caught.value).rsplit(" to ", 1)[1].split()[0])
+    train(folder, "smallest", vocabulary=smallest)
+    assert Subword.load(folder / "smallest").size == smallest
+    with pytest.raises(WordorderError):
+        train(folder, "tiny", vocabulary=2)
+
+
+def test_too_small_a_sample_is_said(folder: Path) -> None:
+    with pytest.raises(WordorderError, match=r"'preprocessing\.subword_sentences' is 100"):
+        train(folder, "sample", sentences=100)
+
+
+def test_alphabets_are_kept_whole_and_many_characters_are_not() -> None:
+    assert character_coverage([LETTERS], 100) == 1
+    han = "".join(map(chr, range(0x4E00, 0x4E00 + 3000)))
+    assert character_coverage([han[:1500], han[1500:]], 32_000) == 1
+    assert character_coverage([han[:1500], han[1500:]], 8_000) == 0.9995
+
+
+def test_a_rare_letter_of_a_small_corpus_has_a_piece(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("the same words again\n" * 1000 + "Ω\n")
+    train_subword([tmp_path / "text"], tmp_path / "model", vocabulary=40, sentences=10_000)
+    assert UNKNOWN not in Subword.load(tmp_path / "model").encode("Ω")
+
+
+@pytest.mark.parametrize("content", ["", "\n \n"])
+def test_no_text_is_said(tmp_path: Path, content: str) -> None:
+    (tmp_path / "text").write_text(content)
+    with pytest.raises(WordorderError, match="text has no text"):
+        train_subword([tmp_path / "text"], tmp_path / "model", vocabulary=40, sentences=1000)
+
+
+def test_invalid_text_is_said_and_nothing_written(tmp_path: Path) -> None:
+    (tmp_path / "text").write_bytes(b"good\n" * 10 + b"\xff\n")
+    with pytest.raises(WordorderError, match="text, line 11: byte 1 "):
+        train_subword([tmp_path / "text"], tmp_path / "model", vocabulary=10, sentences=1000)
+    assert [path.name for path in tmp_path.iterdir()] == ["text"]
+
+
+def test_a_full_disk_leaves_no_model(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(WordorderError, match="full while writing"), no_file_larger_than(1000):
+        train_subword([folder / "source"], tmp_path / "model", vocabulary=200, sentences=1000)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_no_model_is_said(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(WordorderError, match="cannot be read: No such file"):
+        Subword.load(tmp_path / "nothing")
+    for content in (b"", b"text", (folder / "model").read_bytes()[:500]):
+        (tmp_path / "model").write_bytes(content)
+        with pytest.raises(WordorderError, match="model is no sentencepiece model"):
+            Subword.load(tmp_path / "model")
+
+
+def test_a_model_with_other_special_pieces_is_refused(folder: Path, tmp_path: Path) -> None:
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(folder / "source"), model_prefix=str(tmp_path / "foreign"), vocab_size=100, minloglevel=2
+    )
+    with pytest.raises(WordorderError, match=r"\(-1, 0, 1, 2\) instead of 0, 1, 2, 3"):
+        Subword.load(tmp_path / "foreign.model")
+
+
+def test_from_text_to_binary_to_text(folder: Path, model: Subword, tmp_path: Path) -> None:
+    assert binarise(folder / "model", folder / "source", folder / "target", tmp_path / "corpus") == 400
+    corpus = ParallelCorpus.open(tmp_path / "corpus")
+    assert corpus.vocabulary_size == model.size
+    assert [model.decode(corpus.source(i)) for i in range(400)] == list(read_lines(folder / "source"))
+    assert [model.decode(corpus.target(i)) for i in range(400)] == list(read_lines(folder / "target"))

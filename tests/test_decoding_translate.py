@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from wordorder.cli import main
+from wordorder.config.models import Cell, Decoding, Recipe, Size
+from wordorder.data.binary import ParallelCorpus, write_corpus
+from wordorder.data.subword import Subword, train_subword
+from wordorder.decoding.translate import plan, translate, translate_corpus
+from wordorder.errors import WordorderError
+from wordorder.model.checkpoint import build_model, load_model, save_model
+from wordorder.model.transformer import Transformer
+
+LINES = [
+    "A dog runs over the grass .",
+    "Two men sit on a bench and talk .",
+    "",
+    "She reads a book , he doesn't .",
+    "A dog runs over the grass .",
+    "The children play football in the park \u2581 today .",
+]
+
+
+def save_random_model(path: Path, vocabulary: int, encoding: dict[str, Any]) -> Transformer:
+    torch.manual_seed(1)
+    size = Size(encoder_layers=1, decoder_layers=1, dim=16, ffn_dim=32, heads=2, dropout=0.1)
+    cell = Cell(encoding=encoding, size=size, recipe=Recipe(max_updates=1), seed=0)
+    save_model(path, cell, vocabulary, build_model(cell, vocabulary).state_dict())
+    return load_model(path)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
+    """A subword model, a binary corpus of LINES and a random model, as files."""
+    folder = tmp_path_factory.mktemp("files")
+    text = folder / "text"
+    text.write_text("\n".join(LINES) + "\n", encoding="utf-8")
+    train_subword([text], folder / "subword.model", vocabulary=80, sentences=1000)
+    subword = Subword.load(folder / "subword.model")
+    encoded = [subword.encode(line) for line in LINES]
+    write_corpus(folder / "corpus", zip(encoded, encoded, strict=True), vocabulary_size=subword.size)
+    save_random_model(folder / "model.pt", subword.size, {"type": "sinusoidal"})
+    return SimpleNamespace(
+        folder=folder, subword=folder / "subword.model", corpus=folder / "corpus", model=folder / "model.pt"
+    )
+
+
+def arguments(files: SimpleNamespace, output: Path, **changes: Any) -> list[str]:
+    options = {
+        "config": json.dumps({"beam": 3, "nbest": 2, "max_length_b": 4}),
+        "model": files.model,
+        "corpus": files.corpus,
+        "subword": files.subword,
+        "language": "de",
+        "output": output / "hypotheses",
+        "nbest": output / "nbest.jsonl",
+        **changes,
+    }
+    return ["translate", *(str(word) for name, value in options.items() for word in (f"--{name}", value))]
+
+
+def test_a_corpus_becomes_one_line_a_sentence(files: SimpleNamespace, tmp_path: Path) -> None:
+    assert main(arguments(files, tmp_path)) == 0
+    lines = (tmp_path / "hypotheses").read_text(encoding="utf-8").split("\n")
+    assert len(lines) == len(LINES) + 1 and lines[-1] == ""
+    entries = [json.loads(line) for line in (tmp_path / "nbest.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [entry["index"] for entry in entries] == list(range(len(LINES)))
+    subword = Subword.load(files.subword)
+    for entry, line in zip(entries, lines, strict=False):
+        assert entry["hypotheses"][0]["text"] == line
+        assert len(entry["hypotheses"]) == 2
+        for hypothesis in entry["hypotheses"]:
+            assert set(hypothesis) == {"text", "tokens", "score", "log_probability"}
+            assert hypothesis["text"].replace(" ", "") == subword.decode(hypothesis["tokens"]).replace(" ", "")
+    assert entries[0]["hypotheses"] == entries[4]["hypotheses"]
+    assert entries[0]["hypotheses"] != entries[1]["hypotheses"]
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_translations_are_detokenised(files: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The search finds the source itself, so that the text to expect is known.
+    subword = Subword.load(files.subword)
+    corpus = ParallelCorpus.open(files.corpus)
+    monkeypatch.setattr("wordorder.decoding.translate.search", _echo)
+    translate_corpus(
+        load_model(files.model),
+        corpus,
+        subword,
+        language="en",
+        config=Decoding(),
+        output=tmp_path / "hypotheses",
+        nbest=tmp_path / "nbest.jsonl",
+    )
+    lines = (tmp_path / "hypotheses").read_text(encoding="utf-8").split("\n")[:-1]
+    assert lines[:4] == ["A dog runs over the grass.", "Two men sit on a bench and talk.", "", "She reads a book, he doesn't."]
+
+
+def _echo(_: object, sources: torch.Tensor, __: object) -> list[list[Any]]:
+    from wordorder.decoding.beam import Hypothesis
+
+    return [[Hypothesis(row[: row.index(3)], -1.0, -1.0)] for row in sources.tolist()]
+
+
+def test_an_empty_corpus_gives_empty_files(files: SimpleNamespace, tmp_path: Path) -> None:
+    write_corpus(tmp_path / "empty", [], vocabulary_size=80)
+    assert main(arguments(files, tmp_path, corpus=tmp_path / "empty")) == 0
+    assert (tmp_path / "hypotheses").read_bytes() == (tmp_path / "nbest.jsonl").read_bytes() == b""
+
+
+def test_bf16_finds_what_fp32_finds_where_the_model_is_sure(files: SimpleNamespace) -> None:
+    model = load_model(files.model)
+    corpus = ParallelCorpus.open(files.corpus)
+    sources = [corpus.source(index) for index in range(len(corpus))]
+    # Among random weights only the length can be foreseen: at most one token, and the first is chosen from all.
+    config = Decoding(beam=1, max_length_a=0, max_length_b=1)
+    single = translate(model, sources, config)
+    half = translate(model, sources, config.model_copy(update={"precision": "bf16"}))
+    assert all(parameter.dtype == torch.float32 for parameter in model.parameters())
+    for one, other in zip(single, half, strict=True):
+        assert other[0].log_probability == pytest.approx(one[0].log_probability, abs=0.1)
+    assert [one[0].log_probability for one in single] != [one[0].log_probability for one in half]
+
+
+def test_batches_hold_each_distinct_sentence_once_and_keep_to_the_limit() -> None:
+    sources = [(5,) * length for length in (3, 9, 1, 3, 40, 0)] + [(6, 7), (6, 6)]
+    batches = list(plan(sources, Decoding(beam=2, batch_tokens=24)))
+    assert [source for batch in batches for source in batch] == sorted(set(sources), key=lambda s: (-len(s), s))
+    assert batches[0] == [(5,) * 40]  # alone, though it is too long
+    assert all((len(batch[0]) + 1) * len(batch) * 2 <= 24 for batch in batches[1:])
+    assert len(batches) == 4
+
+
+def test_a_vocabulary_of_another_size_is_refused(
+    files: SimpleNamespace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_corpus(tmp_path / "other", [([5], [5])], vocabulary_size=99)
+    assert main(arguments(files, tmp_path, corpus=tmp_path / "other")) == 1
+    assert f"{tmp_path / 'other'} was made with 99" in capsys.readouterr().err
+    save_random_model(tmp_path / "other.pt", 99, {"type": "none"})
+    assert main(arguments(files, tmp_path, model=tmp_path / "other.pt")) == 1
+    error = capsys.readouterr().err
+    assert "trained with a vocabulary of 99 subwords, but the subword model has 80" in error
+    assert not (tmp_path / "hypotheses").exists()
+
+
+def test_a_source_longer_than_the_encoders_table_is_refused_before_any_work(files: SimpleNamespace, tmp_path: Path) -> None:
+    model = save_random_model(tmp_path / "short.pt", 80, {"type": "learned", "table": 6})
+    sources = [torch.full((length,), 5).numpy() for length in (2, 5, 6, 9)]
+    with pytest.raises(WordorderError, match="Source sentence 4 has 10 subwords"):
+        translate(model, sources, Decoding())
+    assert len(translate(model, sources[:2], Decoding())) == 2
+
+
+def test_a_table_too_short_for_the_target_cuts_translations_with_a_warning(
+    files: SimpleNamespace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = save_random_model(tmp_path / "short.pt", 80, {"type": "learned", "table": 6, "placement": "decoder"})
+    with torch.no_grad():
+        model.output.weight[3] -= 1  # the end is unlikely
+    (found,) = translate(model, [torch.full((9,), 5).numpy()], Decoding(alpha=3))
+    assert len(found[0].tokens) == 5
+    assert "translations are cut at 5 subwords" in capsys.readouterr().err
+
+
+def test_a_diverged_model_gives_empty_lines_and_a_warning(
+    files: SimpleNamespace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = load_model(files.model)
+    with torch.no_grad():
+        model.output.weight.fill_(torch.nan)
+    corpus, subword = ParallelCorpus.open(files.corpus), Subword.load(files.subword)
+    paths = {"output": tmp_path / "hypotheses", "nbest": tmp_path / "nbest.jsonl"}
+    translate_corpus(model, corpus, subword, language="de", config=Decoding(), **paths)
+    assert paths["output"].read_text() == "\n" * len(LINES)
+    assert json.loads(paths["nbest"].read_text().splitlines()[1]) == {"index": 1, "hypotheses": []}
+    assert "not a number" in capsys.readouterr().err
+
+
+def test_text_by_hand_goes_through_the_pipeline(
+    files: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    words = ["translate-text", "--model", str(files.model), "--subword", str(files.subword)]
+    words += ["--source-language", "en", "--target-language", "en", "--threads", "1"]
+    monkeypatch.setattr("wordorder.decoding.translate.search", _echo)
+    text = "She  reads a book, he doesn't.\n\nA dog\u2028runs over the grass."
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(text.encode())))
+    assert main(words) == 0
+    lines = capfdbinary.readouterr().out.decode().split("\n")
+    assert lines == ["She reads a book, he doesn't.", "", "A dog runs over the grass.", ""]
+
+
+def test_a_number_of_threads_below_one_is_refused(
+    files: SimpleNamespace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments(files, tmp_path, threads=0)) == 1
+    assert "--threads must be at least 1" in capsys.readouterr().err

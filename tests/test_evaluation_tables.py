@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from evaluation_samples import family, report, write_study
+from wordorder.cli import main
+from wordorder.config.models import Report
+from wordorder.evaluation.results import load_metrics, load_records, load_scores, load_significance
+from wordorder.evaluation.significance import compare
+from wordorder.evaluation.tables import mean_and_sd
+from wordorder.files import read_json, write_json
+
+RATES = {"none": 0.6, "opr+rpr": 0.3, "learned_t5": 0.2}
+ENCODINGS = [*RATES, "null"]
+SEEDS = [1, 2, 3]
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Report:
+    asked = report(ENCODINGS, SEEDS)
+    references = write_study(tmp_path, asked, RATES, diverged=("learned_t5", 2))
+    for test in asked.datasets[0].tests:
+        found = compare(
+            family(ENCODINGS, SEEDS), tmp_path / "cells" / "pair", "tiny", test, references / f"{test}.target"
+        )
+        write_json(tmp_path / "significance" / f"pair.tiny.{test}.json", found)
+    return asked
+
+
+def table(name: str, asked: Report, results: Path) -> tuple[pd.DataFrame, str, str]:
+    prefix = results / "tables" / name
+    command = ["table", name, "--config", asked.model_dump_json(), "--results", str(results)]
+    assert main([*command, "--output-prefix", str(prefix)]) == 0
+    data = pd.read_csv(f"{prefix}.csv", keep_default_na=False, na_values=[""])
+    markdown, latex = (Path(f"{prefix}.{suffix}").read_text(encoding="utf-8") for suffix in ("md", "tex"))
+    return data, markdown, latex
+
+
+def cells_of(markdown: str) -> list[list[str]]:
+    """The rows of the first table, the heading first and without the rule below it."""
+    rows = [line.strip("|").split("|") for line in markdown.split("\n\n")[1].splitlines()]
+    return [[cell.strip() for cell in row] for number, row in enumerate(rows) if number != 1]
+
+
+def test_mean_and_sd() -> None:
+    assert mean_and_sd([1.0, 2.0, 3.0], 3) == "2.00 ± 1.00 (n = 3)"
+    assert mean_and_sd([1.0, float("nan"), 3.0], 3) == "2.00 ± 1.41 (n = 2 of 3)"
+    assert mean_and_sd([7.0], 1) == "7.00 (n = 1)"
+    assert mean_and_sd([float("nan")], 1) == "– (n = 0 of 1)"
+
+
+def test_scores_keep_every_seed(study: Report, tmp_path: Path) -> None:
+    data, markdown, _ = table("scores", study, tmp_path)
+    assert len(data) == len(ENCODINGS) * 2 * 2  # encodings x tests x metrics
+    row = data.set_index(["encoding", "test", "metric"]).loc[("opr+rpr", "test_2", "bleu")]
+    scores = [
+        read_json(tmp_path / f"cells/pair/opr+rpr/tiny/{seed}/test_2.scores.json")["metrics"]["bleu"]["score"]
+        for seed in SEEDS
+    ]
+    assert [row[f"seed {seed}"] for seed in SEEDS] == pytest.approx(scores)
+    assert (row["mean"], row["sd"]) == pytest.approx((np.mean(scores), np.std(scores, ddof=1)))
+    assert (row["n"], row["seeds"]) == (3, 3)
+    heading, *rows = cells_of(markdown)
+    assert heading == ["Size", "Encoding", "test_1 BLEU", "test_1 chrF++", "test_2 BLEU", "test_2 chrF++"]
+    assert [cells[1] for cells in rows] == ENCODINGS
+    assert rows[1][4] == f"{np.mean(scores):.2f} ± {np.std(scores, ddof=1):.2f} (n = 3)"
+
+
+def test_seeds_without_a_score_are_listed(study: Report, tmp_path: Path) -> None:
+    data, markdown, latex = table("scores", study, tmp_path)
+    lost = data[(data["encoding"] == "learned_t5") & (data["test"] == "test_1") & (data["metric"] == "bleu")].iloc[0]
+    assert (lost["n"], lost["seeds"]) == (2, 3)
+    assert pd.isna(lost["seed 2"])
+    assert cells_of(markdown)[3][2].endswith("(n = 2 of 3)")
+    assert cells_of(markdown)[4][2] == "– (n = 0 of 3)"
+    assert "pair/learned_t5/tiny seed 2 on test_1 (diverged)" in markdown
+    assert "pair/null/tiny seed 3 on test_2 (missing)" in markdown
+    assert r"pair/learned\_t5/tiny seed 2 on test\_1 (diverged)" in latex
+
+
+def test_signatures_stand_below(study: Report, tmp_path: Path) -> None:
+    signature = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:"
+    for name in ("scores", "significance"):
+        data, markdown, latex = table(name, study, tmp_path)
+        wanted = signature if name == "scores" else "nrefs:1|bs:50|seed:7|case:mixed|eff:no|tok:13a|smooth:exp|version:"
+        assert f"- BLEU: {wanted}" in markdown
+        assert f"BLEU: {wanted}".replace("|", r"\textbar{}") in re.sub(r"\\label.*", "", latex)
+        assert data["signature"].dropna().str.contains("version:").all()
+
+
+def test_significance(study: Report, tmp_path: Path) -> None:
+    data, markdown, _ = table("significance", study, tmp_path)
+    assert len(data) == 3 * 2 * 2  # comparisons x tests x metrics
+    entry = read_json(tmp_path / "significance" / "pair.tiny.test_1.json")["metrics"]["bleu"]["comparisons"][0]
+    row = data.iloc[0]
+    assert (row["system"], row["baseline"], row["metric"]) == ("opr+rpr", "none", "bleu")
+    test = entry["t_test"]
+    assert row["mean_difference"] == pytest.approx(test["mean_difference"])
+    assert [row["ci_low"], row["ci_high"]] == pytest.approx(test["confidence_interval"])
+    assert (row["t_test_p"], row["holm_p"]) == pytest.approx((test["p"], test["p_holm"]))
+    assert row["bootstrap p seed 3"] == pytest.approx(entry["seeds"][2]["p"])
+    assert row["verdict"] == entry["verdict"]
+    cells = cells_of(markdown)[1]
+    assert cells[5] == f"{test['mean_difference']:+.2f}"
+    assert cells[-1] == entry["verdict"]
+    assert "pair/learned_t5/tiny seed 2 on test_1 (no hypotheses)" in markdown
+    assert "null and none cannot be compared" in markdown
+
+
+def test_parameters(study: Report, tmp_path: Path) -> None:
+    data, markdown, _ = table("parameters", study, tmp_path)
+    assert len(data) == len(ENCODINGS) * len(SEEDS)
+    cell = data[(data["encoding"] == "opr+rpr") & (data["seed"] == 2)].iloc[0]
+    assert (cell["parameters"], cell["encoding_parameters"], cell["seconds"]) == (2_007_000, 7000, 120.0)
+    heading, none, opr, learned, never = cells_of(markdown)
+    assert heading[2:7] == ["Parameters (M)", "Encoding's (M)", "Over none (M)", "Target tokens/s", "Minutes"]
+    assert none[2:5] == ["2.000", "0.000", "+0.000"]
+    assert opr[2:7] == ["2.007", "0.007", "+0.007", "2,000", "2.0"]
+    assert learned[-1] == "2 finished, 1 diverged"
+    assert never[2:] == ["–"] * 8 + ["3 missing"]
+
+
+def test_latex_is_booktabs_with_everything_escaped(study: Report, tmp_path: Path) -> None:
+    for name in ("scores", "significance", "parameters"):
+        _, _, latex = table(name, study, tmp_path)
+        for word in (r"\toprule", r"\midrule", r"\bottomrule", r"\caption{", rf"\label{{tab:{name}}}"):
+            assert latex.count(word) == 1
+        body = re.sub(r"\\(label\{.*\}|resizebox.*)", "", latex)
+        assert not re.search(r"(?<!\\)[_#%]", body.replace("{!}{%", "")), name
+        unescaped = re.sub(r"\\[{}]", "", latex)
+        assert unescaped.count("{") == unescaped.count("}")
+        assert body.isascii()
+        columns = len(re.findall(r"l|p\{6cm\}", re.search(r"\\begin\{tabular\}\{(.*)\}", latex)[1]))  # type: ignore[index]
+        rows = [line for line in body.splitlines() if line.endswith(r"\\")]
+        assert {line.count(" & ") + 1 for line in rows} == {columns}
+
+
+def test_a_study_without_comparisons_has_empty_significance(tmp_path: Path) -> None:
+    asked = report(["none"], [1], ("test_1",))
+    references = write_study(tmp_path, asked, {"none": 0.5})
+    found = compare(family(["none"], [1]), tmp_path / "cells" / "pair", "tiny", "test_1", references / "test_1.target")
+    write_json(tmp_path / "significance" / "pair.tiny.test_1.json", found)
+    _, markdown, latex = table("significance", asked, tmp_path)
+    assert "No comparisons" in markdown
+    assert "No comparisons" in latex
+
+
+def test_score_of_another_metric_is_said(study: Report, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "cells/pair/none/tiny/1/test_1.scores.json"
+    scores: dict[str, Any] = read_json(path)
+    del scores["metrics"]["chrf++"]
+    write_json(path, scores)
+    command = ["table", "scores", "--config", study.model_dump_json(), "--results", str(tmp_path)]
+    assert main([*command, "--output-prefix", str(tmp_path / "t")]) == 1
+    assert f"{path} has no score for the metric 'chrf++'" in capsys.readouterr().err
+    assert not list(tmp_path.glob("t.*"))
+
+
+def test_missing_significance_is_said(study: Report, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "significance" / "pair.tiny.test_2.json").unlink()
+    command = ["table", "significance", "--config", study.model_dump_json(), "--results", str(tmp_path)]
+    assert main([*command, "--output-prefix", str(tmp_path / "t")]) == 1
+    assert "pair.tiny.test_2.json does not exist" in capsys.readouterr().err
+
+
+def test_frames_have_a_row_for_every_cell(study: Report, tmp_path: Path) -> None:
+    assert len(load_scores(study, tmp_path)) == len(ENCODINGS) * len(SEEDS) * 2 * 2
+    assert list(load_records(study, tmp_path)["status"].value_counts().items()) == [
+        ("finished", 8),
+        ("missing", 3),
+        ("diverged", 1),
+    ]
+    assert [file["test"] for file in load_significance(study, tmp_path)] == ["test_1", "test_2"]
+    metrics = load_metrics(study, tmp_path)
+    assert len(metrics) == len(RATES) * len(SEEDS) * 4
+    assert set(metrics["perplexity"]) == {20 / i + seed for i in range(1, 5) for seed in SEEDS}
+
+
+def test_summary(study: Report, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["summary", "--results", str(tmp_path)]) == 1
+    assert "tables/scores.csv does not exist" in capsys.readouterr().err
+    data, _, _ = table("scores", study, tmp_path)
+    verdicts, _, _ = table("significance", study, tmp_path)
+    capsys.readouterr()
+    assert main(["summary", "--results", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    row = data[(data["encoding"] == "learned_t5") & (data["test"] == "test_1")].set_index("metric")
+    bleu, chrf = (f"{row.loc[m, 'mean']:.2f} ± {row.loc[m, 'sd']:.2f}" for m in ("bleu", "chrf++"))
+    assert re.search(rf"tiny +learned_t5 +{bleu} +{chrf} +2 of 3\n", printed)
+    assert re.search(r"tiny +null +– +– +0 of 3\n", printed), "a name, not a missing value"
+    assert "BLEU: nrefs:1|case:mixed" in printed
+    for verdict in verdicts["verdict"]:
+        assert f"- {verdict}\n" in printed

@@ -1,0 +1,203 @@
+"""Atomic writing, guarded reading."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import hashlib
+import os
+import re
+import threading
+from pathlib import Path
+
+import pytest
+
+from full_disk import no_file_larger_than
+from wordorder.errors import WordorderError
+from wordorder.files import atomic, open_bytes, read_json, sha256, write_json, write_text
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_nothing_is_at_the_place_until_the_block_has_ended(tmp_path: Path) -> None:
+    output = tmp_path / "new" / "out.txt"
+    with atomic(output) as temporary:
+        temporary.write_text("whole")
+        assert not output.exists()
+        assert temporary.parent == output.parent, "a rename must not cross file systems"
+    assert output.read_text() == "whole"
+    assert names(output.parent) == ["out.txt"]
+
+
+@pytest.mark.parametrize("error", [RuntimeError("bug"), KeyboardInterrupt(), OSError(errno.EIO, "Input/output error")])
+def test_a_failed_block_leaves_the_old_content_and_nothing_else(tmp_path: Path, error: BaseException) -> None:
+    output = tmp_path / "out.txt"
+    output.write_text("old")
+    with pytest.raises(type(error)), atomic(output) as temporary:
+        temporary.write_text("half")
+        raise error
+    assert output.read_text() == "old"
+    assert names(tmp_path) == ["out.txt"]
+
+
+def test_a_directory_replaces_a_directory_as_a_whole(tmp_path: Path) -> None:
+    output = tmp_path / "corpus"
+    for name in ("old", "new"):
+        with atomic(output) as temporary:
+            temporary.mkdir()
+            (temporary / name).write_text(name)
+    assert names(output) == ["new"]
+    assert names(tmp_path) == ["corpus"]
+
+
+def test_a_failed_directory_leaves_the_old_one(tmp_path: Path) -> None:
+    output = tmp_path / "corpus"
+    output.mkdir()
+    (output / "old").write_text("old")
+    with pytest.raises(ValueError), atomic(output) as temporary:
+        temporary.mkdir()
+        (temporary / "new").write_text("half")
+        raise ValueError
+    assert names(output) == ["old"]
+    assert names(tmp_path) == ["corpus"]
+
+
+def test_a_directory_that_cannot_be_put_in_place_leaves_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = tmp_path / "corpus"
+    output.mkdir()
+    (output / "old").write_text("old")
+    replace, calls = os.replace, []
+
+    def fail_the_second_time(*paths: Path) -> None:
+        calls.append(paths)
+        if len(calls) == 2:
+            raise OSError(errno.EIO, "Input/output error")
+        replace(*paths)
+
+    monkeypatch.setattr(os, "replace", fail_the_second_time)
+    with pytest.raises(OSError, match="Input/output error"), atomic(output) as temporary:
+        temporary.mkdir()
+    assert names(output) == ["old"]
+    assert names(tmp_path) == ["corpus"]
+
+
+def test_a_file_does_not_replace_a_directory(tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    (output / "inside").mkdir(parents=True)
+    with pytest.raises(WordorderError, match=f"{re.escape(str(output))} cannot be written: Is a directory"):
+        write_text(output, "text")
+    assert names(output) == ["inside"]
+    assert names(tmp_path) == ["out"]
+
+
+def test_a_device_is_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(WordorderError, match="neither a file nor a directory"):
+        write_text(pipe, "text")
+    assert pipe.is_fifo()
+
+
+def test_a_full_disk_is_said(tmp_path: Path) -> None:
+    output = tmp_path / "out.txt"
+    with pytest.raises(WordorderError, match=r"full while writing .*out\.txt"), atomic(output) as temporary:
+        temporary.symlink_to("/dev/full")  # the kernel answers ENOSPC to every write
+        temporary.write_text("text")
+    assert names(tmp_path) == []
+
+
+def test_a_quota_is_said(tmp_path: Path) -> None:
+    output = tmp_path / "out.txt"
+    output.write_text("old")
+    with pytest.raises(WordorderError, match="full while writing"), no_file_larger_than(1000):
+        write_text(output, "x" * 5000)
+    assert output.read_text() == "old"
+    assert names(tmp_path) == ["out.txt"]
+
+
+def test_a_place_below_a_file_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(WordorderError, match="cannot be written"):
+        write_text(tmp_path / "file" / "out.txt", "text")
+
+
+def test_a_missing_input_is_not_blamed_on_the_output(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), atomic(tmp_path / "out.txt"):
+        (tmp_path / "input.txt").read_text()
+
+
+def test_two_writers_of_one_file_do_not_mix(tmp_path: Path) -> None:
+    output = tmp_path / "out.txt"
+    both_inside = threading.Barrier(2)
+
+    written = []
+
+    def write(text: str) -> None:
+        with atomic(output) as temporary:
+            temporary.write_text(text)
+            both_inside.wait(timeout=10)
+        written.append(text)
+
+    threads = [threading.Thread(target=write, args=(letter * 10,)) for letter in "ab"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert output.read_text() in written
+    assert sorted(written) == ["a" * 10, "b" * 10]
+    assert names(tmp_path) == ["out.txt"]
+
+
+def test_json_round_trip(tmp_path: Path) -> None:
+    value = {"ä": [1, 2.5, None, {"x": "\u2028"}]}
+    write_json(tmp_path / "a.json", value)
+    assert read_json(tmp_path / "a.json") == value
+
+
+@pytest.mark.parametrize("content", [b"{", b"", b"\xff", b"[" * 100_000])
+def test_bad_json_is_said(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "a.json"
+    path.write_bytes(content)
+    with pytest.raises(WordorderError, match=r"a\.json is not valid JSON"):
+        read_json(path)
+
+
+def test_json_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(WordorderError, match="does not exist"):
+        read_json(tmp_path / "a.json")
+    with pytest.raises(WordorderError, match="Is a directory"):
+        read_json(tmp_path)
+
+
+def test_sha256_is_that_of_the_bytes(tmp_path: Path) -> None:
+    content = os.urandom(3_000_000)
+    (tmp_path / "a").write_bytes(content)
+    assert sha256(tmp_path / "a") == hashlib.sha256(content).hexdigest()
+    with pytest.raises(WordorderError, match="No such file"):
+        sha256(tmp_path / "b")
+
+
+def test_gz_is_decompressed_by_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "a.gz"
+    path.write_bytes(gzip.compress(b"text"))
+    with open_bytes(path) as file:
+        assert file.read() == b"text"
+
+
+@pytest.mark.parametrize("cut", [5, 30, -5])
+def test_damaged_gz_is_said(tmp_path: Path, cut: int) -> None:
+    path = tmp_path / "a.gz"
+    path.write_bytes(gzip.compress(os.urandom(1000))[:cut])
+    with pytest.raises(WordorderError, match=r"a\.gz is damaged"), open_bytes(path) as file:
+        file.read()
+
+
+def test_text_that_calls_itself_gz_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "a.gz"
+    path.write_bytes(b"plain text")
+    with pytest.raises(WordorderError, match=r"a\.gz is damaged"), open_bytes(path) as file:
+        file.read()

@@ -1,0 +1,266 @@
+"""wordorder.plan: slices change exactly when their job must run again."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from wordorder import plan
+from wordorder.config.load import load_dataset, load_sizes, load_study, slice_argument
+from wordorder.config.models import (
+    Cell,
+    Decoding,
+    Download,
+    Family,
+    Generator,
+    Import,
+    Model,
+    Preparation,
+    Report,
+    Scoring,
+    Subword,
+)
+from wordorder.encodings.registry import parse
+from wordorder.errors import WordorderError
+from wordorder.plan_commands import add_commands
+
+SHIPPED = Path(__file__).parent.parent / "config"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(SHIPPED, tmp_path / "config"))
+
+
+def slices(root: Path, name: str) -> dict[tuple[object, ...], str]:
+    """Every slice of a study, by stage and by what it is for."""
+    study = load_study(name, root)
+    datasets = [load_dataset(dataset, root) for dataset in study.datasets]
+    found: dict[tuple[object, ...], str] = {
+        ("cell", *cell): plan.cell_slice(study, cell, root) for cell in plan.cells(study)
+    }
+    found["decoding",] = plan.decoding_slice(study)
+    found["report",] = plan.report_slice(study, datasets)
+    for data in datasets:
+        found["scoring", data.name] = plan.scoring_slice(study, data)
+        found["significance", data.name] = plan.significance_slice(study, data)
+        found["preprocessing", data.name] = plan.preprocessing_slice(data)
+        found["subword", data.name] = plan.subword_slice(data)
+        for split in ("train", "valid", *plan.test_names(study, data)):
+            if data.generator:
+                found["generator", data.name, split] = plan.generator_slice(data, split)
+            else:
+                found["import", data.name, split] = plan.import_slice(data, split)
+        for file in data.downloads:
+            found["download", data.name, file] = plan.download_slice(data, file)
+    return found
+
+
+def changed(root: Path, name: str, edit: Callable[[], None]) -> set[tuple[object, ...]]:
+    """The slices that differ, came or went when ``edit`` has changed the files."""
+    before = slices(root, name)
+    edit()
+    after = slices(root, name)
+    return {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
+
+
+def replace(path: Path, old: str, new: str) -> Callable[[], None]:
+    def edit() -> None:
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new, 1))
+
+    return edit
+
+
+def all_cells(root: Path, name: str) -> set[tuple[object, ...]]:
+    return {("cell", *cell) for cell in plan.cells(load_study(name, root))}
+
+
+def test_cells_are_the_product(root: Path) -> None:
+    cells = plan.cells(load_study("demo", root))
+    assert len(cells) == 12
+    assert cells[0] == ("grammar", "none", "micro", 1)
+    assert cells[1].seed == 2 and cells[3].encoding == "sinusoidal"
+
+
+def test_the_slice_of_a_cell_holds_what_its_name_says(root: Path) -> None:
+    study = load_study("demo", root)
+    for name in plan.cells(study):
+        cell = slice_argument(plan.cell_slice(study, name, root), Cell)
+        assert cell.encoding["type"] == name.encoding  # in the demo, entries are called like their types
+        assert (cell.seed, cell.size, cell.recipe) == (name.seed, load_sizes(root)[name.size], study.recipe)
+
+
+MODELS: dict[str, type[Model]] = {
+    "cell": Cell,
+    "decoding": Decoding,
+    "report": Report,
+    "scoring": Scoring,
+    "significance": Family,
+    "preprocessing": Preparation,
+    "subword": Subword,
+    "generator": Generator,
+    "import": Import,
+    "download": Download,
+}
+
+
+@pytest.mark.parametrize("name", ["demo", "multi30k", "multi30k_fr"])
+def test_slices_are_canonical_and_their_models_read_them(root: Path, name: str) -> None:
+    for key, text in slices(root, name).items():
+        assert text == json.dumps(json.loads(text), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        model = MODELS[str(key[0])]
+        assert plan.canonical(slice_argument(text, model)) == text
+        assert set(json.loads(text)) == set(model.model_fields)  # defaults are filled in
+
+
+def test_the_encoding_of_a_cell_is_complete_and_means_the_same_when_read_again(root: Path) -> None:
+    composed = plan.encoding_parameters("opr_rpr", root)
+    opr, relative = composed["compose"]
+    assert (opr["type"], opr["k"], opr["placement"]) == ("opr", 8.0, "both")
+    assert (relative["clip"], relative["keys"], relative["values"], relative["share_heads"]) == (8, True, False, True)
+    assert parse(composed).model_dump(mode="json") == composed
+
+
+def test_a_title_changes_the_report_alone(root: Path) -> None:
+    edit = replace(root / "studies/demo.yaml", "title: ", "title: New ")
+    assert changed(root, "demo", edit) == {("report",)}
+
+
+def test_figures_tables_and_comments_change_nothing(root: Path) -> None:
+    edit = replace(root / "studies/demo.yaml", "baseline:", "figures: [perplexity]  # one\ntables: [scores]\nbaseline:")
+    assert changed(root, "demo", edit) == set()
+
+
+def test_writing_a_default_out_changes_nothing(root: Path) -> None:
+    edit = replace(root / "studies/demo.yaml", "  norm: pre", "  norm: pre\n  label_smoothing: 1e-1\n  weight_decay: 0")
+    assert changed(root, "demo", edit) == set()
+    assert changed(root, "demo", replace(root / "encodings.yaml", "  k: 8\n", "  k: 8.0\n  placement: both\n")) == set()
+
+
+def test_k_changes_the_cells_of_opr_alone(root: Path) -> None:
+    edit = replace(root / "encodings.yaml", "  k: 8\n", "  k: 1\n")
+    assert changed(root, "demo", edit) == {("cell", "grammar", "opr", "micro", seed) for seed in (1, 2, 3)}
+
+
+def test_a_new_seed_changes_no_other_cell(root: Path) -> None:
+    edit = replace(root / "studies/demo.yaml", "[1, 2, 3]", "[1, 2, 3, 4]")
+    new = {("cell", "grammar", encoding, "micro", 4) for encoding in ("none", "sinusoidal", "opr", "relative")}
+    assert changed(root, "demo", edit) == new | {("significance", "grammar"), ("report",)}
+
+
+def test_a_new_encoding_changes_no_other_cell(root: Path) -> None:
+    edit = replace(root / "studies/demo.yaml", "opr, relative]", "opr, relative, learned]")
+    new = {("cell", "grammar", "learned", "micro", seed) for seed in (1, 2, 3)}
+    assert changed(root, "demo", edit) == new | {("significance", "grammar"), ("report",)}
+
+
+def test_another_size_changes_nothing(root: Path) -> None:
+    assert changed(root, "demo", replace(root / "sizes.yaml", "tiny: {", "tinier: {")) == set()
+    edit = replace(root / "sizes.yaml", "dim: 128, ffn_dim: 256", "dim: 128, ffn_dim: 128")
+    assert changed(root, "demo", edit) == all_cells(root, "demo")
+
+
+def test_the_recipe_changes_all_cells_and_nothing_else(root: Path) -> None:
+    edit = replace(root / "studies/demo.yaml", "warmup_updates: 400", "warmup_updates: 401")
+    assert changed(root, "demo", edit) == all_cells(root, "demo")
+
+
+def test_decoding_metrics_and_significance_do_not_change_cells(root: Path) -> None:
+    study = root / "studies/multi30k.yaml"
+    assert changed(root, "multi30k", replace(study, "beam: 5", "beam: 4")) == {("decoding",)}
+    significance = {("significance", "multi30k")}
+    edit = replace(study, "baseline:", "significance: {alpha: 0.01}\nbaseline:")
+    assert changed(root, "multi30k", edit) == significance
+    edit = replace(study, "baseline:", "metrics: [bleu]\nbaseline:")
+    assert changed(root, "multi30k", edit) == {("scoring", "multi30k"), ("report",)} | significance
+
+
+def test_a_new_test_set_changes_no_other_job(root: Path) -> None:
+    edit = replace(root / "datasets/grammar.yaml", "    test: 1000", "    test: 1000\n    long: 50")
+    assert changed(root, "demo", edit) == {("generator", "grammar", "long"), ("report",)}
+    edit = replace(root / "datasets/grammar.yaml", "  train: 10000", "  train: 9000")
+    assert changed(root, "demo", edit) == {("generator", "grammar", "train")}
+    edit = replace(root / "studies/multi30k.yaml", "test_2017_mscoco]", "test_2017_mscoco, newstest2014]")
+    assert changed(root, "multi30k", edit) == {("import", "multi30k", "newstest2014"), ("report",)}
+
+
+def test_preprocessing_and_subwords_change_apart(root: Path) -> None:
+    data = root / "datasets/multi30k.yaml"
+    assert changed(root, "multi30k", replace(data, "vocabulary: 8000", "vocabulary: 9000")) == {("subword", "multi30k")}
+    edit = replace(data, "vocabulary:", "cleaning: {max_length: 100}\n  vocabulary:")
+    assert changed(root, "multi30k", edit) == {("preprocessing", "multi30k")}
+
+
+def test_an_address_changes_its_download_alone(root: Path) -> None:
+    edit = replace(root / "datasets/multi30k.yaml", "https://raw.githubusercontent.com/", "https://mirror.example.org/")
+    assert changed(root, "multi30k", edit) == {("download", "multi30k", "train.en.gz")}
+
+
+def test_shards_licence_and_titles_of_a_dataset_change_no_job_on_data(root: Path) -> None:
+    edit = replace(root / "datasets/multi30k.yaml", "title: ", "shards: 4\nhomepage: x\ntitle: New ")
+    replace(root / "datasets/multi30k.yaml", "homepage: https://github.com/multi30k/dataset\n", "")()
+    assert changed(root, "multi30k", edit) == {("report",)}
+
+
+def test_selected_tests_keep_the_order_of_the_dataset(root: Path) -> None:
+    study, data = load_study("multi30k", root), load_dataset("multi30k", root)
+    assert plan.test_names(study, data) == ["test_2016_flickr", "test_2017_flickr", "test_2017_mscoco"]
+    everything = study.model_copy(update={"tests": []})
+    assert plan.test_names(everything, data) == list(data.tests)
+
+
+def test_the_family_is_every_encoding_against_the_baseline_unless_declared(root: Path) -> None:
+    study = load_study("demo", root)
+    pairs = [(c.system, c.baseline) for c in plan.comparisons(study)]
+    assert pairs == [("none", "sinusoidal"), ("opr", "sinusoidal"), ("relative", "sinusoidal")]
+    replace(root / "studies/demo.yaml", "baseline:", "comparisons:\n  - {system: opr, baseline: none}\nbaseline:")()
+    study = load_study("demo", root)
+    assert [(c.system, c.baseline) for c in plan.comparisons(study)] == [("opr", "none")]
+    assert json.loads(plan.significance_slice(study, load_dataset("grammar", root)))["encodings"] == ["none", "opr"]
+
+
+def test_a_dataset_without_generator_has_no_generator_slice(root: Path) -> None:
+    with pytest.raises(WordorderError, match="'multi30k' has no generator; its 'train' is downloaded"):
+        plan.generator_slice(load_dataset("multi30k", root), "train")
+
+
+def run_check(*arguments: str) -> None:
+    parser = argparse.ArgumentParser()
+    add_commands(parser.add_subparsers())
+    options = parser.parse_args(["check", *arguments])
+    options.run(options)
+
+
+def test_check_prints_a_line_a_study(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run_check("demo", str(root / "studies/multi30k.yaml"), "--root", str(root))
+    assert capsys.readouterr().out.splitlines() == [
+        "demo: 12 cells (1 dataset × 4 encodings × 1 size × 3 seeds), 1 test set, 3 comparisons.",
+        "multi30k: 10 cells (1 dataset × 5 encodings × 1 size × 2 seeds), 3 test sets, 4 comparisons.",
+    ]
+
+
+def test_check_of_all_tells_every_problem_and_still_checks_the_others(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    replace(root / "encodings.yaml", "  table: 1024", "  tabel: 1024")()
+    replace(root / "encodings.yaml", "  clip: 16", "  clip: 0")()
+    replace(root / "studies/demo.yaml", "[none, sinusoidal, opr, relative]", "[sinusoidal, opr]")()
+    with pytest.raises(WordorderError) as caught:
+        run_check("--root", str(root))
+    assert capsys.readouterr().out.startswith("demo: 6 cells")
+    lines = str(caught.value).splitlines()
+    assert len(lines) == 2  # each said once, though two studies have it
+    assert lines[0].startswith(f"{root}/encodings.yaml, 'learned': ") and "Did you mean 'table'?" in lines[0]
+    assert lines[1].startswith(f"{root}/encodings.yaml, 'relative': ") and "clip" in lines[1]
+
+
+def test_check_without_studies(tmp_path: Path) -> None:
+    with pytest.raises(WordorderError, match="There are no studies in "):
+        run_check("--root", str(tmp_path))

@@ -1,0 +1,229 @@
+"""What runs again when something changes: dry-runs on a study that was really run, to its end."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from snakemake_runs import dry_run, job_counts, outputs, snakemake
+
+pytestmark = pytest.mark.xdist_group("finished_study")  # one process, so that the study is run once
+
+STUDY = """
+name: little
+title: A little study
+datasets: [pair]
+encodings: [opr, sinusoidal]
+sizes: [mini]
+seeds: [1]
+tests: [test]
+recipe: {learning_rate: 1e-3, warmup_updates: 10, batch_tokens: 512, max_updates: 20, validate_every: 10}
+decoding: {beam: 2, max_length_a: 0, max_length_b: 10}
+significance: {bootstrap_samples: 50}
+baseline: sinusoidal
+"""
+DATASET = """
+name: pair
+title: A little generated pair
+source_language: en
+target_language: xx
+licence: free
+generator: {train: 300, valid: 20, tests: {test: 20, other: 15}}
+preprocessing: {normalise_punctuation: false, tokenise: false, vocabulary: 150}
+shards: 2
+"""
+SIZES = "mini: {encoder_layers: 1, decoder_layers: 1, dim: 32, ffn_dim: 32, heads: 2, dropout: 0.1}"
+ENCODINGS = "opr: {type: opr, k: 8}\nsinusoidal: {type: sinusoidal}"
+CELL = "results/little/cells/pair/{encoding}/mini/{seed}/{file}"
+
+
+class Workspace:
+    """A configuration and the results of running it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.config = folder / "run", folder / "config"
+
+    def write(self) -> None:
+        for name, text in {
+            "studies/little": STUDY,
+            "datasets/pair": DATASET,
+            "sizes": SIZES,
+            "encodings": ENCODINGS,
+        }.items():
+            path = self.config / f"{name}.yaml"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    def change(self, file: str, old: str, new: str) -> None:
+        path = self.config / file
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new))
+
+    def arguments(self) -> list[str]:
+        return ["little", "--cores", "2", "--rerun-incomplete", "--config", f"config_dir={self.config}"]
+
+    def would_run(self, *arguments: str, profile: str | None = None) -> dict[str, list[str]]:
+        """The first outputs of the jobs of each rule that a dry-run finds; the target itself is left out."""
+        text = dry_run(self.folder, *self.arguments(), *arguments, profile=profile)
+        found = outputs(text)
+        counts = job_counts(text)
+        counts.pop("little", None)
+        assert counts == {rule: len(files) for rule, files in found.items()}
+        return found
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    workspace = Workspace(tmp_path_factory.mktemp("finished"))
+    workspace.write()
+    done = snakemake(workspace.folder, *workspace.arguments())
+    assert done.returncode == 0, done.stdout + done.stderr
+    return workspace
+
+
+@pytest.fixture
+def study(finished: Workspace, tmp_path: Path) -> Workspace:
+    """A copy of the finished study that a test may change; times of files are kept."""
+    shutil.copytree(finished.folder.parent, tmp_path / "copy")
+    return Workspace(tmp_path / "copy")
+
+
+def cell(encoding: str, file: str, seed: int = 1) -> str:
+    return CELL.format(encoding=encoding, seed=seed, file=file)
+
+
+REPORTED = {
+    "make_table": [f"results/little/tables/{name}.csv" for name in ("parameters", "scores", "significance")],
+    "draw_figure": [
+        f"results/little/figures/{name}.pdf" for name in ("encoding_matrix", "perplexity", "scores", "similarity")
+    ],
+}
+
+
+def test_a_finished_study_has_nothing_to_do(study: Workspace) -> None:
+    assert study.would_run() == {}
+
+
+def test_cores_memory_and_profiles_run_nothing_again(study: Workspace) -> None:
+    assert study.would_run("--set-threads", "train_model=1", "--set-resources", "train_model:mem_mb=9000") == {}
+    assert study.would_run(profile="slurm") == {}
+
+
+def test_another_k_runs_only_the_opr_cell_again(study: Workspace) -> None:
+    study.change("encodings.yaml", "k: 8", "k: 4")
+    assert study.would_run() == {
+        "train_model": [cell("opr", "model.pt")],
+        "translate_test": [cell("opr", "test.hypotheses")],
+        "score_test": [cell("opr", "test.scores.json")],
+        "compare_systems": ["results/little/significance/pair.mini.test.json"],
+        **REPORTED,
+    }
+
+
+def test_a_new_encoding_trains_itself_only(study: Workspace) -> None:
+    study.change("encodings.yaml", "sinusoidal:", "none: {type: none}\nsinusoidal:")
+    study.change("studies/little.yaml", "[opr, sinusoidal]", "[opr, sinusoidal, none]")
+    assert study.would_run()["train_model"] == [cell("none", "model.pt")]
+
+
+def test_a_new_seed_trains_one_cell_an_encoding(study: Workspace) -> None:
+    study.change("studies/little.yaml", "seeds: [1]", "seeds: [1, 2]")
+    found = study.would_run()
+    assert found["train_model"] == [cell("opr", "model.pt", 2), cell("sinusoidal", "model.pt", 2)]
+    assert found["translate_test"] == [cell("opr", "test.hypotheses", 2), cell("sinusoidal", "test.hypotheses", 2)]
+    assert set(found) == {"train_model", "translate_test", "score_test", "compare_systems", "make_table", "draw_figure"}
+
+
+def test_a_new_test_set_trains_nothing(study: Workspace) -> None:
+    study.change("studies/little.yaml", "tests: [test]", "tests: [test, other]")
+    found = study.would_run()
+    assert found["translate_test"] == [cell("opr", "other.hypotheses"), cell("sinusoidal", "other.hypotheses")]
+    assert "train_model" not in found and "train_subword" not in found and "clean_shard" not in found
+
+
+def test_a_longer_test_set_trains_nothing(study: Workspace) -> None:
+    study.change("datasets/pair.yaml", "test: 20", "test: 25")
+    found = study.would_run()
+    assert found["generate_split"] == ["results/data/pair/raw/test.source"]
+    assert found["translate_test"] == [cell("opr", "test.hypotheses"), cell("sinusoidal", "test.hypotheses")]
+    assert "train_model" not in found and "train_subword" not in found
+
+
+def test_a_deleted_translation_comes_back_alone(study: Workspace) -> None:
+    (study.folder / cell("opr", "test.hypotheses")).unlink()
+    assert study.would_run() == {
+        "translate_test": [cell("opr", "test.hypotheses")],
+        "score_test": [cell("opr", "test.scores.json")],
+        "compare_systems": ["results/little/significance/pair.mini.test.json"],
+        "make_table": ["results/little/tables/scores.csv", "results/little/tables/significance.csv"],
+        "draw_figure": ["results/little/figures/scores.pdf"],
+    }
+
+
+def test_a_deleted_figure_or_table_comes_back_alone(study: Workspace) -> None:
+    (study.folder / "results/little/figures/scores.png").unlink()
+    (study.folder / "results/little/tables/scores.md").unlink()
+    assert study.would_run() == {
+        "draw_figure": ["results/little/figures/scores.pdf"],
+        "make_table": ["results/little/tables/scores.csv"],
+    }
+
+
+def test_models_can_be_deleted_to_save_space(study: Workspace) -> None:
+    (study.folder / cell("opr", "model.pt")).unlink()
+    assert study.would_run() == {}
+
+
+def test_another_title_or_figure_changes_only_tables_and_figures(study: Workspace) -> None:
+    study.change("studies/little.yaml", "A little study", "A small study")
+    assert study.would_run() == REPORTED
+
+
+def test_another_beam_decodes_again_and_trains_nothing(study: Workspace) -> None:
+    study.change("studies/little.yaml", "beam: 2", "beam: 3")
+    found = study.would_run()
+    assert len(found["translate_test"]) == 2 and "train_model" not in found
+
+
+def test_another_metric_scores_again_and_decodes_nothing(study: Workspace) -> None:
+    study.change("studies/little.yaml", "baseline:", "metrics: [chrf]\nbaseline:")
+    found = study.would_run()
+    assert len(found["score_test"]) == 2 and "translate_test" not in found
+
+
+def test_another_recipe_trains_all_again_but_prepares_nothing(study: Workspace) -> None:
+    study.change("studies/little.yaml", "max_updates: 20", "max_updates: 30")
+    found = study.would_run()
+    assert len(found["train_model"]) == 2 and not {"clean_shard", "generate_split", "binarise_split"} & set(found)
+
+
+def test_another_cleaning_runs_the_removed_shards_again(study: Workspace) -> None:
+    study.change("datasets/pair.yaml", "vocabulary: 150", "vocabulary: 150, cleaning: {max_length: 15}")
+    found = study.would_run()
+    assert len(found["clean_shard"]) == 2 and len(found["train_model"]) == 2
+    assert "generate_split" not in found
+
+
+def test_shards_are_removed_once_they_are_gathered(finished: Workspace) -> None:
+    left = [path for path in finished.folder.glob("results/data/pair/shards/*") if not path.name.startswith(".")]
+    assert not left
+
+
+def test_every_job_keeps_its_log(finished: Workspace) -> None:
+    log = finished.folder / "logs/train_model/little/pair/opr/mini/1.log"
+    assert log.stat().st_size > 0
+
+
+def test_the_report_holds_tables_and_figures(study: Workspace) -> None:
+    done = snakemake(study.folder, *study.arguments(), "--report", "report.html")
+    assert done.returncode == 0, done.stderr
+    page = (study.folder / "report.html").read_text(encoding="utf-8")
+    for name in ("scores", "significance", "parameters"):
+        assert re.search(rf"results/little/tables/{name}\.html", page)
+    for name in ("scores", "perplexity", "similarity", "encoding_matrix"):
+        assert re.search(rf"results/little/figures/{name}\.svg", page)
+    assert "corrected by Holm" in page

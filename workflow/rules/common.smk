@@ -1,0 +1,167 @@
+# What all stages share: the configuration, which is read once and only when needed, and how commands are run.
+
+import os
+import re
+import sys
+from functools import cache, partial, wraps
+from pathlib import Path
+
+from wordorder import plan
+from wordorder.config import load
+from wordorder.errors import WordorderError
+
+CONFIG = Path(config.get("config_dir", Path(workflow.basedir, "config")))
+STUDY = config.get("study", "demo")
+
+# The rules call the 'wordorder' of the environment that runs this Snakemake, activated or not.
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+
+# 'COMMAND 2>&1 | logged FILE' shows what a command says and keeps it. A signal that asks a job to stop reaches every
+# process of it: the shell and the log wait, so that the command can save its state and its status (75) is seen.
+shell.prefix(
+    "set -euo pipefail; trap : INT TERM USR1; " "logged() {{ (trap '' INT TERM USR1; exec tee \"$1\" >&2); }}; "
+)
+
+
+# ---------------------------------------------------------------------------------------------- the configuration
+
+
+def told(function):
+    """A mistake in the configuration ends the run with its sentence alone; Snakemake would add a traceback."""
+
+    @wraps(function)
+    def wrapper(*arguments):
+        try:
+            return function(*arguments)
+        except WordorderError as error:
+            sys.exit(f"wordorder: error: {error}")
+
+    return wrapper
+
+
+@cache
+@told
+def study_of(name):
+    return load.load_study(name, CONFIG)
+
+
+@cache
+@told
+def dataset_of(name):
+    return load.load_dataset(name, CONFIG)
+
+
+def sound_datasets():
+    """The datasets without mistakes; the others are told when a study asks for them."""
+    datasets = []
+    for name in load.dataset_names(CONFIG):
+        try:
+            datasets.append(load.load_dataset(name, CONFIG))
+        except WordorderError:
+            pass
+    return datasets
+
+
+DATASETS = sound_datasets()
+
+
+def one_of(names):
+    """A regular expression that matches these names; nothing if there are none."""
+    return "|".join(map(re.escape, sorted(names, key=len, reverse=True))) or "(?!)"
+
+
+wildcard_constraints:
+    study=one_of(load.study_names(CONFIG)),
+    dataset=one_of(load.dataset_names(CONFIG)),
+    size=one_of(told(load.load_sizes)(CONFIG)),
+    encoding=r"[^/]+",
+    seed=r"\d+",
+    split=r"[^/]+",
+    test=r"[^/]+",
+    side="source|target",
+
+
+# ------------------------------------------------------------------------------------------------------ the files
+
+CELL = "results/{study}/cells/{dataset}/{encoding}/{size}/{seed}"
+
+# A binary corpus is a directory. Its files are declared, not the directory: the time stamp of a directory changes when
+# something is put beside them, and would train everything again.
+BINARY = ["source.tokens.npy", "source.offsets.npy", "target.tokens.npy", "target.offsets.npy", "meta.json"]
+
+
+def binary_files(split):
+    return [f"results/data/{{dataset}}/binary/{split}/{file}" for file in BINARY]
+
+
+def cell_files(study, file, tests=False):
+    """``file`` in the folder of every cell of a study, and with ``tests`` for every test set: '{test}.scores.json'."""
+    return [
+        f"{CELL}/{file}".format(study=study.name, test=test, **cell._asdict())
+        for cell in plan.cells(study)
+        for test in (plan.test_names(study, dataset_of(cell.dataset)) if tests else [None])
+    ]
+
+
+# --------------------------------------------------------------------------------------------- what targets consist of
+
+
+def significance_files(study):
+    return [
+        f"results/{study}/significance/{dataset}.{size}.{test}.json"
+        for dataset in study_of(study).datasets
+        for size in study_of(study).sizes
+        for test in plan.test_names(study_of(study), dataset_of(dataset))
+    ]
+
+
+def cleaning_reports(study):
+    return [f"results/data/{dataset}/clean/train.report.json" for dataset in study_of(study).datasets]
+
+
+def prepared_outputs(wildcards):
+    return cleaning_reports(STUDY) + [
+        file.format(dataset=dataset)
+        for dataset in study_of(STUDY).datasets
+        for split in ["train", "valid", *plan.test_names(study_of(STUDY), dataset_of(dataset))]
+        for file in binary_files(split)
+    ]
+
+
+def trained_outputs(wildcards):
+    return cell_files(study_of(STUDY), "model.pt")
+
+
+def decoded_outputs(wildcards):
+    return cell_files(study_of(STUDY), "{test}.hypotheses", tests=True)
+
+
+def scored_outputs(wildcards):
+    return cell_files(study_of(STUDY), "{test}.scores.json", tests=True)
+
+
+def table_outputs(study, wildcards):
+    formats = ["csv", "md", "tex", "html"]
+    return [f"results/{study}/tables/{name}.{format}" for name in study_of(study).tables for format in formats]
+
+
+def figure_outputs(study, wildcards):
+    formats = ["svg", "pdf", "png", "csv"]
+    return [f"results/{study}/figures/{name}.{format}" for name in study_of(study).figures for format in formats]
+
+
+def study_outputs(study, wildcards):
+    """Everything that is made again when it is deleted. Not the models: who deletes them for their size keeps the rest."""
+    return [
+        *cleaning_reports(study),
+        *cell_files(study_of(study), "{test}.hypotheses", tests=True),
+        *cell_files(study_of(study), "{test}.scores.json", tests=True),
+        *significance_files(study),
+        *table_outputs(study, wildcards),
+        *figure_outputs(study, wildcards),
+    ]
+
+
+def report_slice(wildcards):
+    study = study_of(wildcards.study)
+    return plan.report_slice(study, map(dataset_of, study.datasets))

@@ -1,0 +1,26 @@
+def decoding_slice(wildcards):
+    return plan.decoding_slice(study_of(wildcards.study))
+
+
+def target_language(wildcards):
+    return dataset_of(wildcards.dataset).target_language
+
+
+rule translate_test:
+    input:
+        model=f"{CELL}/model.pt",
+        corpus=binary_files("{test}"),
+        subword="results/data/{dataset}/subword/model.model",
+    output:
+        hypotheses=f"{CELL}/{{test}}.hypotheses",
+        nbest=f"{CELL}/{{test}}.nbest.jsonl",
+    log:
+        "logs/translate_test/{study}/{dataset}/{encoding}/{size}/{seed}/{test}.log",
+    params:
+        slice=decoding_slice,
+        corpus="results/data/{dataset}/binary/{test}",
+        language=target_language,
+    shell:
+        "wordorder translate --config {params.slice:q} --model {input.model:q} --corpus {params.corpus:q}"
+        " --subword {input.subword:q} --language {params.language:q} --output {output.hypotheses:q}"
+        " --nbest {output.nbest:q} --threads {threads} 2>&1 | logged {log:q}"

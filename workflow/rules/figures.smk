@@ -1,0 +1,33 @@
+def figure_inputs(wildcards):
+    study = study_of(wildcards.study)
+    if wildcards.figure == "scores":
+        return cell_files(study, "record.json") + cell_files(study, "{test}.scores.json", tests=True)
+    if wildcards.figure == "perplexity":
+        return cell_files(study, "metrics.jsonl")
+    # The figures of vectors show one model of each encoding.
+    first = study.model_copy(update={key: getattr(study, key)[:1] for key in ("datasets", "sizes", "seeds")})
+    return cell_files(first, "model.pt")
+
+
+rule draw_figure:
+    input:
+        figure_inputs,
+    output:
+        "results/{study}/figures/{figure}.pdf",
+        "results/{study}/figures/{figure}.png",
+        "results/{study}/figures/{figure}.csv",
+        report(
+            "results/{study}/figures/{figure}.svg",
+            caption="../report/figure.rst",
+            category="Figures",
+            labels={"figure": "{figure}"},
+        ),
+    log:
+        "logs/draw_figure/{study}/{figure}.log",
+    params:
+        slice=report_slice,
+        results="results/{study}",
+        prefix="results/{study}/figures/{figure}",
+    shell:
+        "wordorder figure {wildcards.figure:q} --config {params.slice:q} --results {params.results:q}"
+        " --output-prefix {params.prefix:q} 2>&1 | logged {log:q}"

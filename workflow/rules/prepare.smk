@@ -1,0 +1,226 @@
+# download -> import (or generate) -> clean -> subwords -> binarise. The training set is scattered into shards for the
+# two long steps; validation and test sets are short and lose no sentence.
+
+IMPORTED = one_of([dataset.name for dataset in DATASETS if not dataset.generator])
+GENERATED = one_of([dataset.name for dataset in DATASETS if dataset.generator])
+HELD_OUT = r"(?!train[./])[^/]+"  # every split but 'train'
+
+
+def downloads_of_split(wildcards):
+    files = plan.downloads(dataset_of(wildcards.dataset), wildcards.split)
+    return [f"resources/downloads/{wildcards.dataset}/{file}" for file in files]
+
+
+def import_slice(wildcards):
+    return plan.import_slice(dataset_of(wildcards.dataset), wildcards.split)
+
+
+def generator_slice(wildcards):
+    return plan.generator_slice(dataset_of(wildcards.dataset), wildcards.split)
+
+
+def preprocessing_slice(wildcards):
+    return plan.preprocessing_slice(dataset_of(wildcards.dataset))
+
+
+def subword_slice(wildcards):
+    return plan.subword_slice(dataset_of(wildcards.dataset))
+
+
+rule import_split:
+    input:
+        downloads_of_split,
+    output:
+        source="results/data/{dataset}/raw/{split}.source",
+        target="results/data/{dataset}/raw/{split}.target",
+    log:
+        "logs/import_split/{dataset}/{split}.log",
+    wildcard_constraints:
+        dataset=IMPORTED,
+    params:
+        slice=import_slice,
+        downloads="resources/downloads/{dataset}",
+    shell:
+        "wordorder import --config {params.slice:q} --downloads {params.downloads:q}"
+        " --source {output.source:q} --target {output.target:q} 2>&1 | logged {log:q}"
+
+
+rule generate_split:
+    output:
+        source="results/data/{dataset}/raw/{split}.source",
+        target="results/data/{dataset}/raw/{split}.target",
+        alignments="results/data/{dataset}/raw/{split}.alignments",
+        trees="results/data/{dataset}/raw/{split}.trees",
+    log:
+        "logs/generate_split/{dataset}/{split}.log",
+    wildcard_constraints:
+        dataset=GENERATED,
+    params:
+        slice=generator_slice,
+    shell:
+        "wordorder generate --config {params.slice:q} --split {wildcards.split:q}"
+        " --source {output.source:q} --target {output.target:q}"
+        " --alignments {output.alignments:q} --trees {output.trees:q} 2>&1 | logged {log:q}"
+
+
+# ------------------------------------------------------------------------------- the training set, in shards
+
+# One scatter-gather process a dataset, named after it, with the number of shards that its file asks for; on the
+# command line, --set-scatter NAME=64 takes another. A rule's outputs cannot be a function, hence a scatter rule each.
+
+
+scattergather:
+    **{dataset.name: dataset.shards for dataset in DATASETS},
+
+
+def scattered(dataset, file):
+    """``file`` of every shard of a dataset, as the outputs of its scatter rule."""
+    return getattr(scatter, dataset)(f"results/data/{dataset}/shards/{{scatteritem}}.{file}")
+
+
+def gathered(file, wildcards):
+    """``file`` of every shard of a dataset, as the inputs of a gathering rule."""
+    pattern = f"results/data/{{dataset}}/shards/{{scatteritem}}.{file}"
+    return getattr(gather, wildcards.dataset)(pattern, **dict(wildcards.items()))
+
+
+for dataset in DATASETS:
+
+    rule:
+        name:
+            f"scatter_{dataset.name}"
+        input:
+            source=f"results/data/{dataset.name}/raw/train.source",
+            target=f"results/data/{dataset.name}/raw/train.target",
+        output:
+            sources=temp(scattered(dataset.name, "raw.source")),
+            targets=temp(scattered(dataset.name, "raw.target")),
+        log:
+            f"logs/scatter/{dataset.name}.log",
+        shell:
+            "wordorder scatter --source {input.source:q} --target {input.target:q}"
+            " --output-sources {output.sources:q} --output-targets {output.targets:q} 2>&1 | logged {log:q}"
+
+
+rule clean_shard:
+    input:
+        source="results/data/{dataset}/shards/{scatteritem}.raw.source",
+        target="results/data/{dataset}/shards/{scatteritem}.raw.target",
+    output:
+        source=temp("results/data/{dataset}/shards/{scatteritem}.clean.source"),
+        target=temp("results/data/{dataset}/shards/{scatteritem}.clean.target"),
+        report=temp("results/data/{dataset}/shards/{scatteritem}.report.json"),
+    log:
+        "logs/clean_shard/{dataset}/{scatteritem}.log",
+    params:
+        slice=preprocessing_slice,
+    shell:
+        "wordorder clean --config {params.slice:q} --source {input.source:q} --target {input.target:q}"
+        " --output-source {output.source:q} --output-target {output.target:q} --report {output.report:q}"
+        " 2>&1 | logged {log:q}"
+
+
+rule gather_text:
+    input:
+        partial(gathered, "clean.{side}"),
+    output:
+        "results/data/{dataset}/clean/train.{side}",
+    log:
+        "logs/gather_text/{dataset}.{side}.log",
+    shell:
+        "wordorder gather-text --inputs {input:q} --output {output:q} 2>&1 | logged {log:q}"
+
+
+rule gather_reports:
+    input:
+        partial(gathered, "report.json"),
+    output:
+        "results/data/{dataset}/clean/train.report.json",
+    log:
+        "logs/gather_reports/{dataset}.log",
+    shell:
+        "wordorder gather-reports --inputs {input:q} --output {output:q} 2>&1 | logged {log:q}"
+
+
+# The subwords need all the text in one place, so it is gathered before; the shards wait for it.
+rule train_subword:
+    input:
+        source="results/data/{dataset}/clean/train.source",
+        target="results/data/{dataset}/clean/train.target",
+    output:
+        "results/data/{dataset}/subword/model.model",
+    log:
+        "logs/train_subword/{dataset}.log",
+    params:
+        slice=subword_slice,
+    shell:
+        "wordorder train-subword --config {params.slice:q} --inputs {input.source:q} {input.target:q}"
+        " --output {output:q} 2>&1 | logged {log:q}"
+
+
+rule binarise_shard:
+    input:
+        subword="results/data/{dataset}/subword/model.model",
+        source="results/data/{dataset}/shards/{scatteritem}.clean.source",
+        target="results/data/{dataset}/shards/{scatteritem}.clean.target",
+    output:
+        temp(directory("results/data/{dataset}/shards/{scatteritem}.binary")),
+    log:
+        "logs/binarise_shard/{dataset}/{scatteritem}.log",
+    shell:
+        "wordorder binarise --subword {input.subword:q} --source {input.source:q} --target {input.target:q}"
+        " --output {output:q} 2>&1 | logged {log:q}"
+
+
+rule gather_binary:
+    input:
+        partial(gathered, "binary"),
+    output:
+        binary_files("train"),
+    log:
+        "logs/gather_binary/{dataset}.log",
+    params:
+        folder="results/data/{dataset}/binary/train",
+    shell:
+        "wordorder gather-binary --inputs {input:q} --output {params.folder:q} 2>&1 | logged {log:q}"
+
+
+# --------------------------------------------------------------------------------------- validation and test sets
+
+
+rule clean_split:
+    input:
+        source="results/data/{dataset}/raw/{split}.source",
+        target="results/data/{dataset}/raw/{split}.target",
+    output:
+        source="results/data/{dataset}/clean/{split}.source",
+        target="results/data/{dataset}/clean/{split}.target",
+        report="results/data/{dataset}/clean/{split}.report.json",
+    log:
+        "logs/clean_split/{dataset}/{split}.log",
+    wildcard_constraints:
+        split=HELD_OUT,
+    params:
+        slice=preprocessing_slice,
+    shell:
+        "wordorder clean --keep-all --config {params.slice:q} --source {input.source:q} --target {input.target:q}"
+        " --output-source {output.source:q} --output-target {output.target:q} --report {output.report:q}"
+        " 2>&1 | logged {log:q}"
+
+
+rule binarise_split:
+    input:
+        subword="results/data/{dataset}/subword/model.model",
+        source="results/data/{dataset}/clean/{split}.source",
+        target="results/data/{dataset}/clean/{split}.target",
+    output:
+        binary_files("{split}"),
+    log:
+        "logs/binarise_split/{dataset}/{split}.log",
+    wildcard_constraints:
+        split=HELD_OUT,
+    params:
+        folder="results/data/{dataset}/binary/{split}",
+    shell:
+        "wordorder binarise --subword {input.subword:q} --source {input.source:q} --target {input.target:q}"
+        " --output {params.folder:q} 2>&1 | logged {log:q}"

@@ -1,0 +1,26 @@
+def cell_slice(wildcards):
+    cell = plan.CellName(wildcards.dataset, wildcards.encoding, wildcards.size, int(wildcards.seed))
+    return told(plan.cell_slice)(study_of(wildcards.study), cell, CONFIG)
+
+
+# Snakemake deletes the outputs of a job that is run again or has failed. The saved state is therefore no output: it lies
+# beside them, and a training that was killed, timed out (status 75) or preempted goes on from it to the same bits.
+rule train_model:
+    input:
+        train=binary_files("train"),
+        valid=binary_files("valid"),
+    output:
+        model=f"{CELL}/model.pt",
+        metrics=f"{CELL}/metrics.jsonl",
+        record=f"{CELL}/record.json",
+    log:
+        "logs/train_model/{study}/{dataset}/{encoding}/{size}/{seed}.log",
+    params:
+        slice=cell_slice,
+        train="results/data/{dataset}/binary/train",
+        valid="results/data/{dataset}/binary/valid",
+        state=f"{CELL}/state",
+    shell:
+        "wordorder train --config {params.slice:q} --train {params.train:q} --valid {params.valid:q}"
+        " --model {output.model:q} --metrics {output.metrics:q} --record {output.record:q} --state {params.state:q}"
+        " --threads {threads} 2>&1 | logged {log:q}"
