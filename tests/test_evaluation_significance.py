@@ -15,7 +15,7 @@ from evaluation_samples import family, noisy, report, sentences, write_lines, wr
 from wordorder.cli import main
 from wordorder.config.models import Significance
 from wordorder.errors import WordorderError
-from wordorder.evaluation.significance import compare, holm, paired_t_test, paired_tests
+from wordorder.evaluation.significance import compare, holm, paired_t_test, paired_tests, verdict
 
 
 def test_holm_by_hand() -> None:
@@ -175,6 +175,19 @@ def test_one_seed_gives_a_difference_but_no_verdict(tmp_path: Path) -> None:
     assert entry["t_test"]["p"] is None
     assert entry["seeds"][0]["p"] is not None
     assert "not testable over seeds (one seed only; 1 seed)" in entry["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("p", "difference", "sentence"),
+    [
+        (0.0123, 1.5, "a is significantly better than b (+1.50 BLEU, Holm-adjusted p = 0.012, 3 seeds)."),
+        (0.0004, -1.5, "a is significantly worse than b (-1.50 BLEU, Holm-adjusted p < 0.001, 3 seeds)."),
+        (0.05, 1.5, "a is not significantly different from b (+1.50 BLEU, Holm-adjusted p = 0.050, 3 seeds)."),
+    ],
+)
+def test_verdicts(p: float, difference: float, sentence: str) -> None:
+    test = {"n": 3, "mean_difference": difference, "p_holm": p}
+    assert verdict({"system": "a", "baseline": "b", "t_test": test}, "bleu", 0.05, 3) == sentence
 
 
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

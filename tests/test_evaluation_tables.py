@@ -132,7 +132,7 @@ def test_latex_is_booktabs_with_everything_escaped(study: Report, tmp_path: Path
         for word in (r"\toprule", r"\midrule", r"\bottomrule", r"\caption{", rf"\label{{tab:{name}}}"):
             assert latex.count(word) == 1
         body = re.sub(r"\\(label\{.*\}|resizebox.*)", "", latex)
-        assert not re.search(r"(?<!\\)[_#%]", body.replace("{!}{%", "")), name
+        assert not re.search(r"(?<!\\)[_#%<>]", body.replace("{!}{%", "")), name
         unescaped = re.sub(r"\\[{}]", "", latex)
         assert unescaped.count("{") == unescaped.count("}")
         assert body.isascii()

@@ -14,6 +14,7 @@ from wordorder.config.models import Cell, Recipe, Report, Size
 from wordorder.model.checkpoint import build_model, save_model
 
 ENCODINGS = ["none", "sinusoidal", "learned", "untrained"]
+TABLE = 20
 SIZE = Size(encoder_layers=1, decoder_layers=1, dim=16, ffn_dim=16, heads=2, dropout=0.0)
 
 
@@ -23,7 +24,8 @@ def study(tmp_path: Path) -> Report:
     write_study(tmp_path, asked, {"none": 0.6, "sinusoidal": 0.3, "learned": 0.2})
     torch.manual_seed(0)
     for encoding in ENCODINGS[:3]:
-        cell = Cell(encoding={"type": encoding}, size=SIZE, recipe=Recipe(max_updates=1), seed=1)
+        parameters = {"table": TABLE} if encoding == "learned" else {}
+        cell = Cell(encoding={"type": encoding, **parameters}, size=SIZE, recipe=Recipe(max_updates=1), seed=1)
         folder = tmp_path / "cells" / "pair" / encoding / "tiny" / "1"
         save_model(folder / "model.pt", cell, 40, build_model(cell, 40).state_dict())
     return asked
@@ -70,6 +72,13 @@ def test_encoding_matrix_shows_the_table_of_the_model(study: Report, tmp_path: P
     assert table is not None
     found = data.loc["learned", [str(i) for i in range(16)]].to_numpy(dtype=float)
     assert found == pytest.approx(table.detach().numpy(), abs=1e-5)
+
+
+def test_a_learned_table_is_shown_to_its_end(study: Report, tmp_path: Path) -> None:
+    status, prefix = figure("similarity", study, tmp_path, "--length", "30")
+    assert status == 0
+    rows = pd.read_csv(f"{prefix}.csv", keep_default_na=False, na_values=[""])["encoding"].value_counts()
+    assert (rows["sinusoidal"], rows["learned"]) == (30, TABLE)
 
 
 def test_scores_of_another_metric(study: Report, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

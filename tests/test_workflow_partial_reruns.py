@@ -3,98 +3,13 @@
 from __future__ import annotations
 
 import re
-import shutil
-from pathlib import Path
 
 import pytest
 
-from snakemake_runs import dry_run, job_counts, outputs, snakemake
+from little_study import Workspace, cell
+from snakemake_runs import snakemake
 
 pytestmark = pytest.mark.xdist_group("finished_study")  # one process, so that the study is run once
-
-STUDY = """
-name: little
-title: A little study
-datasets: [pair]
-encodings: [opr, sinusoidal]
-sizes: [mini]
-seeds: [1]
-tests: [test]
-recipe: {learning_rate: 1e-3, warmup_updates: 10, batch_tokens: 512, max_updates: 20, validate_every: 10}
-decoding: {beam: 2, max_length_a: 0, max_length_b: 10}
-significance: {bootstrap_samples: 50}
-baseline: sinusoidal
-"""
-DATASET = """
-name: pair
-title: A little generated pair
-source_language: en
-target_language: xx
-licence: free
-generator: {train: 300, valid: 20, tests: {test: 20, other: 15}}
-preprocessing: {normalise_punctuation: false, tokenise: false, vocabulary: 150}
-shards: 2
-"""
-SIZES = "mini: {encoder_layers: 1, decoder_layers: 1, dim: 32, ffn_dim: 32, heads: 2, dropout: 0.1}"
-ENCODINGS = "opr: {type: opr, k: 8}\nsinusoidal: {type: sinusoidal}"
-CELL = "results/little/cells/pair/{encoding}/mini/{seed}/{file}"
-
-
-class Workspace:
-    """A configuration and the results of running it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.config = folder / "run", folder / "config"
-
-    def write(self) -> None:
-        for name, text in {
-            "studies/little": STUDY,
-            "datasets/pair": DATASET,
-            "sizes": SIZES,
-            "encodings": ENCODINGS,
-        }.items():
-            path = self.config / f"{name}.yaml"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-
-    def change(self, file: str, old: str, new: str) -> None:
-        path = self.config / file
-        text = path.read_text()
-        assert old in text
-        path.write_text(text.replace(old, new))
-
-    def arguments(self) -> list[str]:
-        return ["little", "--cores", "2", "--rerun-incomplete", "--config", f"config_dir={self.config}"]
-
-    def would_run(self, *arguments: str, profile: str | None = None) -> dict[str, list[str]]:
-        """The first outputs of the jobs of each rule that a dry-run finds; the target itself is left out."""
-        text = dry_run(self.folder, *self.arguments(), *arguments, profile=profile)
-        found = outputs(text)
-        counts = job_counts(text)
-        counts.pop("little", None)
-        assert counts == {rule: len(files) for rule, files in found.items()}
-        return found
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
-    workspace = Workspace(tmp_path_factory.mktemp("finished"))
-    workspace.write()
-    done = snakemake(workspace.folder, *workspace.arguments())
-    assert done.returncode == 0, done.stdout + done.stderr
-    return workspace
-
-
-@pytest.fixture
-def study(finished: Workspace, tmp_path: Path) -> Workspace:
-    """A copy of the finished study that a test may change; times of files are kept."""
-    shutil.copytree(finished.folder.parent, tmp_path / "copy")
-    return Workspace(tmp_path / "copy")
-
-
-def cell(encoding: str, file: str, seed: int = 1) -> str:
-    return CELL.format(encoding=encoding, seed=seed, file=file)
-
 
 REPORTED = {
     "make_table": [f"results/little/tables/{name}.csv" for name in ("parameters", "scores", "significance")],

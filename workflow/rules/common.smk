@@ -17,10 +17,8 @@ STUDY = config.get("study", "demo")
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 
 # 'COMMAND 2>&1 | logged FILE' shows what a command says and keeps it. A signal that asks a job to stop reaches every
-# process of it: the shell and the log wait, so that the command can save its state and its status (75) is seen.
-shell.prefix(
-    "set -euo pipefail; trap : INT TERM USR1; " "logged() {{ (trap '' INT TERM USR1; exec tee \"$1\" >&2); }}; "
-)
+# process of it: the shell and the log ignore it, so that the command can save its state, and its status (75) is seen.
+shell.prefix('set -euo pipefail; trap : INT TERM USR1; logged() {{ trap "" INT TERM USR1; exec tee "$1" >&2; }}; ')
 
 
 # ---------------------------------------------------------------------------------------------- the configuration

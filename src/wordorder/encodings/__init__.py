@@ -1,1 +1,1 @@
-"""Positional encodings: one file each, one interface (:mod:`.base`), one registry that finds them (:mod:`.registry`)."""
+"""Positional encodings: a file each, one interface (:mod:`.base`), one registry that finds them (:mod:`.registry`)."""

@@ -57,6 +57,15 @@ class EncodingConfig(Model):
     type: str
     placement: Literal["both", "encoder", "decoder"] = "both"
 
+    @property
+    def stacks(self) -> tuple[Stack, ...]:
+        """Where the encoding acts."""
+        return ("encoder", "decoder") if self.placement == "both" else (self.placement,)
+
+    def parameter_count(self, shape: Shape) -> int:
+        """How many trained numbers the formula has. Tests hold what is built against it."""
+        return 0
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -123,6 +132,9 @@ class Encoding(nn.Module):
     # an error, because their sum is neither.
     absolute: ClassVar[bool] = False
 
+    # A relative encoding sees only how far apart tokens are: moving all positions of a sentence changes nothing.
+    relative: ClassVar[bool] = False
+
     def __init__(self, config: EncodingConfig, shape: Shape) -> None:
         super().__init__()
         self.config = config
@@ -130,7 +142,7 @@ class Encoding(nn.Module):
         self._nothing = AttentionEncoding()
 
     def acts_in(self, stack: Stack) -> bool:
-        return self.config.placement in ("both", stack)
+        return stack in self.config.stacks
 
     def add_to_embeddings(self, x: Tensor, positions: Positions, stack: Stack) -> Tensor:
         """Scaled embeddings (B, L, d), before dropout -> (B, L, d)."""

@@ -12,11 +12,15 @@ from pydantic import SerializeAsAny
 from torch import Tensor, nn
 
 from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
+from wordorder.errors import WordorderError
 
 
 class ComposedConfig(EncodingConfig):
     type: str = "composed"
     compose: tuple[SerializeAsAny[EncodingConfig], ...]
+
+    def parameter_count(self, shape: Shape) -> int:
+        return sum(part.parameter_count(shape) for part in self.compose)
 
 
 class ComposedAttention(AttentionEncoding):
@@ -67,6 +71,9 @@ class Composed(Encoding):
     def __init__(self, config: ComposedConfig, shape: Shape, parts: list[Encoding]) -> None:
         super().__init__(config, shape)
         self.parts = nn.ModuleList(parts)
+        for stack in config.stacks:
+            for layer in range(shape.layers(stack)):
+                _one_feeds_heads([part for part in parts if _feeds_heads(part.attention(stack, layer))])
 
     def _encodings(self) -> list[Encoding]:
         return cast(list[Encoding], list(self.parts))
@@ -91,3 +98,15 @@ class Composed(Encoding):
     def _limit(self, stack: Stack) -> int | None:
         limits = (part.limit(stack) for part in self._encodings())
         return min((limit for limit in limits if limit is not None), default=None)
+
+
+def _feeds_heads(attention: AttentionEncoding) -> bool:
+    return type(attention).head_inputs is not AttentionEncoding.head_inputs
+
+
+def _one_feeds_heads(parts: list[Encoding]) -> None:
+    if len(parts) > 1:
+        raise WordorderError(
+            f"The encodings {' and '.join(part.config.type for part in parts)} both give heads inputs of their own "
+            "and cannot be used at once. Keep one of them."
+        )

@@ -9,7 +9,7 @@ one stack only). Positions longer than any training sentence keep their random s
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
 from pydantic import Field
 from torch import Tensor, nn
@@ -23,6 +23,9 @@ class LearnedConfig(EncodingConfig):
     type: Literal["learned"] = "learned"
     table: Annotated[int, Field(gt=0, description="Positions a table holds.")] = 1024
 
+    def parameter_count(self, shape: Shape) -> int:
+        return len(self.stacks) * self.table * shape.dim
+
 
 @register(LearnedConfig)
 class Learned(Encoding):
@@ -33,16 +36,16 @@ class Learned(Encoding):
     def __init__(self, config: LearnedConfig, shape: Shape) -> None:
         super().__init__(config, shape)
         self.size = config.table
-        stacks: tuple[Stack, ...] = ("encoder", "decoder")
-        self.tables = nn.ModuleDict(
-            {stack: nn.Embedding(config.table, shape.dim) for stack in stacks if self.acts_in(stack)}
-        )
-        for table in self.tables.values():
-            nn.init.normal_(table.weight, std=shape.dim**-0.5)
+        self.tables = nn.ModuleDict({stack: nn.Embedding(config.table, shape.dim) for stack in config.stacks})
+        for stack in config.stacks:
+            nn.init.normal_(self._embedding(stack).weight, std=shape.dim**-0.5)
+
+    def _embedding(self, stack: Stack) -> nn.Embedding:
+        return cast(nn.Embedding, self.tables[stack])
 
     def _add_to_embeddings(self, x: Tensor, positions: Positions, stack: Stack) -> Tensor:
         self._check(positions.limit)
-        vectors: Tensor = self.tables[stack](positions.absolute)
+        vectors: Tensor = self._embedding(stack)(positions.absolute)
         return x + vectors.to(x.dtype)
 
     def _check(self, limit: int) -> None:
@@ -54,8 +57,7 @@ class Learned(Encoding):
 
     def _table(self, length: int, stack: Stack) -> Tensor:
         self._check(length)
-        table: nn.Embedding = self.tables[stack]
-        return table.weight[:length].detach()
+        return self._embedding(stack).weight[:length].detach()
 
     def _limit(self, stack: Stack) -> int:
         return self.size

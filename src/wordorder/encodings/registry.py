@@ -29,10 +29,17 @@ def register(config: type[EncodingConfig]) -> Callable[[Class], Class]:
 
     def add(encoding: Class) -> Class:
         name = config.model_fields["type"].default
-        known = _registered.get(name)
-        if known is not None and known[1].__qualname__ != encoding.__qualname__:
+        if not isinstance(name, str):
             raise WordorderError(
-                f"Two encodings are called '{name}': {known[1].__module__} and {encoding.__module__}. Rename one of them."
+                f"{config.__name__} of {encoding.__module__} does not name its type. Give it a line such as "
+                '\'type: Literal["name"] = "name"\'.'
+            )
+        known = _registered.get(name, (config, encoding))[1]
+        # The same class comes again when its file is read again after another file was broken.
+        if (known.__module__, known.__qualname__) != (encoding.__module__, encoding.__qualname__):
+            raise WordorderError(
+                f"Two encodings are called '{name}': {known.__qualname__} of {known.__module__} and "
+                f"{encoding.__qualname__} of {encoding.__module__}. Rename one of them."
             )
         _registered[name] = (config, encoding)
         return encoding
@@ -54,13 +61,15 @@ def _discover() -> None:
 
 
 def _import_file(file: Path) -> None:
-    name = f"wordorder_encodings_{file.stem}"
+    name = str(file.resolve())  # as the module's name, so that files of one name in two folders stay apart
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None and spec.loader is not None  # always so for an existing .py file
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
+    except WordorderError as error:
+        raise WordorderError(f"The encoding file {file} cannot be loaded. {error}") from error
     except Exception as error:
         raise WordorderError(f"The encoding file {file} cannot be loaded: {type(error).__name__}: {error}.") from error
 
@@ -96,11 +105,14 @@ def parse(entry: Mapping[str, Any]) -> EncodingConfig:
 
 
 def _parse_composition(entry: Mapping[str, Any]) -> EncodingConfig:
-    unknown = set(entry) - {"compose", "type", "placement"}
+    # A parsed composition that was written down again names its type and placement too.
+    known = {"type": "composed", "placement": "both"}
+    unknown = [key for key in entry if key != "compose" and (key not in known or entry[key] != known[key])]
     parts = entry["compose"]
     if unknown:
         raise WordorderError(
-            f"A composition of encodings has only the key 'compose', but also '{min(unknown)}' is given."
+            f"A composition of encodings has only the key 'compose', but also '{min(unknown)}' is given. "
+            "Give it to the encodings of the list."
         )
     if not isinstance(parts, (list, tuple)) or len(parts) < 2 or not all(isinstance(part, Mapping) for part in parts):
         raise WordorderError(

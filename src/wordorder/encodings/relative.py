@@ -14,7 +14,7 @@ spread over the keys; weights are summed by distance before they meet the vector
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
 import torch
 from pydantic import Field, model_validator
@@ -37,6 +37,14 @@ class RelativeConfig(EncodingConfig):
             raise ValueError("keys or values must be true, or the encoding does nothing")
         return self
 
+    def distances(self, stack: Stack) -> int:
+        """How many distances have a vector: -k … k, in the decoder -k … 0."""
+        return self.clip + 1 if stack == "decoder" else 2 * self.clip + 1
+
+    def parameter_count(self, shape: Shape) -> int:
+        vectors = sum(self.distances(stack) * shape.layers(stack) for stack in self.stacks)
+        return vectors * shape.head_dim * (1 if self.share_heads else shape.heads) * (self.keys + self.values)
+
 
 class RelativeAttention(AttentionEncoding):
     """The vectors of one layer: ``keys`` and ``values`` are (1 | H, distances, d_h) or None."""
@@ -46,7 +54,7 @@ class RelativeAttention(AttentionEncoding):
         self.clip = config.clip
         self.causal = stack == "decoder"
         heads = 1 if config.share_heads else shape.heads
-        distances = config.clip + 1 if self.causal else 2 * config.clip + 1
+        distances = config.distances(stack)
         self.key_vectors = self._vectors(heads, distances, shape.head_dim) if config.keys else None
         self.value_vectors = self._vectors(heads, distances, shape.head_dim) if config.values else None
 
@@ -82,18 +90,16 @@ class RelativeAttention(AttentionEncoding):
 class Relative(Encoding):
     """Acts inside every self-attention of the stacks where it is placed."""
 
+    relative = True
+
     def __init__(self, config: RelativeConfig, shape: Shape) -> None:
         super().__init__(config, shape)
-        stacks: tuple[Stack, ...] = ("encoder", "decoder")
         self.layers = nn.ModuleDict(
             {
                 stack: nn.ModuleList(RelativeAttention(config, shape, stack) for _ in range(shape.layers(stack)))
-                for stack in stacks
-                if self.acts_in(stack)
+                for stack in config.stacks
             }
         )
 
     def _attention(self, stack: Stack, layer: int) -> AttentionEncoding:
-        layers: nn.ModuleList = self.layers[stack]
-        found: AttentionEncoding = layers[layer]
-        return found
+        return cast(AttentionEncoding, cast(nn.ModuleList, self.layers[stack])[layer])

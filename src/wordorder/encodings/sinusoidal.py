@@ -29,6 +29,22 @@ def frequencies(dim: int) -> Tensor:
     return 10000.0 ** (-torch.arange(0, dim, 2, dtype=torch.float64) / dim)
 
 
+def rotation(offset: int, dim: int) -> Tensor:
+    """The matrix M of a shift, (d, d) in double precision: P(pos + offset) = M P(pos) at every position.
+
+    M is made of one 2 x 2 rotation a frequency; "The Positional Encoding" (2019) calls it M_φ. With the positions as
+    rows of a table, ``table[offset:] = table[:-offset] @ M.T``.
+    """
+    angles = offset * frequencies(dim)
+    sine = torch.arange(0, dim, 2)
+    cosine = sine + 1
+    matrix = torch.zeros(dim, dim, dtype=torch.float64)
+    matrix[sine, sine] = matrix[cosine, cosine] = angles.cos()
+    matrix[sine, cosine] = angles.sin()
+    matrix[cosine, sine] = -angles.sin()
+    return matrix
+
+
 @register(SinusoidalConfig)
 class Sinusoidal(WaveEncoding):
     """Adds P to the scaled embeddings."""

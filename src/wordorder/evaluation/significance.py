@@ -215,7 +215,7 @@ def verdict(entry: dict[str, Any], metric: str, alpha: float, seeds: int) -> str
     if test["p_holm"] is None:
         reason = "one seed only" if test["n"] == 1 else "the same difference for every seed"
         return f"{system} against {baseline}: {change}, not testable over seeds ({reason}; {used})."
-    facts = f"{change}, Holm-adjusted p = {format_p(test['p_holm'])}, {used}"
+    facts = f"{change}, Holm-adjusted p {_relation(test['p_holm'])}, {used}"
     if test["p_holm"] >= alpha:
         return f"{system} is not significantly different from {baseline} ({facts})."
     better = (test["mean_difference"] < 0) == (metric in LOWER_IS_BETTER)
@@ -223,4 +223,8 @@ def verdict(entry: dict[str, Any], metric: str, alpha: float, seeds: int) -> str
 
 
 def format_p(p: float) -> str:
-    return f"{p:.3f}" if p >= 0.001 else f"{p:.1e}"
+    return f"{p:.3f}" if p >= 0.001 else "<0.001"
+
+
+def _relation(p: float) -> str:
+    return f"= {p:.3f}" if p >= 0.001 else "< 0.001"

@@ -31,9 +31,9 @@ def summary(results: str | Path) -> str:
     path = Path(results) / "tables" / "significance.csv"
     if path.is_file():
         verdicts = _read(path)
-        for (dataset, test), group in groups(verdicts, ["dataset", "test"]):
+        for (dataset, size, test), group in groups(verdicts, ["dataset", "size", "test"]):
             lines = "\n".join(f"- {verdict}" for verdict in group["verdict"])
-            parts.append(f"{dataset}, {test}: comparisons\n\n{lines}")
+            parts.append(f"{dataset}, {size}, {test}: comparisons\n\n{lines}")
     return "\n\n".join(parts)
 
 

@@ -179,8 +179,9 @@ def write_table(table: Table, prefix: str | Path) -> None:
 
 def to_markdown(table: Table) -> str:
     parts = [f"{caption}\n\n{frame.to_markdown(index=False, disable_numparse=True)}" for caption, frame in table.blocks]
-    parts += [f"- {note}" for note in table.notes]
-    return "\n\n".join(parts[: len(table.blocks)]) + "\n\n" + "\n".join(parts[len(table.blocks) :]) + "\n"
+    if table.notes:
+        parts.append("\n".join(f"- {note}" for note in table.notes))
+    return "\n\n".join(parts) + "\n"
 
 
 def to_latex(table: Table) -> str:
@@ -212,5 +213,5 @@ def _latex_block(table: Table, index: int, notes: str) -> str:
 def _latex_escape(text: str) -> str:
     special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "|": r"\textbar{}"}
     special |= {character: f"\\{character}" for character in "&%$#_{}"} | {"±": r"$\pm$", "–": "--"}
-    special |= {"→": r"$\rightarrow$", "×": r"$\times$"}
+    special |= {"→": r"$\rightarrow$", "×": r"$\times$", "<": "$<$", ">": "$>$"}
     return "".join(special.get(character, character) for character in text)

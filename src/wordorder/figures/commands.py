@@ -99,8 +99,10 @@ def load_vectors(report: Report, options: argparse.Namespace) -> Panels:
         if not path.is_file():
             found[encoding] = f"no trained model of seed {seed}"
             continue
+        learnt = load_model(path).encoding
+        limit = learnt.limit(options.stack)  # a learned table has an end
         with torch.no_grad():
-            table = load_model(path).encoding.table(options.length, options.stack)
+            table = learnt.table(options.length if limit is None else min(options.length, limit), options.stack)
         if table is None:
             found[encoding] = f"has no vector for a position in the {options.stack}"
         else:

@@ -81,7 +81,7 @@ def attend(
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
     """(B, L, H·d_h) -> (B, H, L, d_h)"""
-    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+    return x.view(*x.shape[:-1], heads, -1).transpose(1, 2)
 
 
 def merge_heads(x: Tensor) -> Tensor:
@@ -139,13 +139,13 @@ class SelfAttention(nn.Module):
             queries, keys, values = self.project_in(x).chunk(3, dim=-1)
             return split_heads(queries, self.heads), split_heads(keys, self.heads), split_heads(values, self.heads)
         # (3·d, d) -> (3, H, d_h, d): every group of heads sees an input of its own.
-        weight = self.project_in.weight.unflatten(0, (3, self.heads, -1))
-        bias = self.project_in.bias.unflatten(0, (3, self.heads, -1))
+        weight = self.project_in.weight.view(3, self.heads, -1, x.size(-1))
+        bias = self.project_in.bias.view(3, self.heads, -1)
         groups, start = [], 0
         for count, own in inputs:
             part = slice(start, start + count)
             projected = functional.linear(own, weight[:, part].flatten(0, 2), bias[:, part].flatten())
-            groups.append(projected.unflatten(-1, (3, count, -1)))  # (B, L, 3, heads of the group, d_h)
+            groups.append(projected.view(*own.shape[:-1], 3, count, -1))  # (B, L, 3, heads of the group, d_h)
             start += count
         queries, keys, values = torch.cat(groups, dim=3).permute(2, 0, 3, 1, 4)
         return queries, keys, values

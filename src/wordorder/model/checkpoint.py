@@ -39,9 +39,15 @@ def load_model(path: str | Path) -> Transformer:
     content = load_tensors(path)
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise WordorderError(f"{path} is not a model of this version of wordorder. Train the cell again.")
-    cell = Cell.model_validate_json(content["cell"])
-    model = build_model(cell, content["vocabulary_size"])
-    model.load_state_dict(content["weights"])
+    try:
+        cell = Cell.model_validate_json(content["cell"])
+        model = build_model(cell, content["vocabulary_size"])
+        model.load_state_dict(content["weights"])
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise WordorderError(
+            f"{path} does not fit the model that its cell describes, perhaps because the file of its encoding was "
+            f"changed: {' '.join(str(error).split())} Train the cell again."
+        ) from error
     return model.eval()
 
 
@@ -53,7 +59,8 @@ def load_tensors(path: str | Path) -> Any:
         raise WordorderError(f"{path} does not exist. Train the cell first.") from error
     except Exception as error:  # torch raises a dozen kinds for a damaged file
         raise WordorderError(
-            f"{path} cannot be read as saved tensors: {str(error).splitlines()[0]} Delete it and run its stage again."
+            f"{path} cannot be read as saved tensors ({type(error).__name__}): it is damaged, or it holds more than "
+            "tensors. Delete it and run its stage again."
         ) from error
 
 

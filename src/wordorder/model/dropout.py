@@ -17,17 +17,23 @@ from torch.nn import functional
 _LEVELS = 1 << 16
 
 
+def _scaled(x: Tensor, keep: Tensor, scale: float) -> Tensor:
+    """x * keep * scale in one pass."""
+    scaled: Tensor = torch.ops.aten.native_dropout_backward(x, keep, scale)
+    return scaled
+
+
 class _Masked(torch.autograd.Function):
     @staticmethod
     def forward(context: Any, x: Tensor, keep: Tensor, scale: float) -> Tensor:
         context.save_for_backward(keep)
         context.scale = scale
-        return torch.ops.aten.native_dropout_backward(x, keep, scale)  # x * keep * scale in one pass
+        return _scaled(x, keep, scale)
 
     @staticmethod
     def backward(context: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
         (keep,) = context.saved_tensors
-        return torch.ops.aten.native_dropout_backward(gradients[0].contiguous(), keep, context.scale), None, None
+        return _scaled(gradients[0].contiguous(), keep, context.scale), None, None
 
 
 def _keep(x: Tensor, dropped: int) -> Tensor:
@@ -44,8 +50,8 @@ def dropout(x: Tensor, probability: float, training: bool) -> Tensor:
         return x
     if x.device.type != "cpu":
         return functional.dropout(x, probability)
-    dropped = max(1, round(probability * _LEVELS))
-    result: Tensor = _Masked.apply(x, _keep(x, dropped), _LEVELS / (_LEVELS - dropped))
+    dropped = min(max(1, round(probability * _LEVELS)), _LEVELS - 1)
+    result: Tensor = _Masked.apply(x, _keep(x, dropped), _LEVELS / (_LEVELS - dropped))  # type: ignore[no-untyped-call]
     return result
 
 

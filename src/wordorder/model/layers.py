@@ -41,7 +41,8 @@ class Residual(nn.Module):
 
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         if self.pre_norm:
-            return x + self.dropout(sublayer(self.norm(x)))
+            dropped: Tensor = self.dropout(sublayer(self.norm(x)))
+            return x + dropped
         normed: Tensor = self.norm(x + self.dropout(sublayer(x)))
         return normed
 

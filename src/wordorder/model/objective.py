@@ -82,5 +82,6 @@ class TranslationObjective(nn.Module):
         hidden, labels = hidden.flatten(0, 1), batch.target_output.flatten()
         if batch.padded:
             hidden, labels = hidden[real], labels[real]
-        loss, nll = _LinearCrossEntropy.apply(hidden, self.transformer.output.weight, labels, self.label_smoothing)
+        weight = self.transformer.output.weight
+        loss, nll = _LinearCrossEntropy.apply(hidden, weight, labels, self.label_smoothing)  # type: ignore[no-untyped-call]
         return loss, nll

@@ -20,7 +20,7 @@ def prepare() -> None:
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.use_deterministic_algorithms(True, warn_only=True)
     # Otherwise every new tensor is first filled with NaN, which costs time and guards against nothing here.
-    torch.utils.deterministic.fill_uninitialized_memory = False
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     torch.set_float32_matmul_precision("medium" if _medium_is_single_precision() else "highest")
 
 

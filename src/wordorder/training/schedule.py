@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from wordorder.config.models import Recipe
 
 
@@ -10,4 +12,4 @@ def learning_rate(recipe: Recipe, update: int) -> float:
     if update < recipe.warmup_updates:
         share = update / recipe.warmup_updates
         return recipe.warmup_from + share * (recipe.learning_rate - recipe.warmup_from)
-    return recipe.learning_rate * (recipe.warmup_updates / update) ** 0.5
+    return recipe.learning_rate * math.sqrt(recipe.warmup_updates / update)

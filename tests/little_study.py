@@ -1,0 +1,74 @@
+"""A study that runs in half a minute: two encodings, a generated pair, a tiny model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from snakemake_runs import dry_run, job_counts, outputs
+
+STUDY = """
+name: little
+title: A little study
+datasets: [pair]
+encodings: [opr, sinusoidal]
+sizes: [mini]
+seeds: [1]
+tests: [test]
+recipe: {learning_rate: 1e-3, warmup_updates: 10, batch_tokens: 512, max_updates: 20, validate_every: 10}
+decoding: {beam: 2, max_length_a: 0, max_length_b: 10}
+significance: {bootstrap_samples: 50}
+baseline: sinusoidal
+"""
+DATASET = """
+name: pair
+title: A little generated pair
+source_language: en
+target_language: xx
+licence: free
+generator: {train: 300, valid: 20, tests: {test: 20, other: 15}}
+preprocessing: {normalise_punctuation: false, tokenise: false, vocabulary: 150}
+shards: 2
+"""
+SIZES = "mini: {encoder_layers: 1, decoder_layers: 1, dim: 32, ffn_dim: 32, heads: 2, dropout: 0.1}"
+ENCODINGS = "opr: {type: opr, k: 8}\nsinusoidal: {type: sinusoidal}"
+CELL = "results/little/cells/pair/{encoding}/mini/{seed}/{file}"
+
+
+class Workspace:
+    """A configuration and the results of running it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.config = folder / "run", folder / "config"
+
+    def write(self) -> None:
+        for name, text in {
+            "studies/little": STUDY,
+            "datasets/pair": DATASET,
+            "sizes": SIZES,
+            "encodings": ENCODINGS,
+        }.items():
+            path = self.config / f"{name}.yaml"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    def change(self, file: str, old: str, new: str) -> None:
+        path = self.config / file
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new))
+
+    def arguments(self) -> list[str]:
+        return ["little", "--cores", "1", "--rerun-incomplete", "--config", f"config_dir={self.config}"]
+
+    def would_run(self, *arguments: str, profile: str | None = None) -> dict[str, list[str]]:
+        """The first outputs of the jobs of each rule that a dry-run finds; the target itself is left out."""
+        text = dry_run(self.folder, *self.arguments(), *arguments, profile=profile)
+        found = outputs(text)
+        counts = job_counts(text)
+        counts.pop("little", None)
+        assert counts == {rule: len(files) for rule, files in found.items()}
+        return found
+
+
+def cell(encoding: str, file: str, seed: int = 1) -> str:
+    return CELL.format(encoding=encoding, seed=seed, file=file)

@@ -1,0 +1,317 @@
+"""What every positional encoding must keep, whatever its formula.
+
+A new encoding is tested here as soon as the registry finds it; one of your own too, when WORDORDER_ENCODINGS names its
+folder. What it promises is read from its class (``absolute``, ``relative``), from its configuration
+(``parameter_count``) and from its ``limit``.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import pairwise
+
+import pytest
+import torch
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+from torch.testing import assert_close
+
+from tiny_models import (
+    SIZE,
+    configurations,
+    full,
+    parts,
+    placed,
+    positions_of,
+    seen,
+    sentences,
+    step_by_step,
+    tiny_model,
+    without_encoding,
+)
+from wordorder.config.models import Size
+from wordorder.encodings.base import EncodingConfig, Positions, Shape, Stack
+from wordorder.encodings.registry import build, parse
+from wordorder.errors import WordorderError
+from wordorder.model.batch import PAD, Batch
+from wordorder.model.objective import TranslationObjective
+from wordorder.model.transformer import Transformer
+
+ALL = configurations() | {
+    # Distances beyond the clip happen in short sentences too.
+    "relative (clip 2, a table a head)": parse({"type": "relative", "clip": 2, "share_heads": False}),
+}
+STACKS: tuple[Stack, ...] = ("encoder", "decoder")
+ORDERLESS = "none"
+
+every_encoding = pytest.mark.parametrize("name", ALL)
+few = settings(deadline=None, max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+lengths = st.lists(st.integers(1, 7), min_size=1, max_size=4)
+seeds = st.integers(0, 1000)
+
+
+@cache
+def model_of(name: str) -> Transformer:
+    """Shared by tests that do not change it."""
+    return tiny_model(ALL[name])
+
+
+def is_relative(config: EncodingConfig) -> bool:
+    return all(type(build(part, Shape.of(SIZE))).relative for part in parts(config))
+
+
+def assert_same(actual: Tensor, expected: Tensor) -> None:
+    assert_close(actual, expected, rtol=1e-4, atol=2e-5)
+
+
+def differ(left: Tensor, right: Tensor) -> bool:
+    return float((left - right).abs().max()) > 1e-3
+
+
+def loss_of(model: Transformer, source: Tensor, target: Tensor) -> Tensor:
+    batch = Batch(source, target, target.roll(1, dims=0), bool((target == PAD).any()), int((target != PAD).sum()))
+    loss: Tensor = TranslationObjective(model, 0.1)(batch)[0]
+    return loss
+
+
+# -------------------------------------------------------------------------------- sentences do not see each other
+
+
+@every_encoding
+@few
+@given(source=lengths, target=st.integers(1, 7), padding=st.integers(0, 3), seed=seeds)
+@torch.no_grad()
+def test_padding_and_neighbours_change_nothing(
+    name: str, source: list[int], target: int, padding: int, seed: int
+) -> None:
+    model = model_of(name)
+    batch = sentences(source, seed=seed, padding=padding)
+    targets = sentences([target] * len(source), seed=seed + 1)
+    targets_padded = torch.cat((targets, torch.full((len(source), padding), PAD)), dim=1)
+    together = full(model, batch, targets_padded)
+    for row, length in enumerate(source):
+        alone = full(model, batch[row : row + 1, :length], targets[row : row + 1])
+        assert_same(together[row : row + 1, :target], alone)
+
+
+@every_encoding
+@few
+@given(source=lengths, target=st.integers(1, 7), seed=seeds)
+@torch.no_grad()
+def test_order_of_a_batch_changes_nothing(name: str, source: list[int], target: int, seed: int) -> None:
+    model = model_of(name)
+    rows = torch.randperm(len(source), generator=torch.Generator().manual_seed(seed))
+    batch, targets = sentences(source, seed=seed), sentences([target] * len(source), seed=seed + 1)
+    assert_same(full(model, batch[rows], targets[rows]), full(model, batch, targets)[rows])
+
+
+# ---------------------------------------------------------------------------------------------- positions are data
+
+
+@every_encoding
+@few
+@given(source=lengths, target=st.integers(1, 7), seed=seeds)
+@torch.no_grad()
+def test_full_forward_is_step_by_step_decoding(name: str, source: list[int], target: int, seed: int) -> None:
+    model = model_of(name)
+    batch, targets = sentences(source, seed=seed), sentences([target] * len(source), seed=seed + 1)
+    memory = model.encode(batch, positions=positions_of(batch))
+    assert_same(step_by_step(model, targets, memory), model.decode(targets, memory))
+
+
+@every_encoding
+@few
+@given(length=st.integers(2, 7), seed=seeds)
+@torch.no_grad()
+def test_tokens_that_take_their_positions_along_can_stand_anywhere(name: str, length: int, seed: int) -> None:
+    model = model_of(name)
+    batch = sentences([length] * 2, seed=seed)
+    order = torch.randperm(length, generator=torch.Generator().manual_seed(seed))
+    positions = positions_of(batch)
+    assert positions.reordered is not None
+    moved = Positions(positions.absolute[:, order], positions.limit, positions.reordered[:, order])
+    expected = seen(model.encode(batch, positions=positions))[..., order, :]
+    assert_same(seen(model.encode(batch[:, order], positions=moved)), expected)
+
+
+@every_encoding
+@few
+@given(length=st.integers(3, 7), seed=seeds)
+@torch.no_grad()
+def test_only_an_encoding_tells_orders_apart(name: str, length: int, seed: int) -> None:
+    """Equations 9 and 13 of the PosNet paper: without positions a permuted source gives the permuted memory."""
+    model, config = model_of(name), ALL[name]
+    source = torch.arange(4, 4 + length)[None] + seed % 10
+    order = torch.randperm(length, generator=torch.Generator().manual_seed(seed))
+    assume(order.tolist() not in (list(range(length)), list(reversed(range(length)))))
+    memory, permuted = (
+        model.encode(tokens, positions=positions_of(tokens)) for tokens in (source, source[:, order])
+    )
+    target = sentences([3], seed=seed)
+    if any("encoder" in part.stacks for part in parts(config)) and config.type != ORDERLESS:
+        assert differ(seen(permuted), seen(memory)[..., order, :])
+        assert differ(model.decode(target, permuted), model.decode(target, memory))
+    else:
+        assert_same(seen(permuted), seen(memory)[..., order, :])
+        assert_same(model.decode(target, permuted), model.decode(target, memory))
+
+
+@every_encoding
+@few
+@given(length=st.integers(2, 7), offset=st.integers(1, 20), seed=seeds)
+@torch.no_grad()
+def test_a_shift_changes_nothing_where_relative(name: str, length: int, offset: int, seed: int) -> None:
+    model, config = model_of(name), ALL[name]
+    tokens = sentences([length] * 2, seed=seed)
+    here, there = (model.encode(tokens, positions=positions_of(tokens, offset=by)) for by in (0, offset))
+    steps_here, steps_there = (step_by_step(model, tokens, here, offset=by) for by in (0, offset))
+    if is_relative(config) or config.type == ORDERLESS:
+        assert_same(seen(there), seen(here))
+        assert_same(steps_there, steps_here)
+    else:
+        assert differ(seen(there), seen(here)) or differ(steps_there, steps_here)
+
+
+def test_absolute_encodings_are_not_relative() -> None:
+    for config in ALL.values():
+        for part in parts(config):
+            kind = type(build(part, Shape.of(SIZE)))
+            assert not (kind.absolute and kind.relative), kind
+
+
+# ------------------------------------------------------------------------------------------------------- training
+
+
+@every_encoding
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_gradients_reach_every_parameter(name: str, norm: str) -> None:
+    model = tiny_model(ALL[name], norm=norm).train()
+    source = sentences([7, 5, 6])
+    memory = model.encode(source, positions=positions_of(source))
+    hidden = model.decode(sentences([6, 7, 4], seed=1), memory)
+    model.logits(hidden).log_softmax(-1)[..., 5].sum().backward()
+    unreached = [key for key, value in model.named_parameters() if value.grad is None or not value.grad.any()]
+    assert not unreached
+    assert all(bool(value.grad.isfinite().all()) for value in model.parameters() if value.grad is not None)
+
+
+@every_encoding
+def test_a_seed_decides_everything(name: str) -> None:
+    def run(seed: int) -> tuple[Tensor, list[Tensor | None]]:
+        model = tiny_model(ALL[name], seed=seed).train()
+        loss = loss_of(model, sentences([7, 5]), sentences([6, 4], seed=1))
+        loss.backward()
+        return loss.detach(), [parameter.grad for parameter in model.parameters()]
+
+    (loss, gradients), (again, gradients_again), (other, _) = run(0), run(0), run(1)
+    assert_close(again, loss, rtol=0, atol=0)
+    assert_close(gradients_again, gradients, rtol=0, atol=0)
+    assert other != loss
+
+
+@every_encoding
+@few
+@given(source=lengths, target=st.integers(1, 7), seed=seeds)
+def test_bfloat16_stays_near_single_precision(name: str, source: list[int], target: int, seed: int) -> None:
+    model = tiny_model(ALL[name])
+    batch, targets = sentences(source, seed=seed), sentences([target] * len(source), seed=seed + 1)
+    with torch.no_grad():
+        expected = full(model, batch, targets)
+    with torch.autocast("cpu", torch.bfloat16):
+        hidden = full(model, batch, targets)
+        with torch.no_grad():
+            memory = model.encode(batch, positions=positions_of(batch))
+            stepped = step_by_step(model, targets, memory)
+    assert float((hidden - expected).abs().mean()) < 0.05 * float(expected.abs().mean())
+    assert float((stepped - expected).abs().mean()) < 0.05 * float(expected.abs().mean())
+    hidden.float().square().sum().backward()
+    gradients = {key: value.grad for key, value in model.encoding.named_parameters()}
+    assert all(value is not None and value.dtype == torch.float32 and value.isfinite().all() for value in gradients.values())
+
+
+# -------------------------------------------------------------------------------------------------------- lengths
+
+
+@every_encoding
+@torch.no_grad()
+def test_any_length_works_or_is_refused_in_a_sentence(name: str) -> None:
+    model = tiny_model(ALL[name])
+    limits = [limit for stack in STACKS if (limit := model.encoding.limit(stack)) is not None]
+    length = min(limits, default=300)  # 300 is more than any table of this project starts with
+    source, target = sentences([length]), sentences([length], seed=1)
+    short = full(model, source[:, :5], target[:, :5])
+    long = full(model, source[:, :5], target)
+    assert long.isfinite().all()
+    assert_same(long[:, :5], short)
+    assert seen(model.encode(source, positions=positions_of(source))).isfinite().all()
+    # A table that has grown is the table that was long from the start.
+    assert_same(long, full(tiny_model(ALL[name]), source[:, :5], target))
+
+    for stack in STACKS:
+        limit = model.encoding.limit(stack)
+        if limit is None:
+            continue
+        tokens = sentences([limit + 1])
+        memory = model.encode(source[:, :3])
+        calls = {
+            "encoder": [lambda tokens=tokens: model.encode(tokens)],
+            "decoder": [
+                lambda tokens=tokens, memory=memory: model.decode(tokens, memory),
+                lambda tokens=tokens, memory=memory, limit=limit: model.step(
+                    tokens[:, :1], memory, model.new_caches(), limit
+                ),
+            ],
+        }
+        for call in calls[stack]:
+            with pytest.raises(WordorderError, match=rf"\b{limit}\b.*\b{limit + 1}\b") as raised:
+                call()
+            assert str(raised.value)[0].isupper() and str(raised.value).endswith(".")
+
+
+@every_encoding
+@torch.no_grad()
+def test_a_table_holds_what_is_added_to_the_embeddings(name: str) -> None:
+    encoding = model_of(name).encoding
+    for stack in STACKS:
+        table = encoding.table(9, stack)
+        if table is not None:
+            assert table.shape == (9, SIZE.dim)
+            added = encoding.add_to_embeddings(torch.zeros(1, 9, SIZE.dim), Positions.range(9), stack)
+            assert_close(added[0], table)
+            assert all(differ(one, next_one) for one, next_one in pairwise(table))
+
+
+# ------------------------------------------------------------------------------------------ placement, parameters
+
+
+@every_encoding
+@pytest.mark.parametrize("stack", STACKS)
+@torch.no_grad()
+def test_placement_switches_the_other_stack_off(name: str, stack: Stack) -> None:
+    config = placed(ALL[name], stack)
+    if config is None:
+        pytest.skip("cannot be placed there")
+    model = tiny_model(config)
+    without = without_encoding(model)
+    source, target = sentences([7, 5]), sentences([6, 6], seed=1)
+    memory, plain = (each.encode(source, positions=positions_of(source)) for each in (model, without))
+    decoded, decoded_plain = model.decode(target, plain), without.decode(target, plain)
+    acts = config.type != ORDERLESS
+    assert differ(seen(memory), seen(plain)) is (acts and stack == "encoder")
+    assert differ(decoded, decoded_plain) is (acts and stack == "decoder")
+    other: Stack = "decoder" if stack == "encoder" else "encoder"
+    assert model.encoding.limit(other) is None
+    assert model.encoding.table(3, other) is None
+
+
+@every_encoding
+@pytest.mark.parametrize("stack", ["both", *STACKS])
+def test_parameters_are_as_many_as_promised(name: str, stack: str) -> None:
+    config = ALL[name] if stack == "both" else placed(ALL[name], stack)  # type: ignore[arg-type]
+    if config is None:
+        pytest.skip("cannot be placed there")
+    for size in (SIZE, Size(encoder_layers=1, decoder_layers=3, dim=24, ffn_dim=8, heads=6, dropout=0)):
+        shape = Shape.of(size)
+        built = sum(parameter.numel() for parameter in build(config, shape).parameters())
+        assert built == config.parameter_count(shape)

@@ -1,0 +1,63 @@
+"""Batches: every sentence once, few tokens wasted, the same order for the same seed and epoch."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from training_runs import VOCABULARY, write_reversals
+from wordorder.data.binary import ParallelCorpus, write_corpus
+from wordorder.errors import WordorderError
+from wordorder.model.batch import BEGIN, END, PAD
+from wordorder.training.batches import collate, epoch_batches, plan_batches
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> ParallelCorpus:
+    return ParallelCorpus.open(write_reversals(tmp_path_factory.mktemp("data") / "train", pairs=300, seed=5))
+
+
+def test_every_sentence_comes_once_an_epoch_and_no_batch_is_too_large(corpus: ParallelCorpus) -> None:
+    batches = epoch_batches(corpus, 64, seed=1, epoch=0)
+    assert sorted(np.concatenate(batches)) == list(range(len(corpus)))
+    for batch in batches:
+        longest = max(corpus.source_lengths[batch].max(), corpus.target_lengths[batch].max()) + 1
+        assert longest * len(batch) <= 64
+
+
+def test_batches_are_as_full_as_they_can_be(corpus: ParallelCorpus) -> None:
+    batches = plan_batches(corpus, 64)
+    for batch, following in itertools.pairwise(batches):
+        together = np.append(batch, following[0])
+        longest = max(corpus.source_lengths[together].max(), corpus.target_lengths[together].max()) + 1
+        assert longest * len(together) > 64
+
+
+def test_the_order_depends_on_seed_and_epoch_alone(corpus: ParallelCorpus) -> None:
+    def order(seed: int, epoch: int) -> list[int]:
+        return [int(sentence) for batch in epoch_batches(corpus, 64, seed=seed, epoch=epoch) for sentence in batch]
+
+    assert order(1, 0) == order(1, 0)
+    assert order(1, 0) != order(1, 1)
+    assert order(1, 0) != order(2, 0)
+
+
+def test_a_batch_holds_what_the_corpus_says(corpus: ParallelCorpus) -> None:
+    sentences = np.array([3, 0, 7])
+    batch = collate(corpus, sentences)
+    for row, sentence in enumerate(sentences):
+        source, target = corpus.source(sentence).tolist(), corpus.target(sentence).tolist()
+        assert [piece for piece in batch.source[row].tolist() if piece != PAD] == [*source, END]
+        assert [piece for piece in batch.target_input[row].tolist() if piece != PAD] == [BEGIN, *target]
+        assert [piece for piece in batch.target_output[row].tolist() if piece != PAD] == [*target, END]
+    assert batch.target_tokens == int((batch.target_output != PAD).sum())
+    assert batch.padded == bool((batch.target_output == PAD).any())
+
+
+def test_a_sentence_longer_than_a_batch_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
+    write_corpus(tmp_path / "long", [([4], [5]), ([4] * 40, [5])], vocabulary_size=VOCABULARY)
+    with pytest.raises(WordorderError, match=r"Sentence pair 2 .* 41 subwords.*batch_tokens = 32.*Raise batch_tokens"):
+        plan_batches(ParallelCorpus.open(tmp_path / "long"), 32)

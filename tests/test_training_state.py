@@ -1,0 +1,69 @@
+"""The state directory: who may use it, whose state it holds, and what comes out of it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from wordorder.errors import WordorderError
+from wordorder.training.state import StateDirectory, average
+
+
+def test_a_second_process_is_kept_out(tmp_path: Path) -> None:
+    hold = (
+        "import sys, time; from pathlib import Path; from wordorder.training.state import StateDirectory\n"
+        "with StateDirectory(Path(sys.argv[1])).locked():\n    print('locked', flush=True); time.sleep(60)"
+    )
+    holder = subprocess.Popen([sys.executable, "-c", hold, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    try:
+        assert holder.stdout is not None and holder.stdout.readline() == "locked\n"
+        message = rf"Another process \(process {holder.pid} on .*\) is training in {tmp_path}"
+        with pytest.raises(WordorderError, match=message), StateDirectory(tmp_path).locked():
+            pass
+    finally:
+        holder.kill()
+        holder.wait()
+    with StateDirectory(tmp_path).locked():  # a lock goes with the process that held it
+        pass
+
+
+def test_state_of_something_else_is_thrown_away(tmp_path: Path) -> None:
+    directory = StateDirectory(tmp_path)
+    assert directory.claim("one") is False
+    directory.save({"update": 1})
+    assert directory.claim("one") is False
+    assert directory.load() == {"update": 1}
+    assert directory.claim("two") is True
+    assert directory.load() is None
+
+
+def test_only_the_newest_checkpoints_are_kept_and_averaged(tmp_path: Path) -> None:
+    directory = StateDirectory(tmp_path)
+    for update in (1, 2, 10):
+        directory.save_checkpoint(update, {"weight": torch.tensor([float(update)]), "count": torch.tensor(4)}, keep=2)
+    assert [path.name for path in directory.checkpoints()] == ["checkpoint-000000002.pt", "checkpoint-000000010.pt"]
+    mean = average(directory.checkpoints())
+    assert mean["weight"].item() == 6.0 and mean["weight"].dtype == torch.float32
+    assert mean["count"].item() == 4 and mean["count"].dtype == torch.int64
+
+
+def test_a_damaged_state_is_an_error_that_names_the_file(tmp_path: Path) -> None:
+    directory = StateDirectory(tmp_path)
+    (tmp_path / "last.pt").write_bytes(b"not a state")
+    with pytest.raises(WordorderError, match=r"last\.pt cannot be read as saved tensors"):
+        directory.load()
+
+
+def test_publishing_survives_the_deletion_of_an_output(tmp_path: Path) -> None:
+    directory = StateDirectory(tmp_path / "state")
+    directory.finished.mkdir(parents=True)
+    (directory.finished / "model.pt").write_bytes(b"weights")
+    output = tmp_path / "model.pt"
+    for _ in range(2):
+        directory.publish({"model.pt": output})
+        assert output.read_bytes() == b"weights"
+        output.unlink()

@@ -1,0 +1,94 @@
+"""Signals and kills in the middle of a training, through Snakemake."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from little_study import Workspace, cell
+from snakemake_runs import ROOT, snakemake
+
+pytestmark = pytest.mark.xdist_group("finished_study")
+
+MODEL = cell("opr", "model.pt")
+
+
+def command(study: Workspace) -> list[str]:
+    return [MODEL, *study.arguments()[1:]]
+
+
+@contextmanager
+def training(study: Workspace) -> Iterator[subprocess.Popen[str]]:
+    """Snakemake in a session of its own, in the middle of a training that has validated, and so saved, already."""
+    study.change("studies/little.yaml", "max_updates: 20, validate_every: 10", "max_updates: 1500, validate_every: 50")
+    state = study.folder / cell("opr", "state")
+    arguments = [sys.executable, "-m", "snakemake", "--directory", str(study.folder), *command(study)]
+    with (study.folder / "output").open("w") as output:
+        process = subprocess.Popen(
+            arguments, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT, text=True, start_new_session=True
+        )
+    try:
+        deadline = time.monotonic() + 300
+        while not list(state.glob("checkpoint-*.pt")):
+            assert process.poll() is None and time.monotonic() < deadline, (study.folder / "output").read_text()
+            time.sleep(0.05)
+        yield process
+    finally:
+        if members(process):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def members(process: subprocess.Popen[str]) -> dict[int, str]:
+    """What still runs in the process group that ``process`` leads: commands by process id."""
+    listed = subprocess.run(["ps", "-eo", "pgid=,pid=,stat=,args="], capture_output=True, text=True, check=True).stdout
+    rows = [line.split(maxsplit=3) for line in listed.splitlines()]
+    return {int(row[1]): row[3] for row in rows if int(row[0]) == process.pid and not row[2].startswith("Z")}
+
+
+def finish(study: Workspace) -> dict[str, object]:
+    """Run the training to its end; its record."""
+    done = snakemake(study.folder, *command(study))
+    assert done.returncode == 0, done.stdout + done.stderr
+    record: dict[str, object] = json.loads((study.folder / cell("opr", "record.json")).read_text())
+    return record
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+def test_a_signal_to_all_processes_saves_the_training(study: Workspace, number: int) -> None:
+    with training(study) as process:
+        os.killpg(process.pid, number)
+        assert process.wait(timeout=120) != 0
+        assert not members(process)
+    output = (study.folder / "output").read_text()
+    assert "asked to stop and was saved" in output, output
+    assert "asked to stop and was saved" in (study.folder / "logs/train_model/little/pair/opr/mini/1.log").read_text()
+    assert not (study.folder / MODEL).exists()
+    record = finish(study)
+    assert record["restarts"] == 1 and record["updates"] == 1500
+
+
+def test_the_status_of_a_saved_training_reaches_snakemake(study: Workspace) -> None:
+    with training(study) as process:
+        (trainer,) = [pid for pid, args in members(process).items() if "wordorder train" in args and "bash" not in args]
+        os.kill(trainer, signal.SIGUSR1)
+        assert process.wait(timeout=120) != 0
+    assert "non-zero exit status 75" in (study.folder / "output").read_text()
+
+
+def test_after_sigkill_of_everything_the_training_goes_on(study: Workspace) -> None:
+    with training(study) as process:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    locked = snakemake(study.folder, *command(study))
+    assert locked.returncode == 1 and "--unlock" in locked.stdout + locked.stderr
+    assert snakemake(study.folder, *command(study), "--unlock").returncode == 0
+    assert finish(study)["restarts"] == 1

@@ -1,0 +1,66 @@
+"""A corpus that takes a second to learn from, and the command that does it."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from wordorder.config.models import Cell, Recipe, Size
+from wordorder.data.binary import write_corpus
+
+VOCABULARY = 24
+SIZE = Size(encoder_layers=1, decoder_layers=1, dim=16, ffn_dim=32, heads=2, dropout=0.1)
+
+
+def write_reversals(directory: Path, *, pairs: int, seed: int) -> Path:
+    """Sentences of 1 to 9 random pieces; the target is the source backwards."""
+    generator = random.Random(seed)
+    sources = [[generator.randrange(4, VOCABULARY) for _ in range(generator.randint(1, 9))] for _ in range(pairs)]
+    write_corpus(directory, ((source, source[::-1]) for source in sources), vocabulary_size=VOCABULARY)
+    return directory
+
+
+def cell(*, seed: int = 1, encoding: dict[str, Any] | None = None, **recipe: Any) -> Cell:
+    defaults = {"learning_rate": 1e-2, "warmup_updates": 10, "batch_tokens": 128, "max_epochs": 8, "average": 2}
+    return Cell(
+        encoding=encoding or {"type": "sinusoidal"}, size=SIZE, recipe=Recipe(**{**defaults, **recipe}), seed=seed
+    )
+
+
+@dataclass(frozen=True)
+class TrainingRun:
+    """One ``wordorder train``, in a process of its own, with everything below ``folder``."""
+
+    folder: Path
+    cell: Cell
+    train: Path
+    valid: Path
+
+    def start(self, *options: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "wordorder.cli", "train", "--config", self.cell.model_dump_json()]
+        command += ["--train", str(self.train), "--valid", str(self.valid), "--state", str(self.folder / "state")]
+        for name, file in (("model", "model.pt"), ("metrics", "metrics.jsonl"), ("record", "record.json")):
+            command += [f"--{name}", str(self.folder / file)]
+        command += ["--threads", "1", *options]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def finish(self, *options: str, status: int = 0) -> str:
+        """Run to the end and return what was printed."""
+        process = self.start(*options)
+        printed, _ = process.communicate(timeout=300)
+        assert process.returncode == status, printed
+        return printed
+
+    def record(self) -> dict[str, Any]:
+        record: dict[str, Any] = json.loads((self.folder / "record.json").read_text())
+        return record
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """The rows, without how fast they came."""
+        rows = [json.loads(line) for line in (self.folder / "metrics.jsonl").read_text().splitlines()]
+        return [{name: value for name, value in row.items() if name != "tokens_per_second"} for row in rows]
