@@ -1,10 +1,12 @@
 """Times beam search against Hugging Face's ``generate`` with the same weights.
 
-    python benchmarks/decoding.py [--model MODEL] [--corpus DIR] [--sentences N] [--precision bf16] [--output JSON]
+    python benchmarks/decoding.py [--model MODEL] [--corpus DIR] [--sentences N] [--threads N] [--output JSON]
 
 The peer is Marian for a post-norm model and M2M100 for a pre-norm one; both are our Transformer with sinusoidal
 positions, and their position tables are set from ours. First the log-probabilities of both models are compared, then
-both translate the same sentences in the same batches, in turns. Without --model the weights are random; then no
+both translate the same sentences in the same batches, in turns. The peer runs as it comes, and tuned: with the
+settings of the process that our commands make. Times are given by the clock and in CPU seconds, which a busy machine
+disturbs less. Without --model the weights are random; then no
 sentence ends before its longest length, so that both do the same work. Needs the extra 'benchmark'.
 """
 
@@ -151,10 +153,22 @@ def peer_translate(peer: Any, sources: list[Any], config: Decoding) -> list[list
     return [found[key] for key in keys]
 
 
-def clocked(function: Callable[[], Any]) -> tuple[float, Any]:
-    started = time.perf_counter()
+def as_it_comes(function: Callable[[], Any]) -> Any:
+    """Run something with PyTorch's own settings."""
+    precision = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    torch.use_deterministic_algorithms(False)
+    try:
+        return function()
+    finally:
+        torch.set_float32_matmul_precision(precision)
+        torch.use_deterministic_algorithms(True, warn_only=True)
+
+
+def clocked(function: Callable[[], Any]) -> tuple[dict[str, float], Any]:
+    clock, cpu = time.perf_counter(), time.process_time()
     result = function()
-    return time.perf_counter() - started, result
+    return {"clock": time.perf_counter() - clock, "cpu": time.process_time() - cpu}, result
 
 
 def main() -> None:
@@ -187,56 +201,68 @@ def main() -> None:
     low_peer = as_peer(model).bfloat16()
     runs: dict[str, Callable[[], list[list[int]]]] = {
         "ours fp32": lambda: [found[0].tokens for found in translate(model, sources, config)],
-        "peer fp32": lambda: peer_translate(peer, sources, config),
+        "peer fp32": lambda: as_it_comes(lambda: peer_translate(peer, sources, config)),
+        "tuned peer fp32": lambda: peer_translate(peer, sources, config),
         "ours bf16": lambda: [found[0].tokens for found in translate(model, sources, low)],
-        "peer bf16": lambda: peer_translate(low_peer, sources, low),
+        "peer bf16": lambda: as_it_comes(lambda: peer_translate(low_peer, sources, low)),
+        "tuned peer bf16": lambda: peer_translate(low_peer, sources, low),
     }
-    seconds: dict[str, list[float]] = {name: [] for name in runs}
+    seconds: dict[str, list[dict[str, float]]] = {name: [] for name in runs}
     outputs: dict[str, list[list[int]]] = {}
     for number in range(options.rounds + 1):
         for name, run in runs.items():
             elapsed, outputs[name] = clocked(run)
             if number:  # the first round warms up
                 seconds[name].append(elapsed)
-    record = _record(options, seconds, outputs, error, len(sources))
-    for name in runs:
-        print(f"{name}: {record['sentences_per_second'][name]:8.1f} sentences/s (median of {options.rounds})")
-    for precision, ratio in record["ratios"].items():
-        print(f"ours / peer, {precision}: {ratio['median']:.2f} (rounds: {min(ratio['all']):.2f} - {max(ratio['all']):.2f})")
-    print(f"identical best hypotheses, fp32: {record['identical']:.1%}")
+    record = {
+        **{name: value for name, value in vars(options).items() if name not in ("model", "corpus", "output")},
+        "sentences": len(sources),
+        "threads": torch.get_num_threads(),
+        "weights": "trained" if options.model else "random",
+        "largest_difference": error,
+        "seconds": seconds,
+        "ratios": ratios(seconds),
+        "identical": {name: share_equal(outputs["ours fp32"], found) for name, found in outputs.items()},
+        "mean_length": {name: statistics.mean(map(len, found)) for name, found in outputs.items()},
+        "torch": torch.__version__,
+    }
+    report(record)
     if options.output:
         with options.output.open("a", encoding="utf-8") as file:
             file.write(json.dumps(record) + "\n")
 
 
-def _record(
-    options: argparse.Namespace,
-    seconds: dict[str, list[float]],
-    outputs: dict[str, list[list[int]]],
-    error: float,
-    count: int,
-) -> dict[str, Any]:
-    ratios = {}
-    for precision in ("fp32", "bf16"):
-        pairs = zip(seconds[f"ours {precision}"], seconds[f"peer {precision}"], strict=True)
-        every = [theirs / ours for ours, theirs in pairs]
-        ratios[precision] = {"median": statistics.median(every), "all": every}
-    same = [mine == theirs for mine, theirs in zip(outputs["ours fp32"], outputs["peer fp32"], strict=True)]
-    return {
-        "sentences": count,
-        "beam": options.beam,
-        "alpha": options.alpha,
-        "batch_tokens": options.batch_tokens,
-        "threads": torch.get_num_threads(),
-        "weights": "trained" if options.model else "random",
-        "largest_difference": error,
-        "seconds": seconds,
-        "sentences_per_second": {name: count / statistics.median(times) for name, times in seconds.items()},
-        "ratios": ratios,
-        "identical": sum(same) / len(same),
-        "mean_length": {name: statistics.mean(map(len, found)) for name, found in outputs.items()},
-        "torch": torch.__version__,
-    }
+def ratios(seconds: dict[str, list[dict[str, float]]]) -> dict[str, dict[str, list[float]]]:
+    """By how much each run took longer than ours of the same precision, in every round."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for name, rounds in seconds.items():
+        ours = seconds[f"ours {name.split()[-1]}"]
+        if rounds is not ours:
+            pairs = list(zip(rounds, ours, strict=True))
+            found[name] = {kind: [peer[kind] / our[kind] for peer, our in pairs] for kind in ("clock", "cpu")}
+    return found
+
+
+def share_equal(some: list[list[int]], others: list[list[int]]) -> float:
+    return sum(mine == theirs for mine, theirs in zip(some, others, strict=True)) / len(some)
+
+
+def report(record: dict[str, Any]) -> None:
+    print(f"{'':18} sentences/s   per CPU second   ours is faster, by the clock (in CPU time)   as ours fp32   length")
+    for name, rounds in record["seconds"].items():
+        speeds = [
+            record["sentences"] / statistics.median(elapsed[kind] for elapsed in rounds) for kind in ("clock", "cpu")
+        ]
+        ratio = record["ratios"].get(name)
+        times = ""
+        if ratio:
+            clock = ratio["clock"]
+            times = f"{statistics.median(clock):.2f} x [{min(clock):.2f}, {max(clock):.2f}]"
+            times += f" ({statistics.median(ratio['cpu']):.2f} x)"
+        print(
+            f"{name:18} {speeds[0]:11.1f}   {speeds[1]:14.1f}   {times:42}   {record['identical'][name]:12.1%}"
+            f"   {record['mean_length'][name]:6.2f}"
+        )
 
 
 if __name__ == "__main__":

@@ -16,9 +16,9 @@ TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 
 class Product(NamedTuple):
-    """``count`` times ``batch`` matrix products (m, k) x (k, n)."""
+    """``times`` times ``batch`` matrix products (m, k) x (k, n)."""
 
-    count: int
+    times: int
     batch: int
     m: int
     k: int
@@ -88,11 +88,11 @@ def square_rate(precision: str, width: int = 2048, repeats: int = 3) -> float:
 def products_rate(precision: str, shapes: Sequence[Product], repeats: int = 2) -> float:
     """FLOP/s of a training step that had nothing but these products, forward and backward."""
     operations, seconds = 0, 0.0
-    for number, batch, m, k, n in shapes:
+    for times, batch, m, k, n in shapes:
         # As a linear layer has them: x (m, k), weight (n, k), gradient (m, n).
         shape = (batch,) if batch > 1 else ()
         x, weight, gradient = (torch.randn(*shape, *last).to(TYPES[precision]) for last in ((m, k), (n, k), (m, n)))
         for left, right in ((x, weight.mT), (gradient, weight), (gradient.mT, x)):
-            seconds += number * fastest(partial(torch.matmul, left, right), repeats)
-        operations += number * 3 * 2 * batch * m * k * n
+            seconds += times * fastest(partial(torch.matmul, left, right), repeats)
+        operations += times * 3 * 2 * batch * m * k * n
     return operations / seconds

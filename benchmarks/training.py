@@ -48,11 +48,11 @@ def serve(pipe: Any, name: str, precision: str, corpus: Path, threads: int) -> N
     torch.set_num_threads(threads)
     variant = VARIANTS[name](cell(precision), ParallelCorpus.open(corpus))
 
-    def run(batches: list[Indices]) -> float:
-        started = time.perf_counter()
+    def run(batches: list[Indices]) -> tuple[float, float]:
+        clock, cpu = time.perf_counter(), time.process_time()
         for sentences in batches:
             variant.update(sentences)
-        return time.perf_counter() - started
+        return time.perf_counter() - clock, time.process_time() - cpu
 
     functions: dict[str, Callable[..., Any]] = {
         "check": variant.check,
@@ -111,9 +111,8 @@ def compare_losses(answers: dict[str, tuple[float, float]]) -> None:
         if not (math.isclose(other_loss, loss, abs_tol=1e-4) and math.isclose(other_norm, norm, rel_tol=1e-3)):
             raise WordorderError(
                 f"With the same weights, on the same batch, the loss of '{name}' is {other_loss:.6f} and its "
-                f"gradient's norm
-                f"norm {other_norm:.6f}; those of wordorder are {loss:.6f} and {norm:.6f}. These are two different "
-                "models, so their times cannot be compared."
+                f"gradient's norm {other_norm:.6f}; those of wordorder are {loss:.6f} and {norm:.6f}. These are two "
+                "different models, so their times cannot be compared."
             )
 
 
@@ -135,11 +134,11 @@ def measure(options: argparse.Namespace, precision: str, corpus: ParallelCorpus)
             progress.advance()
         done = []
         for number, group in enumerate(rounds):
-            seconds, square = {}, {}
+            seconds, cpu, square = {}, {}, {}
             names = list(workers)
             for name in names[number % len(names) :] + names[: number % len(names)]:  # each is first in turn
                 time.sleep(SETTLE)
-                seconds[name] = workers[name].ask("run", group)
+                seconds[name], cpu[name] = workers[name].ask("run", group)
                 square[name] = workers[name].ask("square_rate")
                 progress.advance()
             every = np.concatenate(group)
@@ -150,6 +149,7 @@ def measure(options: argparse.Namespace, precision: str, corpus: ParallelCorpus)
                     "target_tokens": int(target.sum()),
                     "flops": flops,
                     "seconds": seconds,
+                    "cpu_seconds": cpu,
                     "square_flops_per_second": square,
                 }
             )
@@ -169,7 +169,7 @@ def summary(rounds: list[dict[str, Any]], own_rate: float) -> dict[str, Any]:
     ceiling = max(squares.values())
     return {
         "target_tokens_per_second": {name: {"median": median(speeds[name]), "rounds": speeds[name]} for name in names},
-        "wordorder_over": {name: _ratios(speeds[OURS], speeds[name]) for name in names if name != OURS},
+        "wordorder_over": {name: _ratios(rounds, name) for name in names if name != OURS},
         "best_tuned": max(TUNED, key=lambda name: median(speeds[name])),
         "model_flops_per_second": rates,
         "square_flops_per_second": squares,
@@ -180,9 +180,10 @@ def summary(rounds: list[dict[str, Any]], own_rate: float) -> dict[str, Any]:
     }
 
 
-def _ratios(ours: list[float], theirs: list[float]) -> dict[str, Any]:
-    ratios = [a / b for a, b in zip(ours, theirs, strict=True)]
-    return {"median": median(ratios), "rounds": ratios}
+def _ratios(rounds: list[dict[str, Any]], name: str) -> dict[str, Any]:
+    """How many times as fast as ``name`` wordorder was, by the clock and in CPU time."""
+    clock, cpu = ([turn[kind][name] / turn[kind][OURS] for turn in rounds] for kind in ("seconds", "cpu_seconds"))
+    return {"median": median(clock), "rounds": clock, "cpu_median": median(cpu), "cpu_rounds": cpu}
 
 
 def report(precision: str, result: dict[str, Any]) -> str:
@@ -196,6 +197,7 @@ def report(precision: str, result: dict[str, Any]) -> str:
                 f"{speed['median']:,.0f}",
                 f"{ratio['median']:.2f}" if ratio else "",
                 " ".join(f"{value:.2f}" for value in ratio["rounds"]) if ratio else "",
+                f"{ratio['cpu_median']:.2f}" if ratio else "",
                 f"{result['model_flops_per_second'][name] / 1e9:,.0f}",
                 f"{result['share_of_square'][name]:.0%}",
                 f"{result['share_of_own_shapes'][name]:.0%}",
@@ -207,6 +209,7 @@ def report(precision: str, result: dict[str, Any]) -> str:
         "target tokens/s",
         "wordorder / it",
         "in each round",
+        "in CPU time",
         "GFLOP/s",
         "of square ceiling",
         "of own shapes'",
@@ -242,11 +245,19 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def run(options: argparse.Namespace) -> None:
     if importlib.util.find_spec("transformers") is None:
         raise WordorderError("The peer, transformers, is not installed. Install the extra: pip install '.[benchmark]'.")
+    from decoding import POSITIONS
+
     os.environ["CUDA_VISIBLE_DEVICES"] = ""  # for all variants
     torch.set_num_threads(options.threads)
     corpus = ParallelCorpus.open(options.corpus)
     if not len(corpus):
         raise WordorderError(f"{options.corpus} holds no sentence pairs. Give a corpus to train on.")
+    longest = 1 + max(corpus.source_lengths.max(), corpus.target_lengths.max())
+    if longest > POSITIONS:
+        raise WordorderError(
+            f"{options.corpus} has a sentence of {longest} subwords, the peer is given only {POSITIONS} positions. "
+            "Lower cleaning.max_length of the dataset, or give another corpus."
+        )
     results = {}
     for precision in options.precision:
         results[precision] = measure(options, precision, corpus)
@@ -266,3 +277,5 @@ if __name__ == "__main__":
         run(parse(None))
     except WordorderError as error:
         sys.exit(str(error))
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+# Two test processes of two threads each on two cores wait for each other most of the time.
+os.environ["OMP_NUM_THREADS"] = "1"
 
 from little_study import Workspace
 from snakemake_runs import snakemake
@@ -32,3 +37,18 @@ def study(finished: Workspace, tmp_path: Path) -> Workspace:
     """A copy of the finished study that a test may change; times of files are kept."""
     shutil.copytree(finished.folder.parent, tmp_path / "copy")
     return Workspace(tmp_path / "copy")
+
+
+@pytest.fixture
+def own_encodings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty folder that WORDORDER_ENCODINGS names: the registry's next question finds the files put there."""
+    from wordorder.encodings import registry
+
+    registry.encoding_types()
+    folder = tmp_path / "encodings"
+    folder.mkdir()
+    monkeypatch.setenv("WORDORDER_ENCODINGS", str(folder))
+    monkeypatch.setattr(registry, "_registered", dict(registry._registered))
+    registry._discover.cache_clear()
+    yield folder
+    registry._discover.cache_clear()

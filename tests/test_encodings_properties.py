@@ -145,9 +145,7 @@ def test_only_an_encoding_tells_orders_apart(name: str, length: int, seed: int) 
     source = torch.arange(4, 4 + length)[None] + seed % 10
     order = torch.randperm(length, generator=torch.Generator().manual_seed(seed))
     assume(order.tolist() not in (list(range(length)), list(reversed(range(length)))))
-    memory, permuted = (
-        model.encode(tokens, positions=positions_of(tokens)) for tokens in (source, source[:, order])
-    )
+    memory, permuted = (model.encode(tokens, positions=positions_of(tokens)) for tokens in (source, source[:, order]))
     target = sentences([3], seed=seed)
     if any("encoder" in part.stacks for part in parts(config)) and config.type != ORDERLESS:
         assert differ(seen(permuted), seen(memory)[..., order, :])
@@ -227,7 +225,9 @@ def test_bfloat16_stays_near_single_precision(name: str, source: list[int], targ
     assert float((stepped - expected).abs().mean()) < 0.05 * float(expected.abs().mean())
     hidden.float().square().sum().backward()
     gradients = {key: value.grad for key, value in model.encoding.named_parameters()}
-    assert all(value is not None and value.dtype == torch.float32 and value.isfinite().all() for value in gradients.values())
+    assert all(
+        value is not None and value.dtype == torch.float32 and value.isfinite().all() for value in gradients.values()
+    )
 
 
 # -------------------------------------------------------------------------------------------------------- lengths

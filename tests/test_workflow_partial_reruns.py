@@ -68,6 +68,13 @@ def test_a_longer_test_set_trains_nothing(study: Workspace) -> None:
     assert "train_model" not in found and "train_subword" not in found
 
 
+def test_another_validation_set_trains_nothing(study: Workspace) -> None:
+    study.change("datasets/pair.yaml", "valid: 20", "valid: 25")
+    found = study.would_run()
+    assert found["generate_split"] == ["results/data/pair/raw/valid.source"]
+    assert "train_model" not in found and "train_subword" not in found
+
+
 def test_a_deleted_translation_comes_back_alone(study: Workspace) -> None:
     (study.folder / cell("opr", "test.hypotheses")).unlink()
     assert study.would_run() == {
@@ -141,4 +148,11 @@ def test_the_report_holds_tables_and_figures(study: Workspace) -> None:
         assert re.search(rf"results/little/tables/{name}\.html", page)
     for name in ("scores", "perplexity", "similarity", "encoding_matrix"):
         assert re.search(rf"results/little/figures/{name}\.svg", page)
-    assert "corrected by Holm" in page
+    for caption in (
+        "Scores of each encoding",
+        "Holm",
+        "Parameters of each model",
+        "Perplexity on",
+        "Cosine similarity of",
+    ):
+        assert caption in page

@@ -1,0 +1,95 @@
+"""One small encoding for each place of the interface, all of them different at different positions."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
+
+
+def wave(positions: Positions) -> Tensor:
+    """(1 | B, L, 1)"""
+    return (positions.absolute[..., None] + 1.0).sin()
+
+
+def gap(query: Positions, key: Positions) -> Tensor:
+    """(1 | B, 1, Lq, Lk)"""
+    return (key.absolute[:, None, None, :] - query.absolute[:, None, :, None]).float()
+
+
+class Rotate(AttentionEncoding):
+    def rotate(self, queries: Tensor, keys: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        own = wave(positions)[:, None]
+        return queries * own, keys + own
+
+
+class Values(AttentionEncoding):
+    def values(self, values: Tensor, positions: Positions) -> Tensor:
+        return values * (2 + wave(positions))[:, None]
+
+
+class Bias(AttentionEncoding):
+    """A trained slope a head."""
+
+    def __init__(self, heads: int) -> None:
+        super().__init__()
+        self.slopes = nn.Parameter(torch.rand(heads))
+
+    def bias(self, query: Positions, key: Positions) -> Tensor:
+        return self.slopes[:, None, None] * gap(query, key)
+
+
+class Scores(AttentionEncoding):
+    def scores(self, scores: Tensor, queries: Tensor, query: Positions, key: Positions) -> Tensor:
+        return scores + queries.sum(-1, keepdim=True) * gap(query, key)
+
+
+class Context(AttentionEncoding):
+    def context(self, context: Tensor, weights: Tensor, query: Positions, key: Positions) -> Tensor:
+        return context + (weights * gap(query, key)).sum(-1, keepdim=True)
+
+
+class HeadInputs(AttentionEncoding):
+    """The first head sees its positions added, the others multiplied."""
+
+    def __init__(self, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+
+    def head_inputs(self, x: Tensor, positions: Positions) -> list[tuple[int, Tensor]]:
+        return [(1, x + wave(positions)), (self.heads - 1, x * wave(positions))]
+
+
+class InAttention(Encoding):
+    """Puts one of the places above into every self-attention."""
+
+    def __init__(self, attention: AttentionEncoding, shape: Shape, **config: str) -> None:
+        super().__init__(EncodingConfig(type=type(attention).__name__, **config), shape)  # type: ignore[arg-type]
+        self.inside = attention
+
+    def _attention(self, stack: Stack, layer: int) -> AttentionEncoding:
+        return self.inside
+
+
+class Added(Encoding):
+    def _add_to_embeddings(self, x: Tensor, positions: Positions, stack: Stack) -> Tensor:
+        return x + wave(positions) * torch.linspace(-1, 1, x.size(-1))  # a layer norm would not see a constant
+
+
+class Transformed(Encoding):
+    """A trained matrix, and a gate a position."""
+
+    def __init__(self, config: EncodingConfig, shape: Shape) -> None:
+        super().__init__(config, shape)
+        self.matrix = nn.Parameter(torch.randn(shape.dim, shape.dim))
+
+    def _transform_embeddings(self, x: Tensor, positions: Positions, stack: Stack) -> Tensor:
+        return x + torch.relu(x @ self.matrix * wave(positions))
+
+
+def every_place(shape: Shape) -> dict[str, Encoding]:
+    inside = (Rotate(), Values(), Bias(shape.heads), Scores(), Context(), HeadInputs(shape.heads))
+    found: list[Encoding] = [InAttention(attention, shape) for attention in inside]
+    found += [kind(EncodingConfig(type=kind.__name__), shape) for kind in (Added, Transformed)]
+    return {encoding.config.type: encoding for encoding in found}

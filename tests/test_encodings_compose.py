@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.testing import assert_close
+
+from place_encodings import Added, Bias, HeadInputs, InAttention, Rotate, Scores, Transformed, Values, every_place, gap
+from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
+from wordorder.encodings.compose import Composed, ComposedConfig
+from wordorder.encodings.registry import build, parse
+from wordorder.errors import WordorderError
+
+SHAPE = Shape(dim=8, heads=2, encoder_layers=2, decoder_layers=3)
+POSITIONS = Positions.range(5)
+OPR, RELATIVE = {"type": "opr"}, {"type": "relative", "clip": 3}
+
+
+def composed(*parts: Encoding) -> Composed:
+    return Composed(ComposedConfig(compose=tuple(part.config for part in parts)), SHAPE, list(parts))
+
+
+class Doubled(AttentionEncoding):
+    def rotate(self, queries: Tensor, keys: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        return 2 * queries, 3 * keys
+
+    def values(self, values: Tensor, positions: Positions) -> Tensor:
+        return 5 * values
+
+    def scores(self, scores: Tensor, queries: Tensor, query: Positions, key: Positions) -> Tensor:
+        return 7 * scores
+
+    def context(self, context: Tensor, weights: Tensor, query: Positions, key: Positions) -> Tensor:
+        return 11 * context
+
+
+@pytest.mark.parametrize(
+    ("entry", "sentence"),
+    [
+        (
+            {"compose": [{"type": "sinusoidal"}, RELATIVE, {"type": "learned"}]},
+            "The encodings sinusoidal and learned are both absolute and cannot be used at once, because the sum of two "
+            "absolute encodings is neither. Keep one of them and compose it with relative encodings.",
+        ),
+        ({"compose": [OPR, OPR]}, "The encodings opr and opr are both absolute"),
+        ({"compose": [OPR]}, "'compose' must be a list of at least two encodings, each with a 'type', but is [{"),
+        ({"compose": "opr"}, "'compose' must be a list of at least two encodings, each with a 'type', but is 'opr'."),
+        ({"compose": [OPR, "relative"]}, "'compose' must be a list of at least two encodings"),
+        (
+            {"compose": [OPR, {"compose": [RELATIVE, RELATIVE]}]},
+            "A composition cannot hold another composition; write all encodings in one list.",
+        ),
+        (
+            {"compose": [OPR, RELATIVE], "placement": "encoder"},
+            "A composition of encodings has only the key 'compose', but also 'placement' is given. Give it to the "
+            "encodings of the list.",
+        ),
+        (
+            {"compose": [OPR, RELATIVE], "k": None},
+            "A composition of encodings has only the key 'compose', but also 'k'",
+        ),
+        ({"compose": [OPR, {"type": "relativ"}]}, "There is no encoding of type 'relativ'. Did you mean 'relative'?"),
+        ({"compose": [OPR, {**RELATIVE, "clop": 1}]}, "The encoding 'relative' is not well configured: "),
+    ],
+)
+def test_mistakes_in_a_composition(entry: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(WordorderError) as raised:
+        parse(entry)
+    assert str(raised.value).startswith(sentence)
+
+
+def test_two_that_feed_heads_are_refused() -> None:
+    one, other = (InAttention(HeadInputs(2), SHAPE) for _ in range(2))
+    with pytest.raises(WordorderError, match="The encodings HeadInputs and HeadInputs both give heads inputs of their"):
+        composed(one, other)
+    # Not where they cannot meet.
+    apart = [InAttention(HeadInputs(2), SHAPE, placement=stack) for stack in ("encoder", "decoder")]
+    composed(*apart)
+
+
+def test_parts_keep_their_placement() -> None:
+    encoding = build(parse({"compose": [{**OPR, "placement": "encoder"}, {**RELATIVE, "placement": "decoder"}]}), SHAPE)
+    x = torch.randn(1, 5, 8)
+    assert not torch.equal(encoding.add_to_embeddings(x, POSITIONS, "encoder"), x)
+    assert torch.equal(encoding.add_to_embeddings(x, POSITIONS, "decoder"), x)
+    assert not encoding.attention("encoder", 0).needs_scores
+    assert encoding.attention("decoder", 2).needs_scores
+    assert len(list(encoding.parameters())) == 2 * SHAPE.decoder_layers
+
+
+def test_one_part_s_need_of_the_scores_is_enough() -> None:
+    """On a GPU a fused kernel is used where nobody needs the scores."""
+    places = every_place(SHAPE)
+    need = {name for name, encoding in places.items() if encoding.attention("encoder", 0).needs_scores}
+    assert need == {"Scores", "Context"}
+    for name, encoding in places.items():
+        both = composed(encoding, InAttention(Bias(2), SHAPE)).attention("encoder", 0)
+        assert both.needs_scores is (name in need)
+
+
+def test_places_are_visited_in_the_order_of_the_list() -> None:
+    queries, keys, values = torch.randn(3, 2, 2, 5, 4)
+    scores = torch.randn(2, 2, 5, 5)
+    inner: list[AttentionEncoding] = [Rotate(), Values(), Scores()]
+    for one in inner:
+        for first, second in ((Doubled(), one), (one, Doubled())):
+            both = composed(InAttention(first, SHAPE), InAttention(second, SHAPE)).attention("decoder", 1)
+            assert_close(
+                both.rotate(queries, keys, POSITIONS),
+                second.rotate(*first.rotate(queries, keys, POSITIONS), POSITIONS),
+            )
+            assert_close(both.values(values, POSITIONS), second.values(first.values(values, POSITIONS), POSITIONS))
+            expected = first.scores(scores, queries, POSITIONS, POSITIONS)
+            expected = second.scores(expected, queries, POSITIONS, POSITIONS)
+            assert_close(both.scores(scores, queries, POSITIONS, POSITIONS), expected)
+            expected = second.context(first.context(values, scores, POSITIONS, POSITIONS), scores, POSITIONS, POSITIONS)
+            assert_close(both.context(values, scores, POSITIONS, POSITIONS), expected)
+
+    added, transformed = Added(EncodingConfig(type="a"), SHAPE), Transformed(EncodingConfig(type="t"), SHAPE)
+    x = torch.randn(2, 5, 8)
+    for parts in ([added, transformed], [transformed, added]):
+        encoding = composed(*parts)
+        assert_close(
+            encoding.add_to_embeddings(x, POSITIONS, "encoder"), added.add_to_embeddings(x, POSITIONS, "encoder")
+        )
+        assert_close(
+            encoding.transform_embeddings(x, POSITIONS, "encoder"),
+            transformed.transform_embeddings(x, POSITIONS, "encoder"),
+        )
+
+
+def test_biases_are_added() -> None:
+    one, other = Bias(2), Bias(2)
+    encoding = composed(InAttention(one, SHAPE), InAttention(Values(), SHAPE), InAttention(other, SHAPE))
+    total = encoding.attention("encoder", 0).bias(POSITIONS, POSITIONS)
+    assert_close(total, (one.slopes + other.slopes)[:, None, None] * gap(POSITIONS, POSITIONS))
+    nothing = composed(InAttention(Values(), SHAPE), InAttention(Rotate(), SHAPE))
+    assert nothing.attention("encoder", 0).bias(POSITIONS, POSITIONS) is None
+
+
+def test_the_one_that_feeds_heads_is_heard() -> None:
+    x = torch.randn(2, 5, 8)
+    encoding = composed(InAttention(Values(), SHAPE), InAttention(HeadInputs(2), SHAPE))
+    assert_close(encoding.attention("encoder", 0).head_inputs(x, POSITIONS), HeadInputs(2).head_inputs(x, POSITIONS))
+
+
+def test_the_table_and_the_limit_are_those_of_the_part_that_has_them() -> None:
+    encoding = build(parse({"compose": [RELATIVE, {"type": "learned", "table": 12}]}), SHAPE)
+    tables: Any = encoding.parts[1]  # type: ignore[index]
+    assert_close(encoding.table(12), tables.table(12))
+    assert encoding.limit("encoder") == encoding.limit("decoder") == 12
+    with pytest.raises(WordorderError, match="a table of 12 positions, but a sentence needs 13"):
+        encoding.table(13)
+
+    class Limited(Encoding):
+        def _limit(self, stack: Stack) -> int:
+            return 9
+
+    both = composed(encoding.parts[1], Limited(EncodingConfig(type="limited"), SHAPE))  # type: ignore[index, arg-type]
+    assert both.limit("encoder") == 9
+
+
+def test_a_composition_owns_the_parameters_of_its_parts() -> None:
+    encoding = build(parse({"compose": [OPR, RELATIVE]}), SHAPE)
+    alone = build(parse(RELATIVE), SHAPE)
+    assert [value.shape for value in encoding.parameters()] == [value.shape for value in alone.parameters()]
+    assert isinstance(encoding.parts, nn.ModuleList)

@@ -1,0 +1,151 @@
+"""Every place where an encoding may act, through the model and against attention written out head by head."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+from torch.testing import assert_close
+
+from place_encodings import every_place
+from tiny_models import SIZE, around, seen, sentences, step_by_step, without_encoding
+from wordorder.encodings.base import AttentionEncoding, Encoding, Positions, Shape
+from wordorder.encodings.compose import Composed, ComposedConfig
+from wordorder.model.attention import SelfAttention
+from wordorder.model.transformer import Transformer, causal_mask
+
+SHAPE = Shape.of(SIZE)
+PLACES = [*every_place(SHAPE), "all"]
+
+
+def encoding_of(place: str) -> Encoding:
+    torch.manual_seed(0)
+    places = every_place(SHAPE)
+    if place != "all":
+        return places[place]
+    config = ComposedConfig(compose=tuple(part.config for part in places.values()))
+    return Composed(config, SHAPE, list(places.values()))
+
+
+def model_of(place: str) -> Transformer:
+    return around(encoding_of(place))
+
+
+def naive(
+    module: SelfAttention, x: Tensor, mask: Tensor | None, encoding: AttentionEncoding, positions: Positions
+) -> Tensor:
+    """Projects head by head, each from its own input, and asks the encoding at each place."""
+    heads, dim = module.heads, x.size(-1)
+    inputs = [x] * heads
+    if (groups := encoding.head_inputs(x, positions)) is not None:
+        inputs = [own for count, own in groups for _ in range(count)]
+    weight, bias = module.project_in.weight, module.project_in.bias
+    projected = []
+    for third in range(3):
+        rows = [
+            slice(third * dim + head * dim // heads, third * dim + (head + 1) * dim // heads) for head in range(heads)
+        ]
+        projected.append(
+            torch.stack([own @ weight[row].T + bias[row] for own, row in zip(inputs, rows, strict=True)], 1)
+        )
+    queries, keys = encoding.rotate(projected[0], projected[1], positions)
+    values = encoding.values(projected[2], positions)
+    queries = queries / math.sqrt(dim // heads)
+    scores = encoding.scores(queries @ keys.mT, queries, positions, positions)
+    if (added := encoding.bias(positions, positions)) is not None:
+        scores = scores + added
+    weights = (scores if mask is None else scores + mask).softmax(-1)
+    context = encoding.context(weights @ values, weights, positions, positions)
+    together = torch.cat([context[:, head] for head in range(heads)], dim=-1)
+    return together @ module.project_out.weight.T + module.project_out.bias
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("masked", [True, False])
+@settings(deadline=None, max_examples=5)
+@given(length=st.integers(1, 6), offset=st.integers(0, 4), seed=st.integers(0, 99))
+def test_self_attention_asks_at_each_place(place: str, masked: bool, length: int, offset: int, seed: int) -> None:
+    model = model_of(place)
+    module = model.encoder[0].self_attention
+    assert isinstance(module, SelfAttention)
+    encoding = model.encoding.attention("encoder", 0)
+    x = torch.randn(2, length, SIZE.dim, generator=torch.Generator().manual_seed(seed))
+    mask = causal_mask(length, on=x.device) if masked else None
+    for positions in (
+        Positions.range(length, offset=offset),
+        Positions(torch.stack((torch.arange(length), torch.arange(length).flip(0))), length),
+    ):
+        result = module(x, mask=mask, encoding=encoding, positions=positions)
+        expected = naive(module, x, mask, encoding, positions)
+        assert_close(result, expected, rtol=1e-4, atol=1e-5)
+        parameters = list(module.parameters()) + list(encoding.parameters())
+        gradients, naive_gradients = (
+            torch.autograd.grad(own.square().sum(), parameters, allow_unused=True) for own in (result, expected)
+        )
+        assert_close(gradients, naive_gradients, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@torch.no_grad()
+def test_full_forward_is_step_by_step_decoding(place: str) -> None:
+    model = model_of(place)
+    source, target = sentences([6, 3]), sentences([7, 7], seed=1)
+    memory = model.encode(source)
+    hidden = model.decode(target, memory)
+    assert_close(step_by_step(model, target, memory), hidden, rtol=1e-4, atol=2e-5)
+    # Hypotheses that grow side by side and change places are sentences of their own.
+    caches = model.new_caches()
+    beams = torch.stack((target, target.flip(0)), dim=1)  # (B, K, T)
+    swap = torch.tensor([1, 0, 3, 2])
+    for step in range(7):
+        result = model.step(beams[:, :, step], memory, caches, step)
+        alone = torch.stack([model.decode(beams[:, k, : step + 1], memory)[:, -1] for k in range(2)], dim=1)
+        assert_close(result, alone, rtol=1e-4, atol=2e-5)
+        for cache in caches:
+            cache.select(swap)
+        beams = beams.flip(1)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@torch.no_grad()
+def test_each_place_is_felt_in_both_stacks(place: str) -> None:
+    model = model_of(place)
+    plain = without_encoding(model)
+    source, target = sentences([6, 3]), sentences([5, 5], seed=1)
+    memory = plain.encode(source)
+    assert float((seen(model.encode(source)) - seen(memory)).abs().max()) > 1e-2
+    assert float((model.decode(target, memory) - plain.decode(target, memory)).abs().max()) > 1e-2
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_gradients_reach_the_encoding_s_parameters(place: str) -> None:
+    model = model_of(place).train()
+    model(sentences([6, 3]), sentences([5, 5], seed=1)).square().sum().backward()
+    assert all(parameter.grad is not None and parameter.grad.any() for parameter in model.encoding.parameters())
+
+
+def test_embeddings_are_scaled_marked_dropped_and_transformed_in_that_order() -> None:
+    class Watching(Encoding):
+        def _add_to_embeddings(self, x: Tensor, positions: Positions, stack: str) -> Tensor:
+            self.seen = [(stack, x)]
+            return torch.ones_like(x)
+
+        def _transform_embeddings(self, x: Tensor, positions: Positions, stack: str) -> Tensor:
+            self.seen.append((stack, x))
+            return x
+
+    encoding = Watching(encoding_of("Added").config, SHAPE)
+    model = around(encoding, dropout=0.5).train()
+    source, target = sentences([30, 30]), sentences([9, 9], seed=1)
+    memory = model.encode(source)
+    (stack, added), (other, transformed) = encoding.seen
+    assert stack == other == "encoder"
+    assert_close(added, model.source_embedding.weight[source] * math.sqrt(SIZE.dim))
+    assert set(transformed.detach().flatten().tolist()) == {0.0, 2.0}
+    model.decode(target, memory)
+    assert [stack for stack, _ in encoding.seen] == ["decoder", "decoder"]
+    assert_close(encoding.seen[0][1], model.target_embedding.weight[target] * math.sqrt(SIZE.dim))
