@@ -37,6 +37,7 @@ from wordorder.training.device import prepare
 
 TINY = Size(encoder_layers=3, decoder_layers=3, dim=256, ffn_dim=1024, heads=4, dropout=0.1)
 POSITIONS = 512
+SPECIAL = {"pad_token_id": PAD, "bos_token_id": BEGIN, "eos_token_id": END, "decoder_start_token_id": BEGIN}
 RANDOM_LENGTH = 15  # tokens of every hypothesis of a random model, about those of a caption
 
 
@@ -67,7 +68,7 @@ def as_peer(model: Transformer) -> Any:
         "activation_function": "relu",
         "scale_embedding": True,
         "max_position_embeddings": POSITIONS,
-        **{"pad_token_id": PAD, "bos_token_id": BEGIN, "eos_token_id": END, "decoder_start_token_id": BEGIN},
+        **SPECIAL,
         "forced_eos_token_id": END,
     }
     peer: Any = (
@@ -84,7 +85,9 @@ def as_peer(model: Transformer) -> Any:
 
 
 def _peer_weights(model: Transformer, *, pre_norm: bool) -> dict[str, torch.Tensor]:
-    weights = {f"model.{part}embed_tokens.weight": model.source_embedding.weight for part in ("", "encoder.", "decoder.")}
+    weights = {
+        f"model.{part}embed_tokens.weight": model.source_embedding.weight for part in ("", "encoder.", "decoder.")
+    }
     weights["lm_head.weight"] = model.output.weight
 
     def linear(name: str, weight: torch.Tensor, bias: torch.Tensor) -> None:
@@ -131,7 +134,7 @@ def difference(model: Transformer, peer: Any, corpus: ParallelCorpus) -> float:
 
 
 @torch.inference_mode()
-def peer_translate(peer: Any, sources: list[Any], config: Decoding) -> list[list[int]]:
+def peer_translate(peer: Any, sources: list[Any], config: Decoding, stopping: bool | str) -> list[list[int]]:
     """The best hypothesis of every source, by ``generate`` in our batches."""
     keys = [tuple(source.tolist()) for source in sources]
     found: dict[tuple[int, ...], list[int]] = {}
@@ -140,11 +143,11 @@ def peer_translate(peer: Any, sources: list[Any], config: Decoding) -> list[list
         settings = GenerationConfig(
             num_beams=config.beam,
             length_penalty=config.alpha,
-            early_stopping=False,
+            early_stopping=stopping,
             max_new_tokens=max_length(tokens.size(1), config) + 1,
             do_sample=False,
             suppress_tokens=[PAD, BEGIN],
-            **{"pad_token_id": PAD, "bos_token_id": BEGIN, "eos_token_id": END, "decoder_start_token_id": BEGIN},
+            **SPECIAL,
             forced_eos_token_id=END,
         )
         output = peer.generate(tokens, attention_mask=(tokens != PAD).long(), generation_config=settings)
@@ -178,7 +181,13 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=200)
     parser.add_argument("--beam", type=int, default=5)
     parser.add_argument("--alpha", type=float, default=1.0)
+    parser.add_argument("--max-length-b", type=int, default=Decoding().max_length_b)
     parser.add_argument("--batch-tokens", type=int, default=Decoding().batch_tokens)
+    parser.add_argument(
+        "--peer-stops-exactly",
+        action="store_true",
+        help="the peer, too, stops only when no hypothesis can become better, not by its rule of thumb",
+    )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int)
     parser.add_argument("--output", type=Path, help="append the record to this file as a line of JSON")
@@ -195,17 +204,23 @@ def main() -> None:
     if error > 1e-3:
         raise SystemExit("The two models are not the same; their times cannot be compared.")
 
-    lengths = {} if options.model else {"max_length_a": 0.0, "max_length_b": RANDOM_LENGTH}
-    config = Decoding(beam=options.beam, alpha=options.alpha, batch_tokens=options.batch_tokens, **lengths)
+    config = Decoding(
+        beam=options.beam,
+        alpha=options.alpha,
+        max_length_a=1.0 if options.model else 0.0,
+        max_length_b=options.max_length_b if options.model else RANDOM_LENGTH,
+        batch_tokens=options.batch_tokens,
+    )
     low = config.model_copy(update={"precision": "bf16"})
+    stopping = "never" if options.peer_stops_exactly else False
     low_peer = as_peer(model).bfloat16()
     runs: dict[str, Callable[[], list[list[int]]]] = {
         "ours fp32": lambda: [found[0].tokens for found in translate(model, sources, config)],
-        "peer fp32": lambda: as_it_comes(lambda: peer_translate(peer, sources, config)),
-        "tuned peer fp32": lambda: peer_translate(peer, sources, config),
+        "peer fp32": lambda: as_it_comes(lambda: peer_translate(peer, sources, config, stopping)),
+        "tuned peer fp32": lambda: peer_translate(peer, sources, config, stopping),
         "ours bf16": lambda: [found[0].tokens for found in translate(model, sources, low)],
-        "peer bf16": lambda: as_it_comes(lambda: peer_translate(low_peer, sources, low)),
-        "tuned peer bf16": lambda: peer_translate(low_peer, sources, low),
+        "peer bf16": lambda: as_it_comes(lambda: peer_translate(low_peer, sources, low, stopping)),
+        "tuned peer bf16": lambda: peer_translate(low_peer, sources, low, stopping),
     }
     seconds: dict[str, list[dict[str, float]]] = {name: [] for name in runs}
     outputs: dict[str, list[list[int]]] = {}

@@ -51,14 +51,14 @@ class Context(AttentionEncoding):
 
 
 class HeadInputs(AttentionEncoding):
-    """The first head sees its positions added, the others multiplied."""
+    """The last head sees its positions multiplied, the others added."""
 
     def __init__(self, heads: int) -> None:
         super().__init__()
         self.heads = heads
 
     def head_inputs(self, x: Tensor, positions: Positions) -> list[tuple[int, Tensor]]:
-        return [(1, x + wave(positions)), (self.heads - 1, x * wave(positions))]
+        return [(self.heads - 1, x + wave(positions)), (1, x * wave(positions))]
 
 
 class InAttention(Encoding):

@@ -226,7 +226,9 @@ def test_equal_candidates_are_taken_in_the_order_of_their_numbers() -> None:
     model = new_model({"type": "none"})
     with torch.no_grad():
         model.output.weight.zero_()  # every token is as likely as any other
-    (found,) = search(model, torch.tensor([[9, END]]), Decoding(beam=4, nbest=4, alpha=0, max_length_a=0, max_length_b=1))
+    (found,) = search(
+        model, torch.tensor([[9, END]]), Decoding(beam=4, nbest=4, alpha=0, max_length_a=0, max_length_b=1)
+    )
     assert [one.tokens for one in found] == [[], [UNKNOWN], [4], [5]]
 
 

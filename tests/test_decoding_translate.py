@@ -14,7 +14,9 @@ from wordorder.cli import main
 from wordorder.config.models import Cell, Decoding, Recipe, Size
 from wordorder.data.binary import ParallelCorpus, write_corpus
 from wordorder.data.subword import Subword, train_subword
-from wordorder.decoding.translate import plan, translate, translate_corpus
+from wordorder.data.tokenise import detokeniser
+from wordorder.decoding.beam import Hypothesis
+from wordorder.decoding.translate import plan, texts, translate, translate_corpus
 from wordorder.errors import WordorderError
 from wordorder.model.checkpoint import build_model, load_model, save_model
 from wordorder.model.transformer import Transformer
@@ -85,28 +87,15 @@ def test_a_corpus_becomes_one_line_a_sentence(files: SimpleNamespace, tmp_path: 
     assert not list(tmp_path.glob(".*"))
 
 
-def test_translations_are_detokenised(files: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # The search finds the source itself, so that the text to expect is known.
+def test_translations_are_detokenised(files: SimpleNamespace) -> None:
     subword = Subword.load(files.subword)
-    corpus = ParallelCorpus.open(files.corpus)
-    monkeypatch.setattr("wordorder.decoding.translate.search", _echo)
-    translate_corpus(
-        load_model(files.model),
-        corpus,
-        subword,
-        language="en",
-        config=Decoding(),
-        output=tmp_path / "hypotheses",
-        nbest=tmp_path / "nbest.jsonl",
-    )
-    lines = (tmp_path / "hypotheses").read_text(encoding="utf-8").split("\n")[:-1]
-    assert lines[:4] == ["A dog runs over the grass.", "Two men sit on a bench and talk.", "", "She reads a book, he doesn't."]
-
-
-def _echo(_: object, sources: torch.Tensor, __: object) -> list[list[Any]]:
-    from wordorder.decoding.beam import Hypothesis
-
-    return [[Hypothesis(row[: row.index(3)], -1.0, -1.0)] for row in sources.tolist()]
+    hypotheses = [Hypothesis(subword.encode(line), -1.0, -1.0) for line in LINES[:4]]
+    assert texts(hypotheses, subword, detokeniser("en")) == [
+        "A dog runs over the grass.",
+        "Two men sit on a bench and talk.",
+        "",
+        "She reads a book, he doesn't.",
+    ]
 
 
 def test_an_empty_corpus_gives_empty_files(files: SimpleNamespace, tmp_path: Path) -> None:
@@ -151,7 +140,9 @@ def test_a_vocabulary_of_another_size_is_refused(
     assert not (tmp_path / "hypotheses").exists()
 
 
-def test_a_source_longer_than_the_encoders_table_is_refused_before_any_work(files: SimpleNamespace, tmp_path: Path) -> None:
+def test_a_source_longer_than_the_encoders_table_is_refused_before_any_work(
+    files: SimpleNamespace, tmp_path: Path
+) -> None:
     model = save_random_model(tmp_path / "short.pt", 80, {"type": "learned", "table": 6})
     sources = [torch.full((length,), 5).numpy() for length in (2, 5, 6, 9)]
     with pytest.raises(WordorderError, match="Source sentence 4 has 10 subwords"):
@@ -184,17 +175,21 @@ def test_a_diverged_model_gives_empty_lines_and_a_warning(
     assert "not a number" in capsys.readouterr().err
 
 
-def test_text_by_hand_goes_through_the_pipeline(
+def test_text_by_hand_is_translated_like_the_corpus(
     files: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    words = ["translate-text", "--model", str(files.model), "--subword", str(files.subword)]
+    config = json.dumps({"beam": 3})
+    assert main(arguments(files, tmp_path, config=config, language="en")) == 0
+    expected = (tmp_path / "hypotheses").read_text(encoding="utf-8").split("\n")
+    words = ["translate-text", "--model", str(files.model), "--subword", str(files.subword), "--config", config]
     words += ["--source-language", "en", "--target-language", "en", "--threads", "1"]
-    monkeypatch.setattr("wordorder.decoding.translate.search", _echo)
-    text = "She  reads a book, he doesn't.\n\nA dog\u2028runs over the grass."
+    # The tokens of the corpus, as they were before normalisation and tokenisation; one line separator is no line end.
+    text = "A  dog\u2028runs over the grass.\n\nTwo men sit on a bench and talk."
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(text.encode())))
     assert main(words) == 0
     lines = capfdbinary.readouterr().out.decode().split("\n")
-    assert lines == ["She reads a book, he doesn't.", "", "A dog runs over the grass.", ""]
+    assert lines == [expected[0], expected[2], expected[1], ""]
+    assert expected[0] != expected[1]
 
 
 def test_a_number_of_threads_below_one_is_refused(

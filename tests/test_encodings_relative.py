@@ -67,11 +67,13 @@ def test_attention_is_the_papers(
     torch.manual_seed(seed)
     config = RelativeConfig(clip=clip, keys=keys, values=values, share_heads=share_heads)
     encoding = RelativeAttention(config, SHAPE, stack).double()
-    inputs = [torch.randn(2, 2, length, 3, dtype=torch.float64, requires_grad=True) for _ in range(3)]
+    queries, keys_, values_ = (torch.randn(2, 2, length, 3, dtype=torch.float64, requires_grad=True) for _ in range(3))
     positions = Positions.range(length, offset=offset)
     causal = stack == "decoder"
     result = attend(
-        *inputs,
+        queries,
+        keys_,
+        values_,
         mask=causal_mask(length, on=torch.device("cpu")).double() if causal else None,
         dropout_probability=0.0,
         training=True,
@@ -79,10 +81,10 @@ def test_attention_is_the_papers(
         query=positions,
         key=positions,
     )
-    expected = naive(*inputs, encoding.key_vectors, encoding.value_vectors, clip, causal)
+    expected = naive(queries, keys_, values_, encoding.key_vectors, encoding.value_vectors, clip, causal)
     assert_close(result, expected)
 
-    leaves = [*inputs, *encoding.parameters()]
+    leaves = [queries, keys_, values_, *encoding.parameters()]
     toward = torch.randn_like(result)
     gradients = torch.autograd.grad((result * toward).sum(), leaves, allow_unused=True, materialize_grads=True)
     naive_gradients = torch.autograd.grad((expected * toward).sum(), leaves, allow_unused=True, materialize_grads=True)
@@ -103,7 +105,8 @@ def test_sentences_of_a_batch_may_have_positions_of_their_own() -> None:
 
     assert_close(run(slice(0, 2)), torch.cat((run(slice(0, 1)), run(slice(1, 2)))))
     assert not torch.allclose(
-        run(slice(1, 2)), naive(queries[1:], keys[1:], values[1:], *encoding.parameters(), 3, False)
+        run(slice(1, 2)),
+        naive(queries[1:], keys[1:], values[1:], encoding.key_vectors, encoding.value_vectors, 3, False),
     )
 
 

@@ -39,7 +39,9 @@ def test_values_and_gradients_are_pytorch_s(kind: str, queries: int, keys: int, 
     torch.manual_seed(seed)
     inputs = [torch.randn(2, 3, length, 4, requires_grad=True) for length in (queries, keys, keys)]
     mask = masks(queries, keys)[kind]
-    ours, theirs = plain(*inputs, mask), scaled_dot_product_attention(*inputs, attn_mask=mask)  # type: ignore[arg-type]
+    own_queries, own_keys, own_values = inputs
+    ours = plain(own_queries, own_keys, own_values, mask)
+    theirs = scaled_dot_product_attention(own_queries, own_keys, own_values, attn_mask=mask)
     assert_close(ours, theirs)
     toward = torch.randn_like(ours)
     assert_close(torch.autograd.grad(ours, inputs, toward), torch.autograd.grad(theirs, inputs, toward))

@@ -133,7 +133,7 @@ def test_nothing_half_written_is_left(tmp_path: Path) -> None:
     path, own = tmp_path / "model.pt", cell({"type": "none"})
     saved(path, own)
     before = path.read_bytes()
-    unsavable: Any = {"weight": (piece for piece in ())}  # a generator cannot be pickled
+    unsavable: Any = {"weight": (piece for piece in [1])}  # a generator cannot be pickled
     with pytest.raises(TypeError):
         save_model(path, own, VOCABULARY, unsavable)
     assert path.read_bytes() == before

@@ -28,7 +28,7 @@ def test_a_study_trains_translates_and_scores_its_cells(name: str, profile: str,
 
 
 def test_the_profiles_set_the_resources_of_a_training(tmp_path: Path) -> None:
-    text = dry_run(tmp_path, "train_all", "--cores", "2", profile="slurm")
+    text = dry_run(tmp_path, "train_all", "--cores", "2", "--set-threads", "train_model=2", profile="slurm")
     training = text[text.index("rule train_model:") :].partition("Shell command")[0]
     assert "threads: 2" in training and "mem_mb=4000" in training and "slurm_extra=--signal=TERM@60" in training
 

@@ -52,7 +52,7 @@ def around(encoding: Encoding, *, size: Size = SIZE, vocabulary: int = VOCABULAR
     model = Transformer(size, Recipe(max_updates=1, **recipe), encoding, vocabulary)
     with torch.no_grad():
         for parameter in model.parameters():
-            parameter += 0.2 * torch.randn_like(parameter)
+            parameter.add_(0.2 * torch.randn_like(parameter))
     return model.eval()
 
 
@@ -90,7 +90,8 @@ def seen(memory: Memory) -> Tensor:
 
 
 def full(model: Transformer, source: Tensor, target: Tensor) -> Tensor:
-    return model(source, target, source_positions=positions_of(source))
+    hidden: Tensor = model(source, target, source_positions=positions_of(source))
+    return hidden
 
 
 def step_by_step(model: Transformer, target: Tensor, memory: Memory, *, offset: int = 0) -> Tensor:

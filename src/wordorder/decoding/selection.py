@@ -21,7 +21,7 @@ def best_tokens(log_probabilities: Tensor, count: int) -> tuple[Tensor, Tensor]:
     if blocks <= count:
         tokens = torch.arange(vocabulary, device=log_probabilities.device).expand_as(log_probabilities)
         return _best(log_probabilities, tokens, count)
-    whole = log_probabilities[:, : blocks * _BLOCK].unflatten(1, (blocks, _BLOCK))
+    whole = log_probabilities[:, : blocks * _BLOCK].view(-1, blocks, _BLOCK)
     numbers = torch.arange(blocks, device=whole.device).expand(len(whole), -1)
     _, best_blocks = _best(whole.amax(-1), numbers, count)
     tokens = (best_blocks[:, :, None] * _BLOCK + torch.arange(_BLOCK, device=whole.device)).flatten(1)

@@ -70,14 +70,14 @@ def _check_lengths(model: Transformer, sources: Sequence[tuple[int, ...]], confi
     if limit is not None and longest > limit:
         raise WordorderError(
             f"Source sentence {lengths.index(longest) + 1} has {longest} subwords with its end, but the model's "
-            f"positional encoding has only {limit} positions. Shorten the sentence, or raise the size of the encoding's "
-            "table in encodings.yaml and train again."
+            f"positional encoding has only {limit} positions. Shorten the sentence, or raise the size of the "
+            "encoding's table in encodings.yaml and train again."
         )
     limit = model.encoding.limit("decoder")
     if limit is not None and longest and max_length(longest, config) >= limit:
         _warn(
-            f"translations are cut at {limit - 1} subwords, fewer than max_length_a and max_length_b allow, because the "
-            f"model's positional encoding has only {limit} positions."
+            f"translations are cut at {limit - 1} subwords, fewer than max_length_a and max_length_b allow, because "
+            f"the model's positional encoding has only {limit} positions."
         )
 
 
@@ -90,13 +90,13 @@ def check_vocabularies(model: Transformer, subword: Subword, corpus: ParallelCor
     size = model.output.weight.size(0)
     if subword.size != size:
         raise WordorderError(
-            f"The model was trained with a vocabulary of {size} subwords, but the subword model has {subword.size}. Give "
-            "the subword model of the dataset that the model was trained on."
+            f"The model was trained with a vocabulary of {size} subwords, but the subword model has {subword.size}. "
+            "Give the subword model of the dataset that the model was trained on."
         )
     if corpus is not None and corpus.vocabulary_size != size:
         raise WordorderError(
             f"The model was trained with a vocabulary of {size} subwords, but {corpus.directory} was made with "
-            f"{corpus.vocabulary_size}. Binarise it with the subword model of the dataset that the model was trained on."
+            f"{corpus.vocabulary_size}. Binarise it with the subword model of the dataset of the model's training."
         )
 
 

@@ -36,21 +36,24 @@ class _LinearCrossEntropy(torch.autograd.Function):
         weight_gradient = torch.zeros_like(weight, dtype=torch.float32) if needs_gradient else None
         for start in range(0, len(rows), _ROWS):
             block, gold = rows[start : start + _ROWS], labels[start : start + _ROWS, None]
-            log_probabilities = torch.log_softmax((block @ matrix.T).float(), dim=-1)
-            block_nll = -log_probabilities.gather(-1, gold).sum()
+            logits = block @ matrix.T
+            probabilities = torch.softmax(logits, dim=-1, dtype=torch.float32)
+            # log Σ exp(logits), from the likeliest piece, whose probability cannot underflow.
+            normaliser = logits.amax(-1).float() - probabilities.amax(-1).log()
+            block_nll = (normaliser - logits.gather(-1, gold).squeeze(-1).float()).sum()
             nll += block_nll
             loss += (1 - smoothing) * block_nll
             if smoothing:
-                loss -= log_probabilities.sum() * (smoothing / vocabulary)
+                loss += smoothing * (normaliser.sum() - logits.sum(dtype=torch.float32) / vocabulary)
             if hidden_gradient is not None and weight_gradient is not None:
-                # d loss / d logits = p - ((1 - ε) · one-hot + ε / V)
-                gradient = log_probabilities.exp_()
-                if smoothing:
-                    gradient -= smoothing / vocabulary
-                gradient.scatter_add_(-1, gold, gradient.new_full((len(gold), 1), smoothing - 1))
+                # d loss / d logits = p - (1 - ε) · one-hot - ε / V; the last term, the same everywhere, is added below.
+                gradient = probabilities.scatter_add_(-1, gold, probabilities.new_full((len(gold), 1), smoothing - 1))
                 gradient = gradient.to(low_precision)
                 torch.mm(gradient, matrix, out=hidden_gradient[start : start + _ROWS])
                 weight_gradient += gradient.T @ block
+        if hidden_gradient is not None and weight_gradient is not None and smoothing:
+            hidden_gradient -= (smoothing / vocabulary) * matrix.sum(0, dtype=torch.float32)
+            weight_gradient -= (smoothing / vocabulary) * rows.sum(0, dtype=torch.float32)
         if hidden_gradient is not None and weight_gradient is not None:
             context.save_for_backward(hidden_gradient.to(hidden.dtype), weight_gradient.to(weight.dtype))
         context.mark_non_differentiable(nll)
