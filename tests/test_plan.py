@@ -168,7 +168,7 @@ def test_another_size_changes_nothing(root: Path) -> None:
 
 
 def test_the_recipe_changes_all_cells_and_nothing_else(root: Path) -> None:
-    edit = replace(root / "studies/demo.yaml", "warmup_updates: 400", "warmup_updates: 401")
+    edit = replace(root / "studies/demo.yaml", "warmup_updates: 200", "warmup_updates: 201")
     assert changed(root, "demo", edit) == all_cells(root, "demo")
 
 
@@ -183,7 +183,7 @@ def test_decoding_metrics_and_significance_do_not_change_cells(root: Path) -> No
 
 
 def test_a_new_test_set_changes_no_other_job(root: Path) -> None:
-    edit = replace(root / "datasets/grammar.yaml", "    test: 1000", "    test: 1000\n    long: 50")
+    edit = replace(root / "datasets/grammar.yaml", "    test: 500", "    test: 500\n    long: 50")
     assert changed(root, "demo", edit) == {("generator", "grammar", "long"), ("report",)}
     edit = replace(root / "datasets/grammar.yaml", "  train: 10000", "  train: 9000")
     assert changed(root, "demo", edit) == {("generator", "grammar", "train")}
