@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from little_study import Workspace
+from snakemake_runs import snakemake
+
 # Two test processes of two threads each on two cores wait for each other most of the time.
 os.environ["OMP_NUM_THREADS"] = "1"
 
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("no_deadline", settings(), deadline=None)
 settings.load_profile("no_deadline")
-
-from little_study import Workspace
-from snakemake_runs import snakemake
 
 
 @pytest.fixture
