@@ -12,7 +12,7 @@ STUDY ?= demo
 export PATH := $(abspath $(VENV))/bin:$(PATH)
 SNAKEFILES = Snakefile workflow
 
-.PHONY: help setup setup-dev demo study report test lint format comet lock clean
+.PHONY: help setup setup-dev demo study report reference test lint format comet lock clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -32,6 +32,12 @@ study: setup  ## Run the study STUDY with CORES cores (or jobs) and the profile 
 
 report: study  ## Build results/STUDY/report.html
 	snakemake $(STUDY) --report results/$(STUDY)/report.html
+
+# Everything but models, saved states, n-best lists and the report: what a reader needs to check a number.
+reference:  ## Copy the tables, figures, records, scores and translations of STUDY to results/reference
+	mkdir -p results/reference
+	cd results && find $(STUDY) -name state -prune -o -type f ! -name '*.pt' ! -name '*.nbest.jsonl' ! -name report.html -print0 \
+	  | tar --create --null --files-from=- | tar --extract --directory=reference
 
 test: setup-dev lint  ## Check the style and the types, and run the tests
 	pytest -n 2

@@ -216,10 +216,11 @@ def test_mistakes_of_all_kinds_are_reported_together(root: Path) -> None:
     assert lines == ["line 2", "line 5", "line 6", "line 9"]
 
 
-def test_a_study_cannot_be_called_data(root: Path) -> None:
-    (root / "studies/data.yaml").write_text(STUDY.replace("mini", "data"))
-    assert "line 1: 'data' cannot be the name of a study, because results/data holds the datasets." in message(
-        load_study, "data", root
+@pytest.mark.parametrize(("name", "holds"), [("data", "the datasets"), ("reference", "the reference runs")])
+def test_a_study_cannot_be_called_as_another_folder(root: Path, name: str, holds: str) -> None:
+    (root / f"studies/{name}.yaml").write_text(STUDY.replace("mini", name))
+    assert f"line 1: '{name}' cannot be the name of a study, because results/{name} holds {holds}." in message(
+        load_study, name, root
     )
 
 

@@ -11,7 +11,8 @@ from typing import Any
 from wordorder.config.document import Location, Problem, quoted, repeated
 from wordorder.config.problems import nearest
 
-_RESERVED_STUDY = "data"  # results/data holds the prepared datasets
+# What else lies in results/ beside the studies.
+_RESERVED_STUDIES = {"data": "the datasets", "reference": "the reference runs"}
 _RESERVED_TESTS = ("train", "valid")
 
 
@@ -25,9 +26,10 @@ def study_problems(
     if not isinstance(data, dict):
         return []
     problems = list(_name_problems(data, stem, "study"))
-    if stem == _RESERVED_STUDY:
+    if stem in _RESERVED_STUDIES:
+        holds = _RESERVED_STUDIES[stem]
         problems.append(
-            Problem(("name",), f"'{stem}' cannot be the name of a study, because results/{stem} holds the datasets.")
+            Problem(("name",), f"'{stem}' cannot be the name of a study, because results/{stem} holds {holds}.")
         )
     for kind, names in known.items():
         for location, name in _texts(data, kind):

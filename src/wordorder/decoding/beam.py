@@ -45,9 +45,10 @@ def _limits(model: Transformer, sources: Tensor, config: Decoding) -> Tensor:
 
     A table of p positions has room for the beginning and p - 1 tokens.
     """
-    limit = model.encoding.limit("decoder")
-    wanted = [max_length(source, config) for source in (sources != PAD).sum(1).tolist()]
-    return torch.tensor(wanted, device=sources.device).clamp_max(math.inf if limit is None else limit - 1).long()
+    lengths = [max_length(source, config) for source in (sources != PAD).sum(1).tolist()]
+    limits = torch.tensor(lengths, device=sources.device)
+    positions = model.encoding.limit("decoder")
+    return limits if positions is None else limits.clamp_max(positions - 1)
 
 
 @torch.inference_mode()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import shutil
 import signal
 import sys
@@ -165,8 +166,6 @@ def _record(
 
 
 def _perplexity(loss: float) -> float | None:
-    import math
-
     return math.exp(loss) if loss < 700 else None
 
 
