@@ -84,7 +84,7 @@ def copying_model() -> Transformer:
 
 
 def reference(model: Transformer, source: Tensor, config: Decoding) -> list[Hypothesis]:
-    """Beam search of one sentence (S,), as written in a textbook: no cache, no batch, no early stop."""
+    """Beam search of one sentence (S,), as written in a textbook: no cache, no batch, no bound."""
 
     def penalty(length: int) -> float:
         base = length if config.length_penalty == "power" else (5 + length) / 6
@@ -109,6 +109,8 @@ def reference(model: Transformer, source: Tensor, config: Decoding) -> list[Hypo
             if tokens[-1] == END:
                 finished.append(Hypothesis(tokens[:-1], total / penalty(len(tokens)), total))
         open_ = [candidate for candidate in candidates if candidate[1][-1] != END][: config.beam]
+        if config.stop == "beam" and len(finished) >= config.beam:
+            break
     return sorted(finished, key=lambda hypothesis: -hypothesis.score)[: config.nbest]
 
 
@@ -155,7 +157,9 @@ def test_stopping_early_loses_nothing(penalty: Any, alpha: float, nbest: int, no
     # The end of a sentence is likely at every step, so hypotheses finish early that later ones may or may not beat.
     model = new_model({"type": "sinusoidal"}, seed=3, norm=norm)
     make_end_likelier(model, 4)
-    config = Decoding(beam=3, nbest=nbest, length_penalty=penalty, alpha=alpha, max_length_a=0, max_length_b=8)
+    config = Decoding(
+        stop="exact", beam=3, nbest=nbest, length_penalty=penalty, alpha=alpha, max_length_a=0, max_length_b=8
+    )
     check(model, config, seed=5, count=12)
 
 
@@ -206,6 +210,12 @@ def test_no_hypothesis_is_longer_than_allowed(a: float, b: int) -> None:
     sources = random_sources(6, seed=4)
     longest = [max(len(one.tokens) for one in found) for found in search(model, pad_sources(sources), config)]
     assert longest == [int(a * (len(source) + 1) + b) for source in sources]
+
+
+def test_a_sentence_may_have_fewer_hypotheses_than_were_asked_for() -> None:
+    config = Decoding(beam=3, nbest=3, max_length_a=0, max_length_b=0)
+    (found,) = search(new_model({"type": "none"}), torch.tensor([[5, END]]), config)
+    assert [one.tokens for one in found] == [[]]  # with no room for a token there is only the empty one
 
 
 def test_a_search_stops_at_the_last_position_of_a_table() -> None:

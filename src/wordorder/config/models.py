@@ -259,6 +259,11 @@ class Decoding(Model):
     alpha: float = 1.0
     max_length_a: float = Field(default=1.0, ge=0, description="A hypothesis has at most a * source + b tokens.")
     max_length_b: int = Field(default=50, ge=0)
+    stop: Literal["beam", "exact"] = Field(
+        default="beam",
+        description="'beam' ends a sentence when as many hypotheses have finished as the beam holds (fairseq); 'exact' "
+        "when no open hypothesis can become one of the n best any more, which takes several times longer.",
+    )
     batch_tokens: Positive = 8192
     nbest: Positive = 1
     precision: Literal["fp32", "bf16"] = "fp32"

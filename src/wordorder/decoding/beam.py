@@ -3,7 +3,7 @@
 B sentences, K hypotheses a sentence (the beam), N finished hypotheses kept of a sentence, V vocabulary.
 
 The search is that of fairseq: of the continuations of a sentence's K open hypotheses, ended ones among the K best are
-finished, and the K best others stay open. It differs in when it stops: not when K have finished, but when no open
+finished, and the K best others stay open, until K have finished. With ``stop: exact`` it goes on until no open
 hypothesis could still become one of the N best, so the result is that of a search up to the maximum length.
 """
 
@@ -105,6 +105,7 @@ class _Beam:
         self.scores = torch.full((count, config.nbest), -math.inf, device=device)
         self.finished = torch.full((count, config.nbest), -math.inf, device=device)
         self.finished_tokens = torch.full((count, config.nbest, 1), PAD, device=device)
+        self.counts = torch.zeros(count, dtype=torch.long, device=device)  # of all that finished, kept or not
         self._results: list[list[Hypothesis]] = [[] for _ in range(count)]
 
     @property
@@ -155,6 +156,9 @@ class _Beam:
         """Put hypotheses that ended among the finished ones: log-probabilities (B, K), -inf where none ended."""
         if not bool((ended > -math.inf).any()):
             return
+        # A sentence that is done may stay in the batch for a while; nothing is added to it, or the batch would decide.
+        ended = ended.where((self.counts < self.config.beam)[:, None] | (self.config.stop == "exact"), -math.inf)
+        self.counts += (ended > -math.inf).sum(1)
         scores = torch.cat((self.scores, ended / length_penalty(self.step + 1, self.config)), dim=1)
         log_probabilities = torch.cat((self.finished, ended), dim=1)
         history = self.tokens.gather(1, parents[:, :, None].expand(-1, -1, self.tokens.size(2)))
@@ -168,16 +172,27 @@ class _Beam:
         self.finished_tokens = tokens.gather(1, order[:, :, None].expand(-1, -1, tokens.size(2)))
 
     def _done(self) -> Tensor:
-        """Sentences of which no open hypothesis can become one of the N best any more."""
+        """Sentences whose search is over, by the rule that the configuration names."""
+        # The bound ends every search at its maximum length, where no hypothesis is open.
         best = highest_score(self.log_probabilities[:, 0], self.step + 1, self.limits + 1, self.config)
-        return best <= self.scores[:, -1]
+        hopeless = best <= self.scores[:, -1]
+        return hopeless if self.config.stop == "exact" else hopeless | (self.counts >= self.config.beam)
 
     def keep(self, kept: Tensor) -> None:
         """Take the sentences (rows of the batch) that are not among ``kept`` out of the batch, with what they found."""
         leaving = torch.ones(len(self.sentences), dtype=torch.bool, device=kept.device)
         leaving[kept] = False
         self._collect(torch.nonzero(leaving).squeeze(1))
-        for name in ("sentences", "limits", "tokens", "log_probabilities", "scores", "finished", "finished_tokens"):
+        for name in (
+            "sentences",
+            "limits",
+            "tokens",
+            "log_probabilities",
+            "scores",
+            "finished",
+            "finished_tokens",
+            "counts",
+        ):
             setattr(self, name, getattr(self, name).index_select(0, kept))
 
     def results(self) -> list[list[Hypothesis]]:
