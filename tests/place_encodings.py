@@ -72,6 +72,16 @@ class InAttention(Encoding):
         return self.inside
 
 
+class BetweenTargetAndSource(InAttention):
+    """The same places, but in cross-attention."""
+
+    def _attention(self, stack: Stack, layer: int) -> AttentionEncoding:
+        return self._nothing
+
+    def _cross_attention(self, layer: int) -> AttentionEncoding:
+        return self.inside
+
+
 class Added(Encoding):
     def _add_to_embeddings(self, x: Tensor, positions: Positions, stack: Stack) -> Tensor:
         return x + wave(positions) * torch.linspace(-1, 1, x.size(-1))  # a layer norm would not see a constant

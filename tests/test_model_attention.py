@@ -21,7 +21,12 @@ NOTHING = AttentionEncoding()
 
 
 def plain(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, **rest: Any) -> Tensor:
-    return attend(queries, keys, values, mask=mask, dropout_probability=0.0, training=True, **rest)
+    places = {
+        "encoding": NOTHING,
+        "query": Positions.range(queries.size(2)),
+        "key": Positions.range(keys.size(2)),
+    } | rest
+    return attend(queries, keys, values, mask=mask, dropout_probability=0.0, training=True, **places)
 
 
 def masks(queries: int, keys: int) -> dict[str, Tensor | None]:
@@ -151,7 +156,8 @@ def test_cross_attention_is_pytorch_s() -> None:
         theirs.out_proj.bias.copy_(ours.project_out.bias)
     x, memory = torch.randn(2, 5, 12), torch.randn(2, 4, 12)
     tokens = torch.tensor([[5, 5, 5, 5], [5, 5, PAD, PAD]])
-    result = ours(x, *ours.read(memory), mask=padding_mask(tokens))
+    places = {"encoding": NOTHING, "query": Positions.range(5), "key": Positions.range(4)}
+    result = ours(x, *ours.read(memory), mask=padding_mask(tokens), **places)
     expected = theirs(x, memory, memory, key_padding_mask=tokens == PAD, need_weights=False)[0]
     assert_close(result, expected)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.testing import assert_close
 
-from place_encodings import every_place
+from place_encodings import BetweenTargetAndSource, Bias, Context, Scores, every_place
 from tiny_models import SIZE, around, seen, sentences, step_by_step, without_encoding
 from wordorder.encodings.base import AttentionEncoding, Encoding, Positions, Shape
 from wordorder.encodings.compose import Composed, ComposedConfig
@@ -79,7 +79,8 @@ def test_self_attention_asks_at_each_place(place: str, masked: bool, length: int
         Positions.range(length, offset=offset),
         Positions(torch.stack((torch.arange(length), torch.arange(length).flip(0))), length),
     ):
-        result = module(x, mask=mask, encoding=encoding, positions=positions)
+        inputs = encoding.head_inputs(x, positions)
+        result = module(x, mask=mask, encoding=encoding, positions=positions, head_inputs=inputs)
         expected = naive(module, x, mask, encoding, positions)
         assert_close(result, expected, rtol=1e-4, atol=1e-5)
         parameters = list(module.parameters()) + list(encoding.parameters())
@@ -149,3 +150,30 @@ def test_embeddings_are_scaled_marked_dropped_and_transformed_in_that_order() ->
     model.decode(target, memory)
     assert [stack for stack, _ in encoding.seen] == ["decoder", "decoder"]
     assert_close(encoding.seen[0][1], model.target_embedding.weight[target] * math.sqrt(SIZE.dim))
+
+
+@pytest.mark.parametrize("place", [Bias(SIZE.heads), Scores(), Context()])
+@torch.no_grad()
+def test_an_encoding_may_act_between_target_and_source(place: AttentionEncoding) -> None:
+    torch.manual_seed(0)
+    encoding = BetweenTargetAndSource(place, SHAPE)
+    config = ComposedConfig(compose=(encoding.config,))
+    for model in (around(encoding), around(Composed(config, SHAPE, [encoding]))):
+        plain = without_encoding(model)
+        source, target = sentences([6, 3]), sentences([5, 5], seed=1)
+        memory, same = model.encode(source), plain.encode(source)
+        assert_close(seen(memory), seen(same))
+        hidden = model.decode(target, memory)
+        assert float((hidden - plain.decode(target, same)).abs().max()) > 1e-2
+        # Sentences that leave the batch, hypotheses side by side, and one token at a time change nothing.
+        assert_close(step_by_step(model, target, memory), hidden, rtol=1e-4, atol=2e-5)
+        kept = memory.select(torch.tensor([1]))
+        caches = model.new_caches()
+        for step in range(5):
+            pair = model.step(target[1:, [step]].expand(-1, 2), kept, caches, step)
+            assert_close(pair, hidden[1:, [step]].expand(-1, 2, -1), rtol=1e-4, atol=2e-5)
+        # Positions of the source are those it was encoded with.
+        far = Positions(torch.stack((torch.arange(6), 2 * torch.arange(6))), 11)
+        moved = model.decode(target, model.encode(source, positions=far).select(torch.tensor([0, 1])))
+        assert_close(moved[0], hidden[0], rtol=1e-4, atol=2e-5)
+        assert float((moved[1] - hidden[1]).abs().max()) > 1e-2

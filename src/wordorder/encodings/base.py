@@ -6,15 +6,16 @@ Shapes: B batch, L length, H heads, d model size, d_h head size, Lq/Lk queries a
 |-----------------------|---------------------------------|-------------------------------------------|
 | add_to_embeddings     | scaled embeddings               | sinusoidal, learned, OPR, InXL            |
 | transform_embeddings  | the same, after dropout         | PosNet-Embed                              |
-| head_inputs           | input of one self-attention     | HeadXL                                    |
+| head_inputs           | input of a layer, before a norm | HeadXL                                    |
 | rotate                | queries and keys                | RoPE                                      |
 | bias                  | positions alone                 | T5, Adaptive-T5, ALiBi, FIRE, DiSAN masks |
 | scores                | scores and queries              | Shaw keys, CoPE                           |
 | values                | values                          | PosNet-Attn                               |
 | context               | attention weights and their sum | Shaw values                               |
 
-Each place does nothing unless an encoding overrides it. All of them act in self-attention only. Positions are data:
-they arrive with every call, so step-by-step decoding and reordered positions need no special case.
+Each place does nothing unless an encoding overrides it. The places inside attention belong to self-attention; bias,
+scores and context may also act between target and source (``cross_attention``). Positions are data: they arrive with
+every call, so step-by-step decoding and reordered positions need no special case.
 """
 
 from __future__ import annotations
@@ -50,6 +51,16 @@ class Positions:
     def with_reordered(self, reordered: Tensor | None) -> Positions:
         return replace(self, reordered=reordered)
 
+    def expand(self, length: int) -> Positions:
+        """One position for ``length`` tokens that stand at the same place, such as the hypotheses of a sentence."""
+        return self if self.absolute.size(1) == length else replace(self, absolute=self.absolute.expand(-1, length))
+
+    def select(self, rows: Tensor) -> Positions:
+        """Keep the positions of the given sentences (indices into B), in that order."""
+        absolute = self.absolute if len(self.absolute) == 1 else self.absolute.index_select(0, rows)
+        reordered = None if self.reordered is None else self.reordered.index_select(0, rows)
+        return replace(self, absolute=absolute, reordered=reordered)
+
 
 class EncodingConfig(Model):
     """Parameters that every encoding has. Each encoding's file adds its own and fixes ``type``."""
@@ -61,6 +72,11 @@ class EncodingConfig(Model):
     def stacks(self) -> tuple[Stack, ...]:
         """Where the encoding acts."""
         return ("encoder", "decoder") if self.placement == "both" else (self.placement,)
+
+    @property
+    def needs_reordered(self) -> bool:
+        """Whether source positions must come with ``Positions.reordered``."""
+        return False
 
     def parameter_count(self, shape: Shape) -> int:
         """How many trained numbers the formula has. Tests hold what is built against it."""
@@ -89,10 +105,13 @@ class Shape:
 
 
 class AttentionEncoding(nn.Module):
-    """What an encoding does inside one self-attention. Every place does nothing by default."""
+    """What an encoding does inside one attention. Every place does nothing by default."""
 
     def head_inputs(self, x: Tensor, positions: Positions) -> list[tuple[int, Tensor]] | None:
-        """Inputs for groups of heads: [(number of heads, (B, L, d)), …] in head order, or None for one common input."""
+        """Inputs for groups of heads: [(number of heads, (B, L, d)), …] in head order, or None for one common input.
+
+        x is what enters the layer; a pre-norm layer normalises each input by itself.
+        """
         return None
 
     def rotate(self, queries: Tensor, keys: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
@@ -156,6 +175,13 @@ class Encoding(nn.Module):
         """What to do inside the self-attention of ``layer`` (from 0) of ``stack``."""
         return self._attention(stack, layer) if self.acts_in(stack) else self._nothing
 
+    def cross_attention(self, layer: int) -> AttentionEncoding:
+        """What to do between target (queries) and source (keys) in ``layer`` (from 0) of the decoder.
+
+        Of its places bias, scores and context are asked.
+        """
+        return self._cross_attention(layer)
+
     def table(self, length: int, stack: Stack = "encoder") -> Tensor | None:
         """The vectors of positions 0 … length - 1, (length, d), where there is one a position; else None."""
         return self._table(length, stack) if self.acts_in(stack) else None
@@ -171,6 +197,9 @@ class Encoding(nn.Module):
         return x
 
     def _attention(self, stack: Stack, layer: int) -> AttentionEncoding:
+        return self._nothing
+
+    def _cross_attention(self, layer: int) -> AttentionEncoding:
         return self._nothing
 
     def _table(self, length: int, stack: Stack) -> Tensor | None:

@@ -19,6 +19,10 @@ class ComposedConfig(EncodingConfig):
     type: str = "composed"
     compose: tuple[SerializeAsAny[EncodingConfig], ...]
 
+    @property
+    def needs_reordered(self) -> bool:
+        return any(part.needs_reordered for part in self.compose)
+
     def parameter_count(self, shape: Shape) -> int:
         return sum(part.parameter_count(shape) for part in self.compose)
 
@@ -90,6 +94,9 @@ class Composed(Encoding):
 
     def _attention(self, stack: Stack, layer: int) -> AttentionEncoding:
         return ComposedAttention([part.attention(stack, layer) for part in self._encodings()])
+
+    def _cross_attention(self, layer: int) -> AttentionEncoding:
+        return ComposedAttention([part.cross_attention(layer) for part in self._encodings()])
 
     def _table(self, length: int, stack: Stack) -> Tensor | None:
         tables = (part.table(length, stack) for part in self._encodings())

@@ -19,7 +19,6 @@ from wordorder.encodings.base import Encoding, EncodingConfig, Shape
 from wordorder.encodings.compose import Composed, ComposedConfig
 from wordorder.errors import WordorderError
 
-_INFRASTRUCTURE = {"base", "compose", "registry", "waves"}
 _registered: dict[str, tuple[type[EncodingConfig], type[Encoding]]] = {}
 Class = TypeVar("Class", bound=type[Encoding])
 
@@ -51,8 +50,7 @@ def register(config: type[EncodingConfig]) -> Callable[[Class], Class]:
 def _discover() -> None:
     package = importlib.import_module("wordorder.encodings")
     for module in pkgutil.iter_modules(package.__path__):
-        if module.name not in _INFRASTRUCTURE:
-            importlib.import_module(f"wordorder.encodings.{module.name}")
+        importlib.import_module(f"wordorder.encodings.{module.name}")
     for folder in filter(None, os.environ.get("WORDORDER_ENCODINGS", "").split(os.pathsep)):
         if not Path(folder).is_dir():
             raise WordorderError(f"WORDORDER_ENCODINGS names the folder {folder}, which does not exist.")

@@ -47,36 +47,29 @@ def attend(
     mask: Tensor | None,
     dropout_probability: float,
     training: bool,
-    encoding: AttentionEncoding | None = None,
-    query: Positions | None = None,
-    key: Positions | None = None,
+    encoding: AttentionEncoding,
+    query: Positions,
+    key: Positions,
 ) -> Tensor:
     """Scaled dot-product attention: (B, H, Lq, d_h), (B, H, Lk, d_h) twice -> (B, H, Lq, d_h).
 
     mask: added to the scores, (1 | B, 1 | H, 1 | Lq, Lk), 0 where a query may look and -inf where it may not.
     """
-    if encoding is not None and query is not None and key is not None:
-        bias = encoding.bias(query, key)
-        if bias is not None:
-            mask = bias if mask is None else mask + bias
-    else:
-        encoding = None
-    if queries.is_cuda and (encoding is None or not encoding.needs_scores):
+    bias = encoding.bias(query, key)
+    if bias is not None:
+        mask = bias if mask is None else mask + bias
+    if queries.is_cuda and not encoding.needs_scores:
         return functional.scaled_dot_product_attention(
             queries, keys, values, attn_mask=mask, dropout_p=dropout_probability if training else 0.0
         )
     # On a CPU the fused kernel is several times slower than these plain products for sentences of usual length.
     queries = queries * (1 / math.sqrt(queries.size(-1)))
     scores = queries @ keys.transpose(-1, -2)  # (B, H, Lq, Lk)
-    if encoding is not None and query is not None and key is not None:
-        scores = encoding.scores(scores, queries, query, key)
+    scores = encoding.scores(scores, queries, query, key)
     if mask is not None:
         scores = scores + mask
     weights = dropout(torch.softmax(scores, dim=-1), dropout_probability, training).to(values.dtype)
-    context = weights @ values
-    if encoding is not None and query is not None and key is not None:
-        context = encoding.context(context, weights, query, key)
-    return context
+    return encoding.context(weights @ values, weights, query, key)
 
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
@@ -112,9 +105,13 @@ class SelfAttention(nn.Module):
         encoding: AttentionEncoding,
         positions: Positions,
         cache: KeyValueCache | None = None,
+        head_inputs: list[tuple[int, Tensor]] | None = None,
     ) -> Tensor:
-        """(B, L, d) -> (B, L, d). With a cache, x holds only the tokens that are new."""
-        queries, keys, values = self._project(x, encoding.head_inputs(x, positions))
+        """(B, L, d) -> (B, L, d). With a cache, x holds only the tokens that are new.
+
+        head_inputs: inputs for groups of heads instead of x, [(number of heads, (B, L, d)), …] in head order.
+        """
+        queries, keys, values = self._project(x, head_inputs)
         queries, keys = encoding.rotate(queries, keys, positions)
         values = encoding.values(values, positions)
         key_positions = positions
@@ -170,8 +167,21 @@ class CrossAttention(nn.Module):
         keys, values = self.project_memory(memory).chunk(2, dim=-1)
         return split_heads(keys, self.heads), split_heads(values, self.heads)
 
-    def forward(self, x: Tensor, keys: Tensor, values: Tensor, *, mask: Tensor | None) -> Tensor:
-        """(B, T, d) -> (B, T, d); in step-by-step decoding T counts a sentence's hypotheses."""
+    def forward(
+        self,
+        x: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        *,
+        mask: Tensor | None,
+        encoding: AttentionEncoding,
+        query: Positions,
+        key: Positions,
+    ) -> Tensor:
+        """(B, T, d) -> (B, T, d); in step-by-step decoding T counts a sentence's hypotheses.
+
+        query, key: positions of the target and of the source.
+        """
         context = attend(
             split_heads(self.project_query(x), self.heads),
             keys,
@@ -179,6 +189,9 @@ class CrossAttention(nn.Module):
             mask=mask,
             dropout_probability=self.dropout_probability,
             training=self.training,
+            encoding=encoding,
+            query=query,
+            key=key,
         )
         projected: Tensor = self.project_out(merge_heads(context))
         return projected

@@ -39,9 +39,13 @@ class Residual(nn.Module):
         self.dropout = Dropout(dropout)
         self.pre_norm = pre_norm
 
+    def inner(self, x: Tensor) -> Tensor:
+        """What the sub-layer reads."""
+        return self.norm(x) if self.pre_norm else x
+
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         if self.pre_norm:
-            dropped: Tensor = self.dropout(sublayer(self.norm(x)))
+            dropped: Tensor = self.dropout(sublayer(self.inner(x)))
             return x + dropped
         normed: Tensor = self.norm(x + self.dropout(sublayer(x)))
         return normed
@@ -49,6 +53,13 @@ class Residual(nn.Module):
 
 def _dropout(size: Size, recipe: Recipe) -> float:
     return size.dropout if recipe.dropout is None else recipe.dropout
+
+
+def _head_inputs(
+    encoding: AttentionEncoding, x: Tensor, positions: Positions, around: Residual
+) -> list[tuple[int, Tensor]] | None:
+    inputs = encoding.head_inputs(x, positions)
+    return None if inputs is None else [(heads, around.inner(own)) for heads, own in inputs]
 
 
 class EncoderLayer(nn.Module):
@@ -62,8 +73,12 @@ class EncoderLayer(nn.Module):
 
     def forward(self, x: Tensor, *, mask: Tensor | None, encoding: AttentionEncoding, positions: Positions) -> Tensor:
         """(B, S, d) -> (B, S, d)"""
+        inputs = _head_inputs(encoding, x, positions, self.around_self)
         x = self.around_self(
-            x, lambda inner: self.self_attention(inner, mask=mask, encoding=encoding, positions=positions)
+            x,
+            lambda inner: self.self_attention(
+                inner, mask=mask, encoding=encoding, positions=positions, head_inputs=inputs
+            ),
         )
         output: Tensor = self.around_ffn(x, self.feed_forward)
         return output
@@ -86,8 +101,10 @@ class DecoderLayer(nn.Module):
         *,
         memory: tuple[Tensor, Tensor],
         memory_mask: Tensor | None,
+        memory_positions: Positions,
         mask: Tensor | None,
         encoding: AttentionEncoding,
+        cross_encoding: AttentionEncoding,
         positions: Positions,
         cache: KeyValueCache | None = None,
     ) -> Tensor:
@@ -96,13 +113,30 @@ class DecoderLayer(nn.Module):
         With a cache, T counts the hypotheses of each sentence: one new token each, and each with its own past.
         """
 
+        # (B, K, d) -> (B·K, 1, d): to its own past every hypothesis is a sentence of its own.
+        def alone(x: Tensor) -> Tensor:
+            return x if cache is None else x.flatten(0, 1)[:, None]
+
+        inputs = _head_inputs(encoding, alone(x), positions, self.around_self)
+
         def attend_to_self(inner: Tensor) -> Tensor:
-            # (B, K, d) -> (B·K, 1, d): to its own past every hypothesis is a sentence of its own.
-            own = inner if cache is None else inner.flatten(0, 1)[:, None]
-            attended: Tensor = self.self_attention(own, mask=mask, encoding=encoding, positions=positions, cache=cache)
+            attended: Tensor = self.self_attention(
+                alone(inner), mask=mask, encoding=encoding, positions=positions, cache=cache, head_inputs=inputs
+            )
             return attended.view_as(inner)
 
+        def attend_to_source(inner: Tensor) -> Tensor:
+            attended: Tensor = self.cross_attention(
+                inner,
+                *memory,
+                mask=memory_mask,
+                encoding=cross_encoding,
+                query=positions.expand(inner.size(1)),
+                key=memory_positions,
+            )
+            return attended
+
         x = self.around_self(x, attend_to_self)
-        x = self.around_cross(x, lambda inner: self.cross_attention(inner, *memory, mask=memory_mask))
+        x = self.around_cross(x, attend_to_source)
         output: Tensor = self.around_ffn(x, self.feed_forward)
         return output

@@ -22,15 +22,17 @@ from wordorder.model.layers import DecoderLayer, EncoderLayer
 
 @dataclass
 class Memory:
-    """What the decoder knows of the source: each decoder layer's keys and values, and which of them are padding."""
+    """What the decoder knows of the source: each decoder layer's keys and values, which are padding, where they stand."""
 
     keys_values: list[tuple[Tensor, Tensor]]
     mask: Tensor | None
+    positions: Positions
 
     def select(self, rows: Tensor) -> Memory:
         """Keep the given sentences (indices into B), in that order."""
         kept = [(keys.index_select(0, rows), values.index_select(0, rows)) for keys, values in self.keys_values]
-        return Memory(kept, None if self.mask is None else self.mask.index_select(0, rows))
+        mask = None if self.mask is None else self.mask.index_select(0, rows)
+        return Memory(kept, mask, self.positions.select(rows))
 
 
 class Transformer(nn.Module):
@@ -68,7 +70,7 @@ class Transformer(nn.Module):
             encoding = self.encoding.attention("encoder", number)
             x = layer(x, mask=mask, encoding=encoding, positions=positions)
         x = self.encoder_norm(x)
-        return Memory([layer.cross_attention.read(x) for layer in self._decoder_layers()], mask)
+        return Memory([layer.cross_attention.read(x) for layer in self._decoder_layers()], mask, positions)
 
     def decode(self, target: Tensor, memory: Memory) -> Tensor:
         """All target positions at once, each seeing the ones before: (B, T) -> (B, T, d)."""
@@ -80,8 +82,10 @@ class Transformer(nn.Module):
                 x,
                 memory=memory.keys_values[number],
                 memory_mask=memory.mask,
+                memory_positions=memory.positions,
                 mask=mask,
                 encoding=self.encoding.attention("decoder", number),
+                cross_encoding=self.encoding.cross_attention(number),
                 positions=positions,
             )
         normed: Tensor = self.decoder_norm(x)
@@ -99,8 +103,10 @@ class Transformer(nn.Module):
                 x,
                 memory=memory.keys_values[number],
                 memory_mask=memory.mask,
+                memory_positions=memory.positions,
                 mask=None,
                 encoding=self.encoding.attention("decoder", number),
+                cross_encoding=self.encoding.cross_attention(number),
                 positions=positions,
                 cache=caches[number],
             )
