@@ -22,7 +22,7 @@ from wordorder.model.layers import DecoderLayer, EncoderLayer
 
 @dataclass
 class Memory:
-    """What the decoder knows of the source: each decoder layer's keys and values, which are padding, where they stand."""
+    """What the decoder knows of the source: the keys and values of each decoder layer, padding, positions."""
 
     keys_values: list[tuple[Tensor, Tensor]]
     mask: Tensor | None
