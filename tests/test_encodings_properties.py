@@ -249,7 +249,7 @@ def test_any_length_works_or_is_refused_in_a_sentence(name: str) -> None:
     # A table that has grown is the table that was long from the start.
     assert_same(long, full(tiny_model(ALL[name]), source[:, :5], target))
 
-    memory = model.encode(source[:, :3])
+    memory = model.encode(source[:, :3], positions=positions_of(source[:, :3]))
     for stack in STACKS:
         if (limit := model.encoding.limit(stack)) is None:
             continue

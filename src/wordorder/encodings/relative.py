@@ -5,8 +5,13 @@
 
 Source: Shaw et al. 2018, equations 3 and 4. Keys and values can each be left out.
 Promises: relative, so a shift of all positions changes nothing; works at any length (distances beyond k share one
-vector); 2k + 1 vectors of d_h for keys and for values, a layer, and a head unless heads share them. In the decoder
-only the k + 1 vectors of distances -k … 0 exist, since nothing later is ever seen.
+vector); 2k + 1 vectors of d_h for keys and for values, a layer unless the layers of a stack share them, and a head
+unless heads share them. In the decoder only the k + 1 vectors of distances -k … 0 exist, since nothing later is ever
+seen.
+
+With ``cross`` the same formula acts between target position i and source position j instead of inside self-attention;
+there all 2k + 1 distances occur. A model without encoder layers has no other place for relative positions of the
+source (the cross-lingual paper's table 4).
 
 No tensor of Lq × Lk × d_h is ever built: queries meet the few distinct vectors first, and the products are then
 spread over the keys; weights are summed by distance before they meet the vectors of the value side.
@@ -14,6 +19,7 @@ spread over the keys; weights are summed by distance before they meet the vector
 
 from __future__ import annotations
 
+from operator import not_
 from typing import Annotated, Literal, cast
 
 import torch
@@ -21,6 +27,7 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
+from wordorder.encodings.lookup import distances
 from wordorder.encodings.registry import register
 
 
@@ -30,19 +37,37 @@ class RelativeConfig(EncodingConfig):
     keys: bool = True
     values: bool = True
     share_heads: bool = True
+    # Left out of a cell's slice while they are false, so that cells trained before they existed stay finished.
+    share_layers: bool = Field(
+        default=False, exclude_if=not_, description="One set of vectors for all layers of a stack."
+    )
+    cross: bool = Field(
+        default=False, exclude_if=not_, description="Between target and source, instead of inside self-attention."
+    )
 
     @model_validator(mode="after")
     def _does_something(self) -> RelativeConfig:
         if not (self.keys or self.values):
             raise ValueError("keys or values must be true, or the encoding does nothing")
+        if self.cross and self.placement == "encoder":
+            raise ValueError("'cross: true' acts in the decoder, but its placement is 'encoder'; leave placement out")
         return self
 
+    @property
+    def stacks(self) -> tuple[Stack, ...]:
+        """Where the encoding acts. Attention to the source belongs to the decoder's layers."""
+        return ("decoder",) if self.cross else super().stacks
+
     def distances(self, stack: Stack) -> int:
-        """How many distances have a vector: -k … k, in the decoder -k … 0."""
-        return self.clip + 1 if stack == "decoder" else 2 * self.clip + 1
+        """How many distances have a vector: -k … k, in the decoder's self-attention -k … 0."""
+        return self.clip + 1 if stack == "decoder" and not self.cross else 2 * self.clip + 1
+
+    def tables(self, stack: Stack, shape: Shape) -> int:
+        """How many sets of vectors a stack has."""
+        return min(1, shape.layers(stack)) if self.share_layers else shape.layers(stack)
 
     def parameter_count(self, shape: Shape) -> int:
-        vectors = sum(self.distances(stack) * shape.layers(stack) for stack in self.stacks)
+        vectors = sum(self.distances(stack) * self.tables(stack, shape) for stack in self.stacks)
         return vectors * shape.head_dim * (1 if self.share_heads else shape.heads) * (self.keys + self.values)
 
 
@@ -52,11 +77,11 @@ class RelativeAttention(AttentionEncoding):
     def __init__(self, config: RelativeConfig, shape: Shape, stack: Stack) -> None:
         super().__init__()
         self.clip = config.clip
-        self.causal = stack == "decoder"
+        self.ahead = config.distances(stack) - 1 - config.clip  # the farthest key behind the query: 0 or k
         heads = 1 if config.share_heads else shape.heads
-        distances = config.distances(stack)
-        self.key_vectors = self._vectors(heads, distances, shape.head_dim) if config.keys else None
-        self.value_vectors = self._vectors(heads, distances, shape.head_dim) if config.values else None
+        count = config.distances(stack)
+        self.key_vectors = self._vectors(heads, count, shape.head_dim) if config.keys else None
+        self.value_vectors = self._vectors(heads, count, shape.head_dim) if config.values else None
 
     @staticmethod
     def _vectors(heads: int, distances: int, head_dim: int) -> nn.Parameter:
@@ -66,8 +91,7 @@ class RelativeAttention(AttentionEncoding):
 
     def _rows(self, query: Positions, key: Positions, heads: int) -> Tensor:
         """Row of every pair's distance: (1 | B, H, Lq, Lk) int64."""
-        distance = key.absolute[:, None, :] - query.absolute[:, :, None]
-        rows = distance.clamp(-self.clip, 0 if self.causal else self.clip) + self.clip
+        rows = distances(query, key).clamp(-self.clip, self.ahead) + self.clip
         return rows[:, None].expand(-1, heads, -1, -1)
 
     def scores(self, scores: Tensor, queries: Tensor, query: Positions, key: Positions) -> Tensor:
@@ -88,18 +112,27 @@ class RelativeAttention(AttentionEncoding):
 
 @register(RelativeConfig)
 class Relative(Encoding):
-    """Acts inside every self-attention of the stacks where it is placed."""
+    """Acts inside every self-attention of the stacks where it is placed, or between target and source."""
 
     relative = True
 
     def __init__(self, config: RelativeConfig, shape: Shape) -> None:
         super().__init__(config, shape)
+        self.cross, self.share_layers = config.cross, config.share_layers
         self.layers = nn.ModuleDict(
             {
-                stack: nn.ModuleList(RelativeAttention(config, shape, stack) for _ in range(shape.layers(stack)))
+                stack: nn.ModuleList(
+                    RelativeAttention(config, shape, stack) for _ in range(config.tables(stack, shape))
+                )
                 for stack in config.stacks
             }
         )
 
     def _attention(self, stack: Stack, layer: int) -> AttentionEncoding:
-        return cast(AttentionEncoding, cast(nn.ModuleList, self.layers[stack])[layer])
+        return self._nothing if self.cross else self._vectors(stack, layer)
+
+    def _cross_attention(self, layer: int) -> AttentionEncoding:
+        return self._vectors("decoder", layer) if self.cross else self._nothing
+
+    def _vectors(self, stack: Stack, layer: int) -> AttentionEncoding:
+        return cast(AttentionEncoding, cast(nn.ModuleList, self.layers[stack])[0 if self.share_layers else layer])

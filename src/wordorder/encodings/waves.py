@@ -46,5 +46,5 @@ class WaveEncoding(Encoding):
             self._table_of_waves = longer.to(self._table_of_waves)
         return self._table_of_waves[positions]
 
-    def _table(self, length: int, stack: Stack) -> Tensor:
+    def _table(self, length: int, stack: Stack) -> Tensor | None:
         return waves(torch.arange(length), self._frequencies).float()

@@ -1,0 +1,100 @@
+"""Adaptive-T5 (AT5): a trained curve over soft buckets of distances.
+
+    e_ij = q_i · k_j / √d_h + g_h(u),   r = j - i
+    u = 1 - exp(-ReLU(α_h) / S · r)     r > 0
+    u = 1 - exp(+ReLU(β_h) / S · r)     r ≤ 0
+
+u grows from 0, at the query, to 1 far away; α and β say how fast. g is an MLP 1 → hidden → second_hidden → 1 with sigmoids,
+one a head and a sign of r, with dropout between the hidden layers.
+
+Source: Wu et al. 2021, as their code has it: S = 256, α and β start from U[1, 15], weights from a normal distribution
+with standard deviation 0.1 cut off at twice that, biases from 0.1. No absolute encoding beside it; the first layer of each
+stack only; one set of numbers for the encoder, one for the decoder, where there is no r > 0.
+Promises: relative; works at any length; (3 + 2 · hidden + (hidden + 2) · second_hidden) - 1 parameters a head and a sign.
+The decoder has no last bias: added to every key alike, it is nothing to a softmax.
+
+g is computed for distances, not for pairs of tokens, and its dropout accordingly: pairs of one distance share their fate.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, cast
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+from torch.nn import functional
+
+from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
+from wordorder.encodings.lookup import distances, spread
+from wordorder.encodings.registry import register
+
+
+class AdaptiveT5Config(EncodingConfig):
+    type: Literal["adaptive_t5"] = "adaptive_t5"
+    hidden: Annotated[int, Field(gt=0, description="Size of the first hidden layer; the paper has 16 or 32.")] = 16
+    second_hidden: Annotated[int, Field(gt=0)] = 4
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.5
+    scale: Annotated[float, Field(gt=0, description="S, by which α and β are divided.")] = 256.0
+
+    def parameter_count(self, shape: Shape) -> int:
+        curve = 1 + 2 * self.hidden + (self.hidden + 1) * self.second_hidden + self.second_hidden
+        return sum(shape.heads * (curve if stack == "decoder" else 2 * (curve + 1)) for stack in self.stacks)
+
+
+class AdaptiveT5Attention(AttentionEncoding):
+    """The curves of one stack, (signs, H, …) each: r ≤ 0 first; the decoder has no other."""
+
+    def __init__(self, config: AdaptiveT5Config, shape: Shape, stack: Stack) -> None:
+        super().__init__()
+        self.scale = config.scale
+        self.dropout = config.dropout
+        curves = (1 if stack == "decoder" else 2, shape.heads)
+        self.rate = nn.Parameter(torch.empty(curves).uniform_(1, 15))  # β_h, α_h
+        self.weight_1 = _weight(*curves, 1, config.hidden)
+        self.bias_1 = _bias(*curves, 1, config.hidden)
+        self.weight_2 = _weight(*curves, config.hidden, config.second_hidden)
+        self.bias_2 = _bias(*curves, 1, config.second_hidden)
+        self.weight_3 = _weight(*curves, 1, config.second_hidden)
+        self.bias_3 = None if stack == "decoder" else _bias(*curves, 1)
+
+    def bias(self, query: Positions, key: Positions) -> Tensor:
+        apart = distances(query, key)
+        limit = max(query.limit, key.limit)
+        values = self._curves(torch.arange(limit, device=apart.device))  # (signs, H, limit)
+        rows = apart.abs()
+        if len(values) > 1:
+            rows = rows + limit * (apart > 0)
+        return spread(values.transpose(0, 1).flatten(1), rows)
+
+    def _curves(self, distance: Tensor) -> Tensor:
+        """g_h(u) of the distances |r|, (n,) -> (signs, H, n)"""
+        u = -torch.expm1(-self.rate.relu()[..., None] / self.scale * distance)
+        x = torch.sigmoid(u[..., None] * self.weight_1 + self.bias_1)
+        x = functional.dropout(x, self.dropout, self.training)
+        x = torch.sigmoid(x @ self.weight_2 + self.bias_2)
+        # As a plain sum, which stays in single precision where matrix products do not.
+        x = (x * self.weight_3).sum(-1)
+        return x if self.bias_3 is None else x + self.bias_3
+
+
+def _weight(*size: int) -> nn.Parameter:
+    return nn.Parameter(nn.init.trunc_normal_(torch.empty(size), std=0.1, a=-0.2, b=0.2))
+
+
+def _bias(*size: int) -> nn.Parameter:
+    return nn.Parameter(torch.full(size, 0.1))
+
+
+@register(AdaptiveT5Config)
+class AdaptiveT5(Encoding):
+    """Acts inside the first self-attention of the stacks where it is placed."""
+
+    relative = True
+
+    def __init__(self, config: AdaptiveT5Config, shape: Shape) -> None:
+        super().__init__(config, shape)
+        self.attentions = nn.ModuleDict({stack: AdaptiveT5Attention(config, shape, stack) for stack in config.stacks})
+
+    def _attention(self, stack: Stack, layer: int) -> AttentionEncoding:
+        return cast(AttentionEncoding, self.attentions[stack]) if layer == 0 else self._nothing

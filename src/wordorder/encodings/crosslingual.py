@@ -1,0 +1,76 @@
+"""Cross-lingual positions: what InXL and HeadXL have in common.
+
+Source: "Self-Attention with Cross-Lingual Position Representation" (2020), equations 6 and 7.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from wordorder.encodings.base import EncodingConfig, Positions, Shape, Stack
+from wordorder.encodings.sinusoidal import frequencies
+from wordorder.encodings.waves import WaveEncoding
+from wordorder.errors import WordorderError
+
+Fusion = Literal["full", "diagonal"]
+
+
+class CrossLingualFusion(nn.Module):
+    """tanh(PE_abs U + PE_XL V), equation 7. U and V are d × d, or with ``diagonal`` one factor a dimension."""
+
+    def __init__(self, dim: int, fusion: Fusion) -> None:
+        super().__init__()
+        self.fusion = fusion
+        if fusion == "full":
+            self.absolute = nn.Parameter(nn.init.xavier_uniform_(torch.empty(dim, dim)))
+            self.reordered = nn.Parameter(nn.init.xavier_uniform_(torch.empty(dim, dim)))
+        else:
+            # Each half of the sum, so that the start value is the mean of both positions.
+            self.absolute = nn.Parameter(torch.full((dim,), 0.5))
+            self.reordered = nn.Parameter(torch.full((dim,), 0.5))
+
+    def forward(self, absolute: Tensor, reordered: Tensor) -> Tensor:
+        """PE_abs and PE_XL, (1 | B, L, d) each -> (B, L, d)"""
+        if self.fusion == "full":
+            return torch.tanh(absolute @ self.absolute + reordered @ self.reordered)
+        return torch.tanh(absolute * self.absolute + reordered * self.reordered)
+
+    @staticmethod
+    def parameter_count(dim: int, fusion: Fusion) -> int:
+        return 2 * dim * (dim if fusion == "full" else 1)
+
+
+class CrossLingualConfig(EncodingConfig):
+    """There are no reordered positions in the decoder: there, ``both`` means the sinusoid alone."""
+
+    placement: Literal["both", "encoder"] = "both"
+
+    @property
+    def needs_reordered(self) -> bool:
+        return True
+
+
+class CrossLingualEncoding(WaveEncoding):
+    """Sinusoids of the absolute positions and of the reordered ones."""
+
+    def __init__(self, config: CrossLingualConfig, shape: Shape) -> None:
+        super().__init__(config, shape, frequencies(shape.dim))
+
+    def _absolute(self, positions: Positions) -> Tensor:
+        """PE_abs: (1 | B, L, d)"""
+        return self._vectors(positions.absolute, positions.limit)
+
+    def _reordered(self, positions: Positions) -> Tensor:
+        """PE_XL: (B, L, d)"""
+        if positions.reordered is None:
+            raise WordorderError(
+                f"The encoding '{self.config.type}' needs the position that each source word takes in target order, "
+                "but none came with the sentences. Give reordered positions ('wordorder positions --help')."
+            )
+        return self._vectors(positions.reordered, positions.limit)
+
+    def _table(self, length: int, stack: Stack) -> Tensor | None:
+        return super()._table(length, stack) if stack == "decoder" else None

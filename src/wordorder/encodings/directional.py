@@ -1,0 +1,57 @@
+"""Directional heads (DiSAN as a baseline in translation).
+
+    head h sees keys j ≤ i where h is odd, keys j ≥ i where it is even (h = 1 … H); the query itself is seen by all
+
+Source: Shen et al. 2018 (DiSAN), reduced to its masks on ordinary heads, as baselines in translation use it: all
+encoder layers, the decoder unchanged, sinusoids kept (compose it with ``sinusoidal``). The original has
+multi-dimensional attention with a fusion gate; this has not.
+Promises: relative, since only the order of two tokens counts; works at any length; no parameters.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
+from wordorder.encodings.lookup import distances
+from wordorder.encodings.registry import register
+
+# Not -inf: a padding query of a backward head would see padding alone, and its softmax would be no number.
+_UNSEEN = -1e9
+
+
+class DirectionalConfig(EncodingConfig):
+    type: Literal["directional"] = "directional"
+    placement: Literal["both", "encoder", "decoder"] = "encoder"
+
+
+class DirectionalAttention(AttentionEncoding):
+    """The masks of all heads."""
+
+    direction: Tensor
+
+    def __init__(self, heads: int) -> None:
+        super().__init__()
+        self.register_buffer("direction", 1 - 2 * (torch.arange(heads) % 2), persistent=False)
+
+    def bias(self, query: Positions, key: Positions) -> Tensor:
+        apart = distances(query, key)[:, None]  # (1 | B, 1, Lq, Lk)
+        unseen = apart * self.direction[:, None, None] > 0
+        return torch.zeros(unseen.shape, device=unseen.device).masked_fill(unseen, _UNSEEN)
+
+
+@register(DirectionalConfig)
+class Directional(Encoding):
+    """Acts inside every self-attention of the stacks where it is placed."""
+
+    relative = True
+
+    def __init__(self, config: DirectionalConfig, shape: Shape) -> None:
+        super().__init__(config, shape)
+        self.masks = DirectionalAttention(shape.heads)
+
+    def _attention(self, stack: Stack, layer: int) -> AttentionEncoding:
+        return self.masks

@@ -1,0 +1,42 @@
+"""Cross-lingual positions at the embeddings (InXL).
+
+    X + tanh(PE_abs U + PE_XL V)
+
+PE_abs are the sinusoids of the source positions, PE_XL those of the positions that the words take in target order.
+Source: "Self-Attention with Cross-Lingual Position Representation" (2020), equations 6-8. Full matrices U and V
+follow equation 7; ``fusion: diagonal`` has one factor a dimension and comes near the paper's count of parameters.
+Promises: absolute; works at any length; 2·d² parameters, or 2·d. The decoder has plain sinusoids, as in the paper.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from torch import Tensor
+
+from wordorder.encodings.base import Positions, Shape, Stack
+from wordorder.encodings.crosslingual import CrossLingualConfig, CrossLingualEncoding, CrossLingualFusion, Fusion
+from wordorder.encodings.registry import register
+
+
+class InXLConfig(CrossLingualConfig):
+    type: Literal["inxl"] = "inxl"
+    fusion: Fusion = "full"
+
+    def parameter_count(self, shape: Shape) -> int:
+        return CrossLingualFusion.parameter_count(shape.dim, self.fusion)
+
+
+@register(InXLConfig)
+class InXL(CrossLingualEncoding):
+    """Adds the fused positions to the scaled embeddings of the source."""
+
+    def __init__(self, config: InXLConfig, shape: Shape) -> None:
+        super().__init__(config, shape)
+        self.fuse = CrossLingualFusion(shape.dim, config.fusion)
+
+    def _add_to_embeddings(self, x: Tensor, positions: Positions, stack: Stack) -> Tensor:
+        if stack == "decoder":
+            return super()._add_to_embeddings(x, positions, stack)
+        fused: Tensor = self.fuse(self._absolute(positions), self._reordered(positions))
+        return x + fused.to(x.dtype)

@@ -1,0 +1,60 @@
+"""Positional kernels: a matrix of its own for every position (PosNet paper, 2023, sections 3.1 and 3.2).
+
+    (a_i ⊕ V) Φ = Σ_j a_ij (v_j φ_j) = a_i (V ⊗ Φ)        [V ⊗ Φ]_i = v_i φ_i
+
+The right side (equations 14-17) is what models compute; the left side, the weight concatenation (equations 10 and 11),
+is written out here too, so that the two can be compared.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from wordorder.encodings.base import Positions
+from wordorder.errors import WordorderError
+
+
+def positional_product(x: Tensor, kernels: Tensor, positions: Tensor) -> Tensor:
+    """X ⊗ Φ, equation 16: every vector times the matrix of its own position.
+
+    x: (B, …, L, d_1); kernels: Φ, (table, d_1, d_2); positions: (1 | B, L) rows of Φ -> (B, …, L, d_2).
+    Where the sentences share their positions, this is one product of (B·…, d_1) by (d_1, d_2) a position.
+    """
+    own = kernels.index_select(0, positions.flatten()).view(*positions.shape, *kernels.shape[1:])
+    return torch.einsum("b...ld,blde->b...le", x, own)
+
+
+def weight_concatenation(weights: Tensor, values: Tensor, projection: Tensor) -> Tensor:
+    """(a_i ⊕ V) Φ as equations 10 and 11 have it: weighted values side by side, then one projection.
+
+    weights: a, (…, Lq, L); values: V, (…, L, d_v); projection: Φ, (L·d_v, d_o) -> (…, Lq, d_o).
+    For reference only: it builds L·d_v numbers for every query.
+    """
+    weighted = weights[..., None] * values[..., None, :, :]  # (…, Lq, L, d_v)
+    return weighted.flatten(-2) @ projection
+
+
+def xavier_normal(*shape: int) -> nn.Parameter:
+    """Random (…, n, m) numbers with the variance 2 / (n + m): each matrix is started by itself."""
+    return nn.Parameter(torch.empty(shape).normal_(std=(2 / (shape[-2] + shape[-1])) ** 0.5))
+
+
+class PositionalKernels(nn.Module):
+    """Φ, (table, d_1, d_2), of the encoding called ``name``."""
+
+    def __init__(self, name: str, table: int, inner: int, outer: int) -> None:
+        super().__init__()
+        self.name = name
+        self.matrices = xavier_normal(table, inner, outer)
+
+    def forward(self, x: Tensor, positions: Positions) -> Tensor:
+        """(B, …, L, d_1) -> (B, …, L, d_2). Raises WordorderError where a position has no matrix."""
+        table = len(self.matrices)
+        if positions.limit > table:
+            raise WordorderError(
+                f"The encoding '{self.name}' has kernels for {table} positions, but a sentence needs "
+                f"{positions.limit}. Raise 'table' of this encoding in encodings.yaml and train again, or shorten the "
+                "sentence."
+            )
+        return positional_product(x, self.matrices, positions.absolute)

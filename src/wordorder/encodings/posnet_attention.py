@@ -1,0 +1,58 @@
+"""PosNet inside the attention (PosNet-Attn).
+
+    o_i = Σ_j a_ij (v_j + Dropout(ReLU(v_j φ_j)))        Φ: table × d_h × d_h
+
+Source: the PosNet paper (2023), equations 20 and 23. One Φ serves all heads and layers of both stacks; with 250
+positions that is the paper's count of parameters.
+Promises: not relative; stops with an error beyond its table; table·d_h² parameters, whatever the placement.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
+from wordorder.encodings.kernels import PositionalKernels
+from wordorder.encodings.registry import register
+
+
+class PosNetAttentionConfig(EncodingConfig):
+    type: Literal["posnet_attention"] = "posnet_attention"
+    table: Annotated[int, Field(gt=0, description="Positions that have a kernel.")] = 250
+    dropout: Annotated[float, Field(ge=0, lt=1, description="Independent of the model's own.")] = 0.1
+
+    def parameter_count(self, shape: Shape) -> int:
+        return self.table * shape.head_dim**2
+
+
+class PosNetValues(AttentionEncoding):
+    """Moves each value by what the kernel of its position makes of it."""
+
+    def __init__(self, config: PosNetAttentionConfig, head_dim: int) -> None:
+        super().__init__()
+        self.kernels = PositionalKernels(config.type, config.table, head_dim, head_dim)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def values(self, values: Tensor, positions: Positions) -> Tensor:
+        moved: Tensor = self.dropout(torch.relu(self.kernels(values, positions)))
+        return values + moved
+
+
+@register(PosNetAttentionConfig)
+class PosNetAttention(Encoding):
+    """Acts inside every self-attention of the stacks where it is placed."""
+
+    def __init__(self, config: PosNetAttentionConfig, shape: Shape) -> None:
+        super().__init__(config, shape)
+        self.inside = PosNetValues(config, shape.head_dim)
+        self.size = config.table
+
+    def _attention(self, stack: Stack, layer: int) -> AttentionEncoding:
+        return self.inside
+
+    def _limit(self, stack: Stack) -> int:
+        return self.size

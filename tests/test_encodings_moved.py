@@ -1,0 +1,84 @@
+"""SHAPE and randomized positions: sinusoids at other positions in training than in translation."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+from torch.testing import assert_close
+
+from wordorder.encodings.base import Encoding, Positions, Shape
+from wordorder.encodings.registry import build, parse
+from wordorder.encodings.sinusoidal import frequencies
+from wordorder.encodings.waves import waves
+from wordorder.errors import WordorderError
+
+DIM = 32
+SHAPE = Shape(dim=DIM, heads=4, encoder_layers=1, decoder_layers=1)
+
+
+def sinusoids(length: int) -> Tensor:
+    return waves(torch.arange(length), frequencies(DIM)).float()
+
+
+def added(encoding: Encoding, sentences: int, length: int, stack: str = "encoder") -> Tensor:
+    """What is added to the embeddings: (sentences, length, DIM)"""
+    zeros = torch.zeros(sentences, length, DIM)
+    return encoding.add_to_embeddings(zeros, Positions.range(length), stack).expand(sentences, -1, -1)  # type: ignore[arg-type]
+
+
+def places(vectors: Tensor, among: int) -> Tensor:
+    """The positions whose sinusoids these are: (B, L)"""
+    near, found = torch.cdist(vectors, sinusoids(among)).min(-1)
+    assert float(near.max()) < 1e-2  # neighbours are 0.9 apart
+    return found
+
+
+def test_shape_shifts_every_sentence_by_an_amount_of_its_own() -> None:
+    torch.manual_seed(0)
+    encoding = build(parse({"type": "shape", "shift": 9}), SHAPE).train()
+    found = places(added(encoding, 400, 5), 20)
+    shifts = found[:, 0]
+    assert_close(found, shifts[:, None] + torch.arange(5))
+    counts = torch.bincount(shifts, minlength=10)
+    assert len(counts) == 10  # 0 … 9, each about 40 times
+    assert 15 < int(counts.min()) <= int(counts.max()) < 75
+    assert not torch.equal(places(added(encoding, 400, 5, "decoder"), 20), found)
+    assert_close(added(encoding.eval(), 3, 5), sinusoids(5).expand(3, -1, -1))
+
+
+def test_randomized_draws_in_order_without_repetition() -> None:
+    torch.manual_seed(0)
+    encoding = build(parse({"type": "randomized", "range": 40, "longest": 10}), SHAPE).train()
+    drawn = torch.stack([places(added(encoding, 2, 6), 40)[0] for _ in range(300)])
+    assert bool((drawn.diff(dim=1) > 0).all())
+    # The i-th smallest of n of N numbers without repetition is (i + 1)(N + 1)/(n + 1) - 1 in the mean.
+    expected = torch.arange(1, 7) * 41 / 11 - 1
+    assert_close(drawn.float().mean(0), expected, rtol=0, atol=1.0)
+    assert len(set(map(tuple, drawn.tolist()))) > 250
+    # All sentences of a batch share the draw.
+    both = places(added(encoding, 1, 6).expand(2, -1, -1), 40)
+    assert torch.equal(both[0], both[1])
+
+
+def test_randomized_translates_at_the_mean_of_its_draws() -> None:
+    encoding = build(parse({"type": "randomized", "range": 40, "longest": 10}), SHAPE).eval()
+    assert places(added(encoding, 1, 6), 40).tolist() == [[0, 4, 8, 12, 16, 20]]
+    step = encoding.add_to_embeddings(torch.zeros(1, 1, DIM), Positions.range(1, offset=3), "decoder")
+    assert places(step, 40).tolist() == [[12]]
+    table = encoding.table(4)
+    assert table is not None
+    assert_close(table, sinusoids(13)[::4])
+
+
+def test_randomized_longer_than_its_longest_draws_from_more() -> None:
+    torch.manual_seed(0)
+    encoding = build(parse({"type": "randomized", "range": 40, "longest": 10}), SHAPE).train()
+    drawn = places(added(encoding, 1, 25), 100)[0]
+    assert bool((drawn.diff() > 0).all())
+    assert int(drawn.max()) < 100
+
+
+def test_randomized_needs_room() -> None:
+    with pytest.raises(WordorderError, match=r"longest \(50\) cannot exceed range \(40\)"):
+        parse({"type": "randomized", "range": 40, "longest": 50})
