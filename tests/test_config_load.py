@@ -133,6 +133,14 @@ STUDY_MISTAKES = [
         ("max_epochs: 8", "max_epochs: 8\n  norm: prenorm"),
         ", line 10: 'recipe.norm' must be 'pre' or 'post', but is the text 'prenorm'. Did you mean 'pre'?",
     ),
+    (
+        ("metrics:", "reordering: {train: glod}\nmetrics:"),
+        ", line 10: 'reordering.train' must be 'gold' or 'identity', but is the text 'glod'. Did you mean 'gold'?",
+    ),
+    (
+        ("metrics:", "reordering: {valid: gold}\nmetrics:"),
+        ", line 10: 'reordering.valid' is no known key. The keys here are test, train.",
+    ),
     # names that do not exist
     (
         ("[micro]", "[mirco]"),

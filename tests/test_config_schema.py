@@ -11,13 +11,22 @@ from jsonschema import Draft202012Validator
 
 from wordorder.config.commands import add_commands
 from wordorder.config.document import read_yaml
-from wordorder.config.load import dataset_names, load_dataset, load_encodings, load_sizes, load_study, study_names
+from wordorder.config.load import (
+    dataset_names,
+    load_dataset,
+    load_encodings,
+    load_published,
+    load_sizes,
+    load_study,
+    study_names,
+)
 from wordorder.config.schema import schemas
 
 ROOT = Path(__file__).parent.parent / "config"
 FILES = [
     ("encodings", ROOT / "encodings.yaml"),
     ("sizes", ROOT / "sizes.yaml"),
+    ("published_parameters", ROOT / "published/parameters.yaml"),
     *(("study", path) for path in sorted(ROOT.glob("studies/*.yaml"))),
     *(("dataset", path) for path in sorted(ROOT.glob("datasets/*.yaml"))),
 ]
@@ -41,6 +50,7 @@ def test_everything_loads() -> None:
         assert load_dataset(name, ROOT).licence
     assert {"micro", "tiny", "small", "small_1204", "base", "big", "deep", "deep_decoder"} <= set(load_sizes(ROOT))
     assert {"none", "sinusoidal", "learned", "opr", "relative", "opr_rpr"} <= set(load_encodings(ROOT))
+    assert load_published(ROOT)
 
 
 @pytest.mark.parametrize(("kind", "path"), FILES, ids=lambda value: getattr(value, "stem", value))

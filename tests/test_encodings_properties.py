@@ -37,6 +37,7 @@ from wordorder.encodings.registry import build, parse
 from wordorder.errors import WordorderError
 from wordorder.model.batch import PAD, Batch
 from wordorder.model.objective import TranslationObjective
+from wordorder.model.places import acts
 from wordorder.model.transformer import Transformer
 
 ALL = configurations() | {
@@ -67,11 +68,12 @@ def assert_same(actual: Tensor, expected: Tensor) -> None:
 
 
 def differ(left: Tensor, right: Tensor) -> bool:
-    return float((left - right).abs().max()) > 1e-3
+    return float((left - right).abs().max()) > 1e-4  # what a slow wave makes of neighbours, far above rounding
 
 
 def loss_of(model: Transformer, source: Tensor, target: Tensor) -> Tensor:
-    batch = Batch(source, target, target.roll(1, dims=0), bool((target == PAD).any()), int((target != PAD).sum()))
+    padded, tokens = bool((target == PAD).any()), int((target != PAD).sum())
+    batch = Batch(source, target, target.roll(1, dims=0), padded, tokens, positions_of(source).reordered)
     loss: Tensor = TranslationObjective(model, 0.1)(batch)[0]
     return loss
 
@@ -148,11 +150,15 @@ def test_only_an_encoding_tells_orders_apart(name: str, length: int, seed: int) 
     assume(order.tolist() not in (list(range(length)), list(reversed(range(length)))))
     memory, permuted = (model.encode(tokens, positions=positions_of(tokens)) for tokens in (source, source[:, order]))
     target = sentences([3], seed=seed)
-    if any("encoder" in part.stacks for part in parts(config)) and config.type != ORDERLESS:
+    in_memory = any("encoder" in part.stacks for part in parts(config)) and config.type != ORDERLESS
+    between = acts(model.encoding.cross_attention(0))  # the decoder may see the order of a memory that has none
+    if in_memory:
         assert differ(seen(permuted), seen(memory)[..., order, :])
-        assert differ(model.decode(target, permuted), model.decode(target, memory))
     else:
         assert_same(seen(permuted), seen(memory)[..., order, :])
+    if in_memory or between:
+        assert differ(model.decode(target, permuted), model.decode(target, memory))
+    else:
         assert_same(model.decode(target, permuted), model.decode(target, memory))
 
 
@@ -164,7 +170,8 @@ def test_a_shift_changes_nothing_where_relative(name: str, length: int, offset: 
     model, config = model_of(name), ALL[name]
     tokens = sentences([length] * 2, seed=seed)
     here, there = (model.encode(tokens, positions=positions_of(tokens, offset=by)) for by in (0, offset))
-    steps_here, steps_there = (step_by_step(model, tokens, here, offset=by) for by in (0, offset))
+    steps_here = step_by_step(model, tokens, here)
+    steps_there = step_by_step(model, tokens, there, offset=offset)
     if is_relative(config) or config.type == ORDERLESS:
         assert_same(seen(there), seen(here))
         assert_same(steps_there, steps_here)
@@ -293,8 +300,9 @@ def test_placement_switches_the_other_stack_off(name: str, stack: Stack) -> None
     memory, plain = (each.encode(source, positions=positions_of(source)) for each in (model, without))
     decoded, decoded_plain = model.decode(target, plain), without.decode(target, plain)
     acts = config.type != ORDERLESS
-    assert differ(seen(memory), seen(plain)) is (acts and stack == "encoder")
-    assert differ(decoded, decoded_plain) is (acts and stack == "decoder")
+    # Not one bit differs where the encoding is not.
+    assert torch.equal(seen(memory), seen(plain)) is not (acts and stack == "encoder")
+    assert torch.equal(decoded, decoded_plain) is not (acts and stack == "decoder")
     other: Stack = "decoder" if stack == "encoder" else "encoder"
     assert model.encoding.limit(other) is None
     assert model.encoding.table(3, other) is None

@@ -82,7 +82,7 @@ def test_defaults_are_filled_in() -> None:
         (
             {"type": "relative", "clips": 4},
             "The encoding 'relative' is not well configured: the encoding 'relative' has no parameter 'clips' (it has "
-            "placement, clip, keys, values, share_heads). Did you mean 'clip'?",
+            "placement, clip, keys, values, share_heads, share_layers, cross). Did you mean 'clip'?",
         ),
         (
             {"type": "none", "colour": "red"},

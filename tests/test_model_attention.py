@@ -14,7 +14,7 @@ from torch.testing import assert_close
 from wordorder.encodings.base import AttentionEncoding, Positions
 from wordorder.model.attention import CrossAttention, KeyValueCache, SelfAttention, attend, merge_heads, split_heads
 from wordorder.model.batch import PAD
-from wordorder.model.transformer import causal_mask, padding_mask
+from wordorder.model.masks import causal_mask, padding_mask
 
 CPU = torch.device("cpu")
 NOTHING = AttentionEncoding()

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from tiny_models import SIZE, VOCABULARY, configurations, sentences
+from tiny_models import SIZE, VOCABULARY, configurations, full, sentences
 from wordorder.config.models import Cell, Recipe
 from wordorder.errors import WordorderError
 from wordorder.model.checkpoint import build_model, count_parameters, load_model, load_tensors, save_model
@@ -45,7 +45,7 @@ def test_a_loaded_model_is_the_saved_one(tmp_path: Path, name: str, norm: str) -
     assert not loaded.training
     source, target = sentences([5, 3]), sentences([4, 4], seed=1)
     with torch.no_grad():
-        assert_close(loaded(source, target), model(source, target), rtol=0, atol=0)
+        assert_close(full(loaded, source, target), full(model, source, target), rtol=0, atol=0)
     assert count_parameters(loaded) == count_parameters(model)
 
 

@@ -10,11 +10,11 @@ from torch import nn
 from torch.testing import assert_close
 
 from wordorder.config.models import Recipe, Size
+from wordorder.dropout import Dropout
 from wordorder.encodings.base import AttentionEncoding, Positions
 from wordorder.model.batch import PAD
-from wordorder.model.dropout import Dropout
 from wordorder.model.layers import DecoderLayer, EncoderLayer, FeedForward
-from wordorder.model.transformer import causal_mask, padding_mask
+from wordorder.model.masks import causal_mask, padding_mask
 
 SIZE = Size(encoder_layers=1, decoder_layers=1, dim=12, ffn_dim=20, heads=3, dropout=0.3)
 SOURCE = torch.tensor([[5, 5, 5, 5], [5, 5, PAD, PAD]])
@@ -96,8 +96,10 @@ def test_decoder_layer(norm: Norm) -> None:
         x,
         memory=ours.cross_attention.read(memory),
         memory_mask=padding_mask(SOURCE),
+        memory_positions=Positions.range(4),
         mask=causal,
         encoding=NOTHING,
+        cross_encoding=NOTHING,
         positions=Positions.range(5),
     )
     assert_close(result, theirs(x, memory, tgt_mask=causal[0, 0], memory_key_padding_mask=SOURCE == PAD))

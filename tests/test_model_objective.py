@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -8,8 +10,9 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 from torch.testing import assert_close
 
-from tiny_models import VOCABULARY, sentences, tiny_model
+from tiny_models import VOCABULARY, full, positions_of, sentences, tiny_model
 from wordorder.encodings.registry import parse
+from wordorder.errors import WordorderError
 from wordorder.model.batch import PAD, Batch
 from wordorder.model.objective import _ROWS, TranslationObjective, _LinearCrossEntropy
 
@@ -107,3 +110,18 @@ def test_a_model_that_knows_nothing_pays_the_logarithm_of_the_vocabulary() -> No
         model.output.weight.zero_()
     _, nll = TranslationObjective(model, 0.1)(batch_of([6, 6]))
     assert float(nll) == pytest.approx(12 * torch.tensor(VOCABULARY).log().item(), rel=1e-6)
+
+
+def test_the_model_gets_the_reordered_positions_of_the_batch() -> None:
+    model = tiny_model(parse({"type": "inxl"}))
+    batch = batch_of([5, 2, 4])
+    reordered = positions_of(batch.source).reordered
+    _, nll = TranslationObjective(model, 0.0)(replace(batch, source_positions=reordered))
+    logits = model.logits(full(model, batch.source, batch.target_input))
+    real = batch.target_output != PAD
+    assert_close(nll, cross_entropy(logits[real], batch.target_output[real], reduction="sum").detach())
+    in_order = torch.arange(5).expand(3, 5)
+    _, other = TranslationObjective(model, 0.0)(replace(batch, source_positions=in_order))
+    assert abs(float(other - nll)) > 1e-3
+    with pytest.raises(WordorderError, match="'inxl' needs the position"):
+        TranslationObjective(model, 0.0)(batch)

@@ -16,7 +16,8 @@ from tiny_models import SIZE, around, seen, sentences, step_by_step, without_enc
 from wordorder.encodings.base import AttentionEncoding, Encoding, Positions, Shape
 from wordorder.encodings.compose import Composed, ComposedConfig
 from wordorder.model.attention import SelfAttention
-from wordorder.model.transformer import Transformer, causal_mask
+from wordorder.model.masks import causal_mask
+from wordorder.model.transformer import Transformer
 
 SHAPE = Shape.of(SIZE)
 PLACES = [*every_place(SHAPE), "all"]

@@ -12,8 +12,9 @@ from pydantic import BaseModel
 
 from wordorder.config.checks import dataset_problems, study_problems
 from wordorder.config.document import Document, Problem, parse_json, read_yaml
-from wordorder.config.models import Dataset, Encodings, Size, Sizes, Study
+from wordorder.config.models import Dataset, Encodings, ModelSize, Sizes, Study
 from wordorder.config.problems import nearest, validate
+from wordorder.config.published import PublishedParameters, PublishedTable
 from wordorder.errors import WordorderError
 
 M = TypeVar("M", bound=BaseModel)
@@ -39,7 +40,7 @@ def load_dataset(name: str | Path, root: str | Path = "config") -> Dataset:
     return _checked(document, Dataset, dataset_problems(document.data, path.stem))
 
 
-def load_sizes(root: str | Path = "config") -> dict[str, Size]:
+def load_sizes(root: str | Path = "config") -> dict[str, ModelSize]:
     """``root``/sizes.yaml, by name."""
     return _checked(read_yaml(Path(root, "sizes.yaml")), Sizes).root
 
@@ -53,6 +54,11 @@ def load_encodings(root: str | Path = "config") -> dict[str, dict[str, Any]]:
     _checked(document, Encodings)
     entries: dict[str, dict[str, Any]] = document.data
     return entries
+
+
+def load_published(root: str | Path = "config") -> list[PublishedTable]:
+    """``root``/published/parameters.yaml. Whether its encodings and sizes exist is not looked at here."""
+    return _checked(read_yaml(Path(root, "published", "parameters.yaml")), PublishedParameters).root
 
 
 def study_names(root: str | Path = "config") -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel, model_validator
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, RootModel, Tag, model_validator
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_+.-]*$"
 SHA256 = r"^[0-9a-f]{64}$"
@@ -158,7 +158,12 @@ class Dataset(Model):
 class Size(Model):
     """Shape of a Transformer (Vaswani et al. 2017, table 3)."""
 
-    encoder_layers: Positive
+    # Not part of a cell's slice, which knows a Transformer by the lack of it: cells trained before there were other
+    # architectures stay finished.
+    architecture: Literal["transformer"] = Field(default="transformer", exclude=True)
+    encoder_layers: int = Field(
+        ge=0, description="With 0 the decoder attends to the source embeddings and their positions (encoder-free)."
+    )
     decoder_layers: Positive
     dim: Positive = Field(description="Model size d.")
     ffn_dim: Positive
@@ -172,7 +177,41 @@ class Size(Model):
         return self
 
 
-class Sizes(RootModel[dict[Name, Size]]):
+class LSTMSize(Model):
+    """Shape of an LSTM with attention; see :mod:`wordorder.model.lstm`."""
+
+    architecture: Literal["lstm"]
+    layers: Positive = Field(description="Of the encoder and of the decoder, each.")
+    dim: Positive = Field(description="Size of the embeddings and of the states.")
+    dropout: Rate
+    bidirectional: bool = Field(
+        default=True, description="Each direction of the encoder has half of dim; if false, there is only the forward."
+    )
+    input_feeding: bool = Field(
+        default=False,
+        description="Each step also reads the last step's attentional vector, so that training goes token by token.",
+    )
+
+    @model_validator(mode="after")
+    def _directions_divide_dim(self) -> LSTMSize:
+        if self.bidirectional and self.dim % 2:
+            raise ValueError(f"dim ({self.dim}) must be even, because each direction of the encoder has half of it")
+        return self
+
+
+def _architecture(size: Any) -> str:
+    """Which of the shapes is meant: what is written, the Transformer where nothing is."""
+    if isinstance(size, dict):
+        return str(size.get("architecture", "transformer"))
+    return str(getattr(size, "architecture", "transformer"))
+
+
+ModelSize = Annotated[
+    Annotated[Size, Tag("transformer")] | Annotated[LSTMSize, Tag("lstm")], Discriminator(_architecture)
+]
+
+
+class Sizes(RootModel[dict[Name, ModelSize]]):
     """``config/sizes.yaml``."""
 
 
@@ -243,7 +282,7 @@ class Cell(Model):
     """One model to train: the slice of a training job."""
 
     encoding: dict[str, Any] = Field(description="An entry of encodings.yaml; wordorder.encodings gives it a type.")
-    size: Size
+    size: ModelSize
     recipe: Recipe
     seed: int = Field(ge=0)
 
@@ -335,6 +374,18 @@ class Report(Model):
     baseline: Name
 
 
+PositionsKind = Literal["gold", "identity"]
+
+
+class Reordering(Model):
+    """Where reordered source positions come from, for the encodings that need them."""
+
+    train: PositionsKind = Field(
+        default="gold", description="'gold' are those of a generated pair's trees; 'identity' changes no order."
+    )
+    test: PositionsKind = Field(default="gold", description="Of test sets, and of 'valid', which stands for them.")
+
+
 class Study(Model):
     """Datasets x encodings x sizes x seeds, one recipe, and what is to be shown of it."""
 
@@ -346,6 +397,7 @@ class Study(Model):
     seeds: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
     tests: list[Name] = Field(default=[], description="Test sets to translate; all of the datasets' if empty.")
     recipe: Recipe
+    reordering: Reordering = Reordering()
     decoding: Decoding = Decoding()
     metrics: Annotated[list[Metric], Field(min_length=1)] = ["bleu", "chrf++"]
     baseline: Name

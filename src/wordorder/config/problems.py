@@ -9,11 +9,12 @@ from collections.abc import Iterable
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
-from pydantic import BaseModel, RootModel, ValidationError
+from pydantic import BaseModel, RootModel, Tag, ValidationError
 from pydantic_core import ErrorDetails
 
 from wordorder.config.document import Document, Location, Problem, quoted
 from wordorder.config.models import NAME, SHA256, URL
+from wordorder.config.published import COUNT
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -40,6 +41,7 @@ _EXPECTED = {
 _PATTERNS = {
     NAME: "a name of letters, digits and . _ + - that starts with a letter or digit",
     SHA256: "64 hexadecimal digits in lower case",
+    COUNT: "millions with their decimals, such as '63.08' or '+0.06', or 'none'",
     URL: "an address that starts with https:// or http://",
 }
 
@@ -56,15 +58,17 @@ def validate(document: Document, model: type[M]) -> tuple[M | None, list[Problem
 
 
 def _problem(details: ErrorDetails, model: type[BaseModel]) -> Problem:
-    location: Location = details["loc"]
+    location = _written(details["loc"], model)
     kind, context, found = details["type"], details.get("ctx", {}), details["input"]
+    if kind == "union_tag_invalid":
+        return _wrong_tag(location, context)
     if location and location[-1] == "[key]":
         location = location[:-1]
     name = quoted(location)
     if kind == "missing":
         return Problem(location[:-1], f"{name} is missing.")
     if kind == "extra_forbidden":
-        keys = fields(model, location[:-1])
+        keys = fields(model, details["loc"][:-1])
         return Problem(location, f"{name} is no known key{nearest(str(location[-1]), keys, 'keys here')}")
     if kind == "value_error":
         return Problem(location, f"{name} is wrong: {context['error']}.")
@@ -83,15 +87,49 @@ def _problem(details: ErrorDetails, model: type[BaseModel]) -> Problem:
     return Problem(location, sentence)
 
 
+def _wrong_tag(location: Location, context: dict[str, Any]) -> Problem:
+    """``architecture``, the one key that tells models apart, names none of them."""
+    location, tag = (*location, "architecture"), context["tag"]
+    expected = context["expected_tags"].replace(", ", " or ")
+    close = difflib.get_close_matches(tag, re.findall(r"'([^']*)'", expected), n=1)
+    hint = f" Did you mean '{close[0]}'?" if close else ""
+    return Problem(location, f"{quoted(location)} must be {expected}, but is {describe(tag)}.{hint}")
+
+
 def fields(model: type[BaseModel], location: Location) -> list[str]:
-    """The keys that ``model`` has at ``location``, where another model stands."""
+    """The keys that ``model`` has at ``location``, as pydantic says it, where another model stands."""
     kind: Any = _inner(model)
     for part in location:
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
-            kind = _inner(kind.model_fields[str(part)].annotation)
-        else:  # list[X] -> X, dict[str, X] -> X
-            kind = _inner(get_args(kind)[-1])
+        kind = _inner(_below(kind, part))
     return list(kind.model_fields)
+
+
+def _written(location: Location, model: type[BaseModel]) -> Location:
+    """A location as it is in the document: pydantic puts the tag of a model chosen by its tag into it too."""
+    kind: Any = _inner(model)
+    written: list[str | int] = []
+    for part in location:
+        if not _tagged(kind):
+            written.append(part)
+        kind = _inner(_below(kind, part))
+    return tuple(written)
+
+
+def _below(kind: Any, part: str | int) -> Any:
+    """What stands in ``kind`` at one part of a location of pydantic."""
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        field = kind.model_fields.get(str(part))
+        return field.annotation if field else None
+    if choices := _tagged(kind):
+        return choices.get(str(part))
+    return next(iter(get_args(kind)[-1:]), None)  # list[X] -> X, dict[str, X] -> X
+
+
+def _tagged(kind: Any) -> dict[str, Any]:
+    """The choices of a union by their tags; none where ``kind`` is no such union."""
+    if get_origin(kind) not in (Union, UnionType):
+        return {}
+    return {tag.tag: choice for choice in get_args(kind) for tag in get_args(choice)[1:] if isinstance(tag, Tag)}
 
 
 def _inner(kind: Any) -> Any:
@@ -99,7 +137,7 @@ def _inner(kind: Any) -> Any:
     while True:
         if get_origin(kind) is Annotated:
             kind = get_args(kind)[0]
-        elif get_origin(kind) in (Union, UnionType):
+        elif get_origin(kind) in (Union, UnionType) and not _tagged(kind):
             kind = next(choice for choice in get_args(kind) if choice is not type(None))
         elif isinstance(kind, type) and issubclass(kind, RootModel):
             kind = kind.model_fields["root"].annotation

@@ -7,8 +7,15 @@ from typing import Any
 from pydantic import BaseModel
 
 from wordorder.config.models import Dataset, Encodings, Sizes, Study
+from wordorder.config.published import PublishedParameters
 
-_MODELS: dict[str, type[BaseModel]] = {"study": Study, "dataset": Dataset, "sizes": Sizes, "encodings": Encodings}
+_MODELS: dict[str, type[BaseModel]] = {
+    "study": Study,
+    "dataset": Dataset,
+    "sizes": Sizes,
+    "encodings": Encodings,
+    "published_parameters": PublishedParameters,
+}
 
 
 def schemas() -> dict[str, dict[str, Any]]:

@@ -4,16 +4,17 @@
     u = 1 - exp(-ReLU(α_h) / S · r)     r > 0
     u = 1 - exp(+ReLU(β_h) / S · r)     r ≤ 0
 
-u grows from 0, at the query, to 1 far away; α and β say how fast. g is an MLP 1 → hidden → second_hidden → 1 with sigmoids,
-one a head and a sign of r, with dropout between the hidden layers.
+u grows from 0, at the query, to 1 far away; α and β say how fast. g is an MLP 1 → hidden → second_hidden → 1 with
+sigmoids, one a head and a sign of r, with dropout between the hidden layers.
 
-Source: Wu et al. 2021, as their code has it: S = 256, α and β start from U[1, 15], weights from a normal distribution
-with standard deviation 0.1 cut off at twice that, biases from 0.1. No absolute encoding beside it; the first layer of each
-stack only; one set of numbers for the encoder, one for the decoder, where there is no r > 0.
-Promises: relative; works at any length; (3 + 2 · hidden + (hidden + 2) · second_hidden) - 1 parameters a head and a sign.
-The decoder has no last bias: added to every key alike, it is nothing to a softmax.
+Source: Wu et al. 2021, as their code has it: S = 256; α and β start from U[1, 15], weights from a normal distribution
+of standard deviation 0.1 cut off at twice that, biases from 0.1. No absolute encoding beside it; the first layer of
+each stack only; the encoder and the decoder have their own curves, and the decoder none for r > 0.
+Promises: relative; works at any length; 1 + 2 · hidden + (hidden + 2) · second_hidden parameters a head in the decoder,
+and so many and one more a head and a sign in the encoder. The decoder has no last bias: added to every key alike, it
+means nothing to a softmax.
 
-g is computed for distances, not for pairs of tokens, and its dropout accordingly: pairs of one distance share their fate.
+g is computed for distances, not for pairs of tokens, and so is its dropout: all pairs of one distance share their fate.
 """
 
 from __future__ import annotations

@@ -2,13 +2,125 @@
 
     e_ij = q_i · k_j / √d_h + f( ψ(i - j) / ψ(max(L, i)) ),   ψ(x) = log(c x + 1),   i, j = 1 … length
 
-f is an MLP 1 → hidden → H with ReLU; c and L are trained, as their absolute values. While i ≤ L the distance decides alone;
-from there on it counts in proportion to what lies before the query, so that f never sees more than 1.
+f is an MLP 1 → hidden → H with ReLU; c and L are trained. Up to i = L the distance decides alone; from there on it
+counts in proportion to what lies before the query, so that f never sees more than 1.
 
-Source: Li et al. 2024, equations of section 3 and the code of its appendix: c starts from 0.1, L is trained as a multiple
-of 512, the divisor is raised by 1e-6; an MLP, a c and an L a layer. The paper is about decoders. In the encoder keys
-also lie behind the query; with |i - j| alone a sentence and its mirror image would look alike, so they have an MLP of
-their own, and ψ(|i - j|) is divided by ψ(max(L, i, j)), which for j ≤ i is the formula above and never exceeds 1 either.
-Promises: relative, since i and j count from the first token of the sentence, wherever that stands; works at any length;
-2 + 2 · hidden + (hidden + 1) · H parameters a layer in the encoder's ... 
+Source: Li et al. 2024, section 3; the code of its appendix starts c at 0.1, trains L as a multiple of 512, takes the
+absolute values of both, and adds 1e-6 to the divisor. An MLP, a c and an L a layer. The paper is about decoders. In
+the encoder keys lie behind the query too. With |i - j| alone a sentence and its mirror image would look alike, so those
+keys have an MLP of their own, and the divisor is ψ(max(L, i, j)): for j ≤ i the formula above, for others more than
+ψ(|i - j|) as well.
+Promises: relative, since i and j count from the first token of the sentence, wherever that stands; works at any
+length; 2 + 2 · hidden + hidden · H parameters a layer of the decoder, 2 + 2 · (2 · hidden + hidden · H + H) a layer of
+the encoder. The decoder has no last bias: added to every key alike, it means nothing to a softmax.
+
+An MLP of one number with ReLU is piecewise linear, so no tensor of Lq × Lk × hidden is built: each pair of tokens looks
+up the slope and the offset of its piece. On a CPU, until a sentence exceeds L, distances stand for their pairs.
 """
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, cast
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
+from wordorder.encodings.lookup import distances, spread
+from wordorder.encodings.registry import register
+
+
+class FIREConfig(EncodingConfig):
+    type: Literal["fire"] = "fire"
+    hidden: Annotated[int, Field(gt=0, description="Size of the MLP's hidden layer.")] = 32
+    c: Annotated[float, Field(gt=0, description="Where c starts.")] = 0.1
+    threshold: Annotated[float, Field(gt=0, description="Where L starts, in tokens.")] = 512.0
+
+    def parameter_count(self, shape: Shape) -> int:
+        curve = 2 * self.hidden + self.hidden * shape.heads
+        each = {"encoder": 2 + 2 * (curve + shape.heads), "decoder": 2 + curve}
+        return sum(each[stack] * shape.layers(stack) for stack in self.stacks)
+
+
+class Curve(nn.Module):
+    """f, from one number to one a head."""
+
+    def __init__(self, hidden: int, heads: int, *, last_bias: bool) -> None:
+        super().__init__()
+        self.inner = nn.Linear(1, hidden)
+        self.outer = nn.Linear(hidden, heads, bias=last_bias)
+
+    def pieces(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Where f bends, (hidden,) in ascending order; slopes and offsets of its pieces, (H, hidden + 1) each."""
+        weight, bias = self.inner.weight[:, 0], self.inner.bias
+        with torch.no_grad():
+            rises = weight > 0
+            bends, order = (torch.where(rises, -bias, bias) / weight.abs()).sort()
+            piece = torch.arange(len(weight) + 1, device=weight.device)[:, None]
+            # Beyond its bend a unit that rises is active, before it one that falls.
+            active = torch.where(rises, order.argsort() < piece, order.argsort() >= piece)  # (pieces, hidden)
+        # As plain sums, which stay in single precision where matrix products do not.
+        slopes = (self.outer.weight[:, None] * (active * weight)).sum(-1)
+        offsets = (self.outer.weight[:, None] * (active * bias)).sum(-1)
+        return bends, slopes, offsets if self.outer.bias is None else offsets + self.outer.bias[:, None]
+
+
+class FIREAttention(AttentionEncoding):
+    """One layer: c, L as a multiple of where it starts, and the curves of keys up to the query and behind it."""
+
+    def __init__(self, config: FIREConfig, shape: Shape, stack: Stack) -> None:
+        super().__init__()
+        self.start = config.threshold
+        self.c = nn.Parameter(torch.tensor(config.c))
+        self.multiple = nn.Parameter(torch.tensor(1.0))
+        both_sides = stack == "encoder"
+        self.curves = nn.ModuleList(
+            Curve(config.hidden, shape.heads, last_bias=both_sides) for _ in range(1 + both_sides)
+        )
+
+    def bias(self, query: Positions, key: Positions) -> Tensor:
+        apart = distances(query, key)
+        threshold = self.start * self.multiple.abs()
+        limit = max(query.limit, key.limit)
+        # An accelerator would have to wait for the answer.
+        if apart.device.type == "cpu" and limit <= threshold.item():
+            every = torch.arange(1 - limit, limit)[None, None]
+            values = self._interpolate(every, threshold)[0, :, 0]  # (H, distances)
+            return spread(values, apart + limit - 1)
+        later = torch.maximum(query.absolute[:, :, None], key.absolute[:, None, :])
+        first = key.absolute.amin(dim=1)[:, None, None]
+        return self._interpolate(apart, torch.maximum(threshold, later - first + 1))
+
+    def _interpolate(self, apart: Tensor, farthest: Tensor) -> Tensor:
+        """f at ψ(|apart|) / ψ(farthest): (1 | B, Lq, Lk) -> (1 | B, H, Lq, Lk)"""
+        x = self._psi(apart.abs()) / (self._psi(farthest) + 1e-6)
+        pieces = [cast(Curve, curve).pieces() for curve in self.curves]
+        rows, *behind = (torch.searchsorted(bends, x.detach()) for bends, _, _ in pieces)
+        for row in behind:
+            rows = torch.where(apart > 0, row + len(pieces[0][0]) + 1, rows)
+        slopes = torch.cat([slopes for _, slopes, _ in pieces], dim=1)
+        offsets = torch.cat([offsets for _, _, offsets in pieces], dim=1)
+        return spread(slopes, rows) * x[:, None] + spread(offsets, rows)
+
+    def _psi(self, x: Tensor) -> Tensor:
+        return torch.log1p(self.c.abs() * x)
+
+
+@register(FIREConfig)
+class FIRE(Encoding):
+    """Acts inside every self-attention of the stacks where it is placed."""
+
+    relative = True
+
+    def __init__(self, config: FIREConfig, shape: Shape) -> None:
+        super().__init__(config, shape)
+        self.layers = nn.ModuleDict(
+            {
+                stack: nn.ModuleList(FIREAttention(config, shape, stack) for _ in range(shape.layers(stack)))
+                for stack in config.stacks
+            }
+        )
+
+    def _attention(self, stack: Stack, layer: int) -> AttentionEncoding:
+        return cast(AttentionEncoding, cast(nn.ModuleList, self.layers[stack])[layer])

@@ -13,8 +13,9 @@ from typing import Annotated, Literal
 
 import torch
 from pydantic import Field
-from torch import Tensor, nn
+from torch import Tensor
 
+from wordorder.dropout import Dropout
 from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
 from wordorder.encodings.kernels import PositionalKernels
 from wordorder.encodings.registry import register
@@ -35,7 +36,7 @@ class PosNetValues(AttentionEncoding):
     def __init__(self, config: PosNetAttentionConfig, head_dim: int) -> None:
         super().__init__()
         self.kernels = PositionalKernels(config.type, config.table, head_dim, head_dim)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def values(self, values: Tensor, positions: Positions) -> Tensor:
         moved: Tensor = self.dropout(torch.relu(self.kernels(values, positions)))

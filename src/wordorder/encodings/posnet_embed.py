@@ -16,8 +16,9 @@ from typing import Annotated, Literal
 
 import torch
 from pydantic import Field
-from torch import Tensor, nn
+from torch import Tensor
 
+from wordorder.dropout import Dropout
 from wordorder.encodings.base import Encoding, EncodingConfig, Positions, Shape, Stack
 from wordorder.encodings.kernels import PositionalKernels, xavier_normal
 from wordorder.encodings.registry import register
@@ -54,7 +55,7 @@ class PosNetEmbed(Encoding):
         self.project_in = xavier_normal(shape.dim, inner)
         self.kernels = PositionalKernels(config.type, config.table, inner, inner)
         self.project_out = xavier_normal(inner, shape.dim)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.size = config.table
 
     def _transform_embeddings(self, x: Tensor, positions: Positions, stack: Stack) -> Tensor:

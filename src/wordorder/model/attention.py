@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from wordorder.dropout import dropout
 from wordorder.encodings.base import AttentionEncoding, Positions
-from wordorder.model.dropout import dropout
 
 
 class KeyValueCache:

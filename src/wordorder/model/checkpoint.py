@@ -7,20 +7,25 @@ from typing import Any
 
 import torch
 
-from wordorder.config.models import Cell
+from wordorder.config.models import Cell, LSTMSize
 from wordorder.encodings.base import Shape
 from wordorder.encodings.registry import build, parse
 from wordorder.errors import WordorderError
 from wordorder.files import atomic
+from wordorder.model.lstm import LSTMTranslator
 from wordorder.model.transformer import Transformer
+from wordorder.model.translator import Translator
 
 _FORMAT = 1
 
 
-def build_model(cell: Cell, vocabulary_size: int) -> Transformer:
-    """A new Transformer for a cell; its start values come from PyTorch's generator."""
-    encoding = build(parse(cell.encoding), Shape.of(cell.size))
-    return Transformer(cell.size, cell.recipe, encoding, vocabulary_size)
+def build_model(cell: Cell, vocabulary_size: int) -> Translator:
+    """A new model for a cell, of the architecture of its size; its start values come from PyTorch's generator."""
+    config, size = parse(cell.encoding), cell.size
+    if isinstance(size, LSTMSize):
+        shape = Shape(size.dim, heads=1, encoder_layers=size.layers, decoder_layers=size.layers)
+        return LSTMTranslator(size, cell.recipe, build(config, shape), vocabulary_size)
+    return Transformer(size, cell.recipe, build(config, Shape.of(size)), vocabulary_size)
 
 
 def save_model(path: str | Path, cell: Cell, vocabulary_size: int, weights: dict[str, torch.Tensor]) -> None:
@@ -34,7 +39,7 @@ def save_model(path: str | Path, cell: Cell, vocabulary_size: int, weights: dict
         torch.save(content, temporary)
 
 
-def load_model(path: str | Path) -> Transformer:
+def load_model(path: str | Path) -> Translator:
     """Read a finished model, in evaluation mode, on the CPU."""
     content = load_tensors(path)
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
@@ -64,7 +69,7 @@ def load_tensors(path: str | Path) -> Any:
         ) from error
 
 
-def count_parameters(model: Transformer) -> dict[str, int]:
+def count_parameters(model: Translator) -> dict[str, int]:
     """Trainable parameters, each counted once: of the whole model, and of the positional encoding alone."""
     return {
         "total": sum(parameter.numel() for parameter in model.parameters()),

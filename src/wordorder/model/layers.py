@@ -8,9 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from wordorder.config.models import Recipe, Size
+from wordorder.dropout import Dropout
 from wordorder.encodings.base import AttentionEncoding, Positions
 from wordorder.model.attention import CrossAttention, KeyValueCache, SelfAttention
-from wordorder.model.dropout import Dropout
+from wordorder.model.translator import dropout_rate
 
 
 class FeedForward(nn.Module):
@@ -51,10 +52,6 @@ class Residual(nn.Module):
         return normed
 
 
-def _dropout(size: Size, recipe: Recipe) -> float:
-    return size.dropout if recipe.dropout is None else recipe.dropout
-
-
 def _head_inputs(
     encoding: AttentionEncoding, x: Tensor, positions: Positions, around: Residual
 ) -> list[tuple[int, Tensor]] | None:
@@ -65,7 +62,7 @@ def _head_inputs(
 class EncoderLayer(nn.Module):
     def __init__(self, size: Size, recipe: Recipe) -> None:
         super().__init__()
-        rate, pre_norm = _dropout(size, recipe), recipe.norm == "pre"
+        rate, pre_norm = dropout_rate(size, recipe), recipe.norm == "pre"
         self.self_attention = SelfAttention(size.dim, size.heads, recipe.attention_dropout)
         self.feed_forward = FeedForward(size.dim, size.ffn_dim, recipe.activation_dropout)
         self.around_self = Residual(size.dim, rate, pre_norm=pre_norm)
@@ -87,7 +84,7 @@ class EncoderLayer(nn.Module):
 class DecoderLayer(nn.Module):
     def __init__(self, size: Size, recipe: Recipe) -> None:
         super().__init__()
-        rate, pre_norm = _dropout(size, recipe), recipe.norm == "pre"
+        rate, pre_norm = dropout_rate(size, recipe), recipe.norm == "pre"
         self.self_attention = SelfAttention(size.dim, size.heads, recipe.attention_dropout)
         self.cross_attention = CrossAttention(size.dim, size.heads, recipe.attention_dropout)
         self.feed_forward = FeedForward(size.dim, size.ffn_dim, recipe.activation_dropout)

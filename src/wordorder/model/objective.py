@@ -7,8 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from wordorder.encodings.base import Positions
 from wordorder.model.batch import PAD, Batch
-from wordorder.model.transformer import Transformer
+from wordorder.model.translator import Translator
 
 # Rows of logits computed at a time: 512 x 32,000 in single precision are 64 MB.
 _ROWS = 512
@@ -71,16 +72,17 @@ def _autocast_dtype(x: Tensor) -> torch.dtype:
 
 
 class TranslationObjective(nn.Module):
-    """A Transformer and the loss it is trained with, as one module, so that a wrapper sees every use of a parameter."""
+    """A model and the loss it is trained with, as one module, so that a wrapper sees every use of a parameter."""
 
-    def __init__(self, transformer: Transformer, label_smoothing: float) -> None:
+    def __init__(self, transformer: Translator, label_smoothing: float) -> None:
         super().__init__()
         self.transformer = transformer
         self.label_smoothing = label_smoothing
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Sums over the target tokens of a batch: (smoothed loss, negative log-likelihood in nats)."""
-        hidden = self.transformer(batch.source, batch.target_input)
+        positions = Positions.range(batch.source.size(1), on=batch.source.device).with_reordered(batch.source_positions)
+        hidden = self.transformer(batch.source, batch.target_input, source_positions=positions)
         real = (batch.target_output != PAD).flatten()
         hidden, labels = hidden.flatten(0, 1), batch.target_output.flatten()
         if batch.padded:

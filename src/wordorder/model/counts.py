@@ -1,0 +1,74 @@
+"""Counts of trainable parameters, and how they compare with those that papers print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
+
+import torch
+
+from wordorder.config.models import Cell, ModelSize, Recipe
+from wordorder.config.published import PublishedRow, PublishedTable
+from wordorder.errors import WordorderError
+from wordorder.model.checkpoint import build_model, count_parameters
+
+
+def counted(encoding: dict[str, Any], size: ModelSize, recipe: Recipe, vocabulary_size: int) -> dict[str, int]:
+    """The parameters of a model that is never really made: 'total', and 'encoding' alone."""
+    with torch.device("meta"):
+        cell = Cell(encoding=encoding, size=size, recipe=recipe, seed=0)
+        return count_parameters(build_model(cell, vocabulary_size))
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A printed count and ours, which is a difference where the printed one is."""
+
+    table: PublishedTable
+    row: PublishedRow
+    count: int
+
+    @property
+    def ours(self) -> Decimal:
+        """Millions, rounded as the paper does; a count that the paper says is zero stays exact."""
+        millions = Decimal(self.count).scaleb(-6)
+        return millions if self.row.printed == "none" else millions.quantize(self.printed, ROUND_HALF_UP)
+
+    @property
+    def printed(self) -> Decimal:
+        return Decimal(0) if self.row.printed == "none" else Decimal(self.row.printed)
+
+    @property
+    def met(self) -> bool:
+        return self.ours == self.printed
+
+
+def compare_published(
+    tables: list[PublishedTable], encodings: Mapping[str, dict[str, Any]], sizes: Mapping[str, ModelSize]
+) -> Iterator[Compared]:
+    """Every row in order. Raises WordorderError for a row whose encoding or size does not exist."""
+    for table in tables:
+        for row in table.rows:
+            counts = _of_row(table, row, encodings, sizes)
+            count = counts["encoding"] if row.printed == "none" else counts["total"]
+            if row.base is not None:
+                count -= _of_row(table, table.find(row.base), encodings, sizes)["total"]
+            yield Compared(table, row, count)
+
+
+def _of_row(
+    table: PublishedTable,
+    row: PublishedRow,
+    encodings: Mapping[str, dict[str, Any]],
+    sizes: Mapping[str, ModelSize],
+) -> dict[str, int]:
+    for kind, name, known in (("encoding", row.encoding, encodings), ("size", row.size, sizes)):
+        if name not in known:
+            raise WordorderError(
+                f"The published row '{row.row}' of {table.paper}, {table.table}, names the {kind} '{name}', which "
+                f"{kind}s.yaml does not have. Correct published/parameters.yaml."
+            )
+    recipe = Recipe(norm=table.norm, tie_embeddings=table.tie_embeddings, max_updates=1)
+    return counted(encodings[row.encoding], sizes[row.size], recipe, table.vocabulary)

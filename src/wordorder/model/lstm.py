@@ -1,0 +1,188 @@
+"""The attentional LSTM (Luong et al. 2015), with a positional encoding at its embeddings.
+
+    encoder   layers of LSTMs, by default of two directions with d/2 each
+    decoder   layers of LSTMs, each starting from the state in which the encoder's layer of that number ended
+    score     h_t · W_a s_j                            "general" attention over all states s_j of the encoder
+    output    tanh(W_c [Σ_j softmax_j(score) s_j; h_t])
+
+Source: Luong, Pham and Manning 2015, sections 2-3, with global attention; dropout behind the embeddings, between
+layers and behind the output. Their input feeding, by which a step also reads the output of the step before, is left
+out unless the size asks for it: without it the whole target goes through each layer at once, and a training step takes
+a fraction of the time.
+
+B sentences, S source tokens, T target tokens, d model size, K hypotheses a sentence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
+
+from wordorder.config.models import LSTMSize, Recipe
+from wordorder.dropout import Dropout, dropout
+from wordorder.encodings.base import Encoding, Positions
+from wordorder.model.batch import PAD
+from wordorder.model.masks import padding_mask
+from wordorder.model.places import refuse_attention
+from wordorder.model.translator import Translator
+
+State = tuple[Tensor, Tensor]  # hidden and cell, (N, d) each
+
+
+@dataclass
+class Memory:
+    """What the decoder knows of the source.
+
+    keys, states: (B, S, d); mask: (B, 1, S), -inf at padding, or None; start: of each decoder layer.
+    """
+
+    keys: Tensor
+    states: Tensor
+    mask: Tensor | None
+    start: list[State]
+
+    def select(self, rows: Tensor) -> Memory:
+        """Keep the given sentences (indices into B), in that order."""
+        mask = None if self.mask is None else self.mask.index_select(0, rows)
+        start = [_rows(state, rows) for state in self.start]
+        return Memory(self.keys.index_select(0, rows), self.states.index_select(0, rows), mask, start)
+
+
+class Cache:
+    """The state of each decoder layer, and the last output (N, d), of every hypothesis."""
+
+    def __init__(self) -> None:
+        self.layers: list[State] = []
+        self.output: Tensor | None = None
+
+    def begin(self, memory: Memory, hypotheses: int) -> None:
+        """The state before the first token: every hypothesis of a sentence starts where its encoder ended."""
+        rows = torch.arange(len(memory.keys), device=memory.keys.device).repeat_interleave(hypotheses)
+        self.layers = [_rows(state, rows) for state in memory.start]
+        self.output = torch.zeros_like(self.layers[0][0])
+
+    def select(self, rows: Tensor) -> None:
+        """Keep the given hypotheses (indices into N), in that order."""
+        self.layers = [_rows(state, rows) for state in self.layers]
+        self.output = None if self.output is None else self.output.index_select(0, rows)
+
+
+class GlobalAttention(nn.Module):
+    """Luong's "general" score over all states of the encoder, and the vector made of what is read and who reads."""
+
+    def __init__(self, dim: int, dropout_probability: float) -> None:
+        super().__init__()
+        self.dropout_probability = dropout_probability
+        self.score = nn.Linear(dim, dim, bias=False)
+        self.combine = nn.Linear(2 * dim, dim, bias=False)
+        for linear in (self.score, self.combine):
+            nn.init.xavier_uniform_(linear.weight)
+
+    def forward(self, queries: Tensor, memory: Memory) -> Tensor:
+        """(B, T, d) -> (B, T, d)"""
+        scores = queries @ memory.keys.transpose(1, 2)  # (B, T, S)
+        if memory.mask is not None:
+            scores = scores + memory.mask
+        weights = dropout(torch.softmax(scores, dim=-1), self.dropout_probability, self.training)
+        context = weights.to(memory.states.dtype) @ memory.states
+        return torch.tanh(self.combine(torch.cat((context, queries), dim=-1)))
+
+
+class LSTMTranslator(Translator):
+    """Refuses an encoding that acts inside attention. Of the recipe, ``norm`` and ``activation_dropout`` mean nothing
+    here; ``attention_dropout`` is that of the weights of the attention.
+    """
+
+    def __init__(self, size: LSTMSize, recipe: Recipe, encoding: Encoding, vocabulary_size: int) -> None:
+        super().__init__(size, recipe, encoding, vocabulary_size)
+        refuse_attention(encoding, size.architecture)
+        self.input_feeding = size.input_feeding
+        directions = 2 if size.bidirectional else 1
+        # One module a layer, with our dropout between them: that of several layers in one module would not be
+        # repeatable on a GPU, where cuDNN keeps a generator of its own.
+        self.encoder = nn.ModuleList(
+            nn.LSTM(size.dim, size.dim // directions, batch_first=True, bidirectional=size.bidirectional)
+            for _ in range(size.layers)
+        )
+        self.decoder = nn.ModuleList(
+            nn.LSTM(2 * size.dim if size.input_feeding and not layer else size.dim, size.dim, batch_first=True)
+            for layer in range(size.layers)
+        )
+        self.attention = GlobalAttention(size.dim, recipe.attention_dropout)
+
+    def encode(self, source: Tensor, *, positions: Positions | None = None) -> Memory:
+        """(B, S) token numbers, padded at the right -> memory."""
+        positions = positions or Positions.range(source.size(1), on=source.device)
+        x = self._embed(self.source_embedding, source, positions, "encoder").to(self.output.weight.dtype)
+        # Packed, so that the backward direction begins at a sentence's own end.
+        packed = pack_padded_sequence(x, (source != PAD).sum(1).cpu(), batch_first=True, enforce_sorted=False)
+        start = []
+        with _plain_cpu():
+            for number, layer in enumerate(self.encoder):
+                packed, (hidden, cell) = layer(_dropped(packed, self.dropout) if number else packed)
+                start.append((_joined(hidden), _joined(cell)))
+        states, _ = pad_packed_sequence(packed, batch_first=True, total_length=source.size(1))
+        mask = padding_mask(source)
+        return Memory(self.attention.score(states), states, None if mask is None else mask.squeeze(1), start)
+
+    def decode(self, target: Tensor, memory: Memory) -> Tensor:
+        """All target positions at once, each seeing the ones before: (B, T) -> (B, T, d)."""
+        positions = Positions.range(target.size(1), on=target.device)
+        x = self._embed(self.target_embedding, target, positions, "decoder")
+        cache = Cache()
+        cache.begin(memory, 1)
+        if not self.input_feeding:
+            return self._advance(x, memory, cache)
+        return torch.cat([self._advance(x[:, [place]], memory, cache) for place in range(x.size(1))], dim=1)
+
+    def step(self, tokens: Tensor, memory: Memory, caches: list[Cache], step: int) -> Tensor:
+        """One more token of each hypothesis: (B, K) tokens at position ``step`` -> (B, K, d).
+
+        caches: one, empty before the first step; rows are b·K + k.
+        """
+        (cache,) = caches
+        if not cache.layers:
+            cache.begin(memory, tokens.size(1))
+        positions = Positions.range(1, offset=step, on=tokens.device)
+        x = self._embed(self.target_embedding, tokens.reshape(-1, 1), positions, "decoder")
+        return self._advance(x, memory, cache)
+
+    def new_caches(self) -> list[Cache]:
+        return [Cache()]
+
+    def _advance(self, x: Tensor, memory: Memory, cache: Cache) -> Tensor:
+        """Read the next T tokens of each of B·K rows, (B·K, T, d), where T or K is 1 -> (B, T · K, d)."""
+        if self.input_feeding:
+            assert cache.output is not None
+            x = torch.cat((x, cache.output[:, None]), dim=-1)
+        x = x.to(self.output.weight.dtype)
+        with _plain_cpu():
+            for number, layer in enumerate(self.decoder):
+                hidden, cell = cache.layers[number]
+                x, (hidden, cell) = layer(self.dropout(x) if number else x, (hidden[None], cell[None]))
+                cache.layers[number] = hidden[0], cell[0]
+        queries = x.reshape(len(memory.keys), -1, self.dim)
+        output: Tensor = self.dropout(self.attention(queries, memory))
+        cache.output = output.reshape(*x.shape)[:, -1]
+        return output
+
+
+def _plain_cpu() -> torch.autocast:
+    """No automatic bfloat16 for LSTMs on a CPU: oneDNN refuses them where the CPU has no such arithmetic."""
+    return torch.autocast("cpu", enabled=False)
+
+
+def _dropped(packed: PackedSequence, drop: Dropout) -> PackedSequence:
+    return packed._replace(data=drop(packed.data))
+
+
+def _joined(ends: Tensor) -> Tensor:
+    """The ends of an encoder layer's directions, (directions, B, d / directions) -> (B, d)."""
+    return ends.transpose(0, 1).flatten(1)
+
+
+def _rows(state: State, rows: Tensor) -> State:
+    return state[0].index_select(0, rows), state[1].index_select(0, rows)
