@@ -102,7 +102,7 @@ def test_the_digest_tells_data_apart(tmp_path: Path) -> None:
 def test_blocks_are_written_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = [([i % 50] * (i % 7), [i % 50 + 1] * (i % 5)) for i in range(500)]
     write_corpus(tmp_path / "one", pairs, vocabulary_size=100)
-    monkeypatch.setattr("wordorder.data.binary._BLOCK", 16)
+    monkeypatch.setattr("wordorder.data.binary.BLOCK", 16)
     write_corpus(tmp_path / "many", pairs, vocabulary_size=100)
     assert contents(tmp_path / "many") == contents(tmp_path / "one")
     assert pairs_of(ParallelCorpus.open(tmp_path / "many")) == pairs
@@ -212,7 +212,7 @@ def test_a_full_disk_leaves_the_old_corpus(corpus: Path) -> None:
 
 
 def test_memory_does_not_grow_with_the_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wordorder.data.binary._BLOCK", 4096)
+    monkeypatch.setattr("wordorder.data.binary.BLOCK", 4096)
 
     def peak(pairs: int) -> int:
         directory = tmp_path / str(pairs)

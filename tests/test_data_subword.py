@@ -51,6 +51,18 @@ def test_special_pieces_are_where_every_stage_expects_them(folder: Path, model: 
     assert model.size == 200
 
 
+def test_words_begin_where_their_space_is(folder: Path, model: Subword) -> None:
+    starts = model.word_starts()
+    assert starts.shape == (200,) and not starts[[PAD, UNKNOWN, BEGIN, END]].any()
+    for path in (folder / "source", folder / "target"):
+        for line in read_lines(path):
+            assert starts[model.encode(line)].sum() == len(line.split())
+    # The letter is unknown, so the space before it stands alone; within a word an unknown letter begins nothing.
+    assert model.encode("漢")[1:] == [UNKNOWN]
+    for text, words in (("漢", 1), ("漢a ab漢", 2), ("  a   漢  ", 2), ("", 0)):
+        assert starts[model.encode(text)].sum() == words
+
+
 def test_training_repeats_to_the_byte(folder: Path) -> None:
     assert train(folder, "again") == (folder / "model").read_bytes()
     sampled = train(folder, "sampled", sentences=101, vocabulary=150)

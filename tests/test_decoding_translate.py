@@ -13,11 +13,14 @@ import torch
 from wordorder.cli import main
 from wordorder.config.models import Cell, Decoding, Recipe, Size
 from wordorder.data.binary import ParallelCorpus, write_corpus
+from wordorder.data.positions import write_positions
 from wordorder.data.subword import Subword, train_subword
 from wordorder.data.tokenise import detokeniser
 from wordorder.decoding.beam import Hypothesis
 from wordorder.decoding.translate import plan, texts, translate, translate_corpus
+from wordorder.encodings.base import Positions
 from wordorder.errors import WordorderError
+from wordorder.model.batch import BEGIN, END
 from wordorder.model.checkpoint import build_model, load_model, save_model
 from wordorder.model.transformer import Transformer
 
@@ -197,3 +200,100 @@ def test_a_number_of_threads_below_one_is_refused(
 ) -> None:
     assert main(arguments(files, tmp_path, threads=0)) == 1
     assert "--threads must be at least 1" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def ordered(files: SimpleNamespace) -> SimpleNamespace:
+    """The same corpus with positions, and a random model that needs them."""
+    corpus = ParallelCorpus.open(files.corpus)
+    lengths = corpus.source_lengths.tolist()
+    rows = [list(range(length)) for length in lengths]
+    rows[0].reverse()  # so the first and the fifth sentence have the same tokens, but not the same positions
+    folder = files.folder
+    write_positions(folder / "positions", rows, kind="gold", corpus=corpus)
+    save_random_model(folder / "inxl.pt", 80, {"type": "inxl"})
+    return SimpleNamespace(**{**vars(files), "model": folder / "inxl.pt", "positions": folder / "positions"})
+
+
+def test_a_sentence_with_other_positions_is_another_sentence(ordered: SimpleNamespace, tmp_path: Path) -> None:
+    assert main(arguments(ordered, tmp_path, positions=ordered.positions)) == 0
+    entries = [json.loads(line) for line in (tmp_path / "nbest.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert len(entries) == len(LINES)
+    assert entries[0]["hypotheses"] != entries[4]["hypotheses"]
+
+
+def test_translations_with_positions_do_not_depend_on_order_or_batches(ordered: SimpleNamespace) -> None:
+    model, corpus = load_model(ordered.model), ParallelCorpus.open(ordered.corpus, positions=ordered.positions)
+    assert corpus.positions is not None
+    config = Decoding(beam=3, max_length_b=4)
+    pairs = [(corpus.source(index), corpus.positions[index]) for index in range(len(corpus))]
+    pairs += [pairs[3], pairs[2]]
+
+    def found(order: list[int], config: Decoding) -> list[list[Hypothesis]]:
+        sources, positions = [pairs[number][0] for number in order], [pairs[number][1] for number in order]
+        return translate(model, sources, config, positions=positions)
+
+    in_order = list(range(len(pairs)))
+    together = found(in_order, config)
+    assert together[6] == together[3] and together[7] == together[2]
+    assert found(in_order[::-1], config)[::-1] == together, "the same bits"
+    for number in in_order:
+        (alone,) = found([number], config)
+        assert [one.tokens for one in alone] == [one.tokens for one in together[number]]
+    narrow = found(in_order, config.model_copy(update={"batch_tokens": 1}))
+    assert [[one.tokens for one in own] for own in narrow] == [[one.tokens for one in own] for own in together]
+
+
+def test_the_search_sees_the_positions_of_each_sentence(ordered: SimpleNamespace) -> None:
+    """The score of a hypothesis is what the model, asked directly with these positions, gives it."""
+    model, corpus = load_model(ordered.model), ParallelCorpus.open(ordered.corpus, positions=ordered.positions)
+    assert corpus.positions is not None
+    sources = [corpus.source(index) for index in range(len(corpus))]
+    positions = [corpus.positions[index] for index in range(len(corpus))]
+    for source, own, hypotheses in zip(
+        sources,
+        positions,
+        translate(model, sources, Decoding(beam=2, max_length_b=4), positions=positions),
+        strict=True,
+    ):
+        n, tokens = len(source), hypotheses[0].tokens
+        where = Positions.range(n + 1).with_reordered(torch.tensor([[*own.tolist(), n]]))
+        with torch.no_grad():
+            hidden = model(
+                torch.tensor([[*source.tolist(), END]]), torch.tensor([[BEGIN, *tokens]]), source_positions=where
+            )
+            log_probabilities = torch.log_softmax(model.logits(hidden)[0], -1)
+        expected = sum(float(log_probabilities[step, token]) for step, token in enumerate([*tokens, END]))
+        assert hypotheses[0].log_probability == pytest.approx(expected, abs=1e-4)
+
+
+def test_positions_are_demanded_and_refused(
+    files: SimpleNamespace, ordered: SimpleNamespace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments(ordered, tmp_path, corpus=tmp_path / "nowhere")) == 1, "this is said before all else"
+    assert "'inxl' needs the position that each source token takes in target order" in capsys.readouterr().err
+    assert main(arguments(files, tmp_path, positions=ordered.positions)) == 1
+    assert "'sinusoidal' uses no reordered positions. Leave --positions out." in capsys.readouterr().err
+    write_corpus(tmp_path / "other", [([5], [5])], vocabulary_size=80)
+    assert main(arguments(ordered, tmp_path, corpus=tmp_path / "other", positions=ordered.positions)) == 1
+    assert "were made for another binary corpus than" in capsys.readouterr().err
+    assert not (tmp_path / "hypotheses").exists()
+    sources = [ParallelCorpus.open(files.corpus).source(0)]
+    with pytest.raises(WordorderError, match="Translate a binary corpus, and give the folder"):
+        translate(load_model(ordered.model), sources, Decoding())
+    with pytest.raises(WordorderError, match="uses no reordered positions"):
+        translate(load_model(files.model), sources, Decoding(), positions=sources)
+
+
+def test_text_by_hand_needs_a_model_without_positions(
+    ordered: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Unread:
+        def __getattr__(self, name: str) -> object:
+            raise AssertionError("nothing is read")
+
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=Unread()))
+    words = ["translate-text", "--model", str(ordered.model), "--subword", str(ordered.subword)]
+    assert main([*words, "--source-language", "en", "--target-language", "de"]) == 1
+    assert "'inxl' needs the position" in (error := capsys.readouterr().err)
+    assert "nothing finds it in raw text yet. Translate a binary corpus" in error

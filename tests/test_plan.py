@@ -231,6 +231,48 @@ def test_a_dataset_without_generator_has_no_generator_slice(root: Path) -> None:
         plan.generator_slice(load_dataset("multi30k", root), "train")
 
 
+@pytest.fixture
+def needing(root: Path) -> Path:
+    """The encoding 'needing' needs reordered positions, in the demo and in multi30k."""
+    with (root / "encodings.yaml").open("a") as file:
+        file.write("\nneeding: {compose: [{type: inxl}, {type: relative}]}\n")
+    for study in ("demo", "multi30k"):
+        replace(root / f"studies/{study}.yaml", "encodings: [", "encodings: [needing, ")()
+    return root
+
+
+def kinds(root: Path, encoding: str) -> list[str | None]:
+    study, data = load_study("demo", root), load_dataset("grammar", root)
+    return [plan.positions_kind(study, data, encoding, split, root) for split in ("train", "valid", "test")]
+
+
+def test_encodings_that_need_positions_get_those_of_the_study(needing: Path) -> None:
+    assert kinds(needing, "needing") == ["gold", "gold", "gold"]
+    assert kinds(needing, "opr") == [None, None, None]
+    replace(needing / "studies/demo.yaml", "baseline:", "reordering: {train: identity}\nbaseline:")()
+    assert kinds(needing, "needing") == ["identity", "gold", "gold"]
+    replace(needing / "studies/demo.yaml", "{train: identity}", "{test: identity}")()
+    assert kinds(needing, "needing") == ["gold", "identity", "identity"]
+
+
+def test_reordering_is_no_part_of_any_slice(root: Path) -> None:
+    edit = replace(root / "studies/demo.yaml", "baseline:", "reordering: {train: identity}\nbaseline:")
+    assert changed(root, "demo", edit) == set()
+
+
+def test_positions_that_a_dataset_cannot_give_are_said(needing: Path) -> None:
+    assert plan.check("demo", needing).startswith("demo: 15 cells")
+    with pytest.raises(WordorderError) as caught:
+        plan.check("multi30k", needing)
+    lines = str(caught.value).splitlines()
+    assert [line.count("'multi30k' has no gold positions, because only generated") for line in lines] == [1, 1]
+    assert lines[0].startswith("In the study 'multi30k' the encoding 'needing' needs reordered source positions, and")
+    assert "Set 'reordering.train' to 'identity', or" in lines[0] and "Set 'reordering.test' to" in lines[1]
+    study = needing / "studies/multi30k.yaml"
+    replace(study, "baseline:", "reordering: {train: identity, test: identity}\nbaseline:")()
+    assert plan.check("multi30k", needing).startswith("multi30k: 12 cells")
+
+
 def run_check(*arguments: str) -> None:
     parser = argparse.ArgumentParser()
     add_commands(parser.add_subparsers())

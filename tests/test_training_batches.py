@@ -7,9 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from training_runs import VOCABULARY, write_reversals
 from wordorder.data.binary import ParallelCorpus, write_corpus
+from wordorder.data.positions import write_positions
 from wordorder.errors import WordorderError
 from wordorder.model.batch import BEGIN, END, PAD
 from wordorder.training.batches import collate, epoch_batches, plan_batches
@@ -55,6 +57,21 @@ def test_a_batch_holds_what_the_corpus_says(corpus: ParallelCorpus) -> None:
         assert [piece for piece in batch.target_output[row].tolist() if piece != PAD] == [*target, END]
     assert batch.target_tokens == int((batch.target_output != PAD).sum())
     assert batch.padded == bool((batch.target_output == PAD).any())
+
+
+def test_a_batch_brings_the_positions_of_its_corpus(tmp_path: Path) -> None:
+    write_corpus(tmp_path / "corpus", [([4], [5]), ([6, 7, 8], [5, 6]), ([], [4]), ([9, 9], [4])], vocabulary_size=10)
+    rows = [[0], [2, 0, 1], [], [1, 0]]
+    write_positions(tmp_path / "gold", rows, kind="gold", corpus=ParallelCorpus.open(tmp_path / "corpus"))
+    assert collate(ParallelCorpus.open(tmp_path / "corpus"), np.array([1, 0])).source_positions is None
+    corpus = ParallelCorpus.open(tmp_path / "corpus", positions=tmp_path / "gold")
+    batch = collate(corpus, np.array([3, 1, 2]))
+    assert batch.source.tolist() == [[9, 9, END, PAD], [6, 7, 8, END], [END, PAD, PAD, PAD]]
+    assert batch.source_positions is not None and batch.source_positions.dtype == torch.int64
+    assert batch.source_positions.tolist() == [[1, 0, 2, 3], [2, 0, 1, 3], [0, 1, 2, 3]]
+    moved = batch.to(torch.device("meta")).source_positions
+    assert moved is not None and moved.device.type == "meta" and moved.shape == (3, 4)
+    assert collate(corpus, np.array([2])).source_positions.tolist() == [[0]]  # type: ignore[union-attr]
 
 
 def test_a_sentence_longer_than_a_batch_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import signal
 import time
 from collections.abc import Callable
@@ -13,8 +14,11 @@ import pytest
 import torch
 
 from training_runs import TrainingRun, cell, write_reversals
-from wordorder.data.binary import write_corpus
+from wordorder.data.binary import ParallelCorpus, write_corpus
+from wordorder.data.positions import SourcePositions, write_positions
+from wordorder.errors import WordorderError
 from wordorder.model.checkpoint import load_tensors
+from wordorder.training.run import Outputs, run
 
 # The recorded validation perplexities of the run below. They change when the numerics of the model, the batches or the
 # optimizer change; then record them anew and say why in the changelog. Processors differ by far less than 1e-3.
@@ -172,3 +176,80 @@ def test_corpora_of_different_vocabularies_are_an_error(make_run: RunMaker, tmp_
     wrong = TrainingRun(run.folder, run.cell, run.train, tmp_path / "other")
     assert "Binarise both with the same subword model" in wrong.finish(status=1)
     assert not (run.folder / "model.pt").exists()
+
+
+@pytest.fixture(scope="module")
+def positions(tmp_path_factory: pytest.TempPathFactory, corpora: tuple[Path, Path]) -> dict[str, dict[str, Path]]:
+    """By name and split. Every target is its source backwards, so that is what 'gold' says."""
+    folder = tmp_path_factory.mktemp("positions")
+    for name, kind, step in (("gold", "gold", -1), ("identity", "identity", 1), ("false gold", "gold", 1)):
+        for split, directory in zip(("train", "valid"), corpora, strict=True):
+            corpus = ParallelCorpus.open(directory)
+            rows = (list(range(length))[::step] for length in corpus.source_lengths)
+            write_positions(folder / name / split, rows, kind=kind, corpus=corpus)
+    return {folder.name: {split: folder / split for split in ("train", "valid")} for folder in folder.iterdir()}
+
+
+INXL = {"type": "inxl"}
+
+
+def test_reordered_positions_are_recorded_and_others_start_anew(
+    make_run: RunMaker, positions: dict[str, dict[str, Path]]
+) -> None:
+    bare = make_run(encoding=INXL, max_epochs=1)
+    gold, identity = positions["gold"], positions["identity"]
+
+    def with_positions(**folders: Path) -> TrainingRun:
+        return TrainingRun(bare.folder, bare.cell, bare.train, bare.valid, folders)
+
+    def recorded(name: str) -> dict[str, dict[str, str]]:
+        opened = {
+            split: SourcePositions.open(positions[name][split], ParallelCorpus.open(directory))
+            for split, directory in (("train", bare.train), ("valid", bare.valid))
+        }
+        return {f"{split}_positions": {"kind": "gold", "sha256": own.sha256} for split, own in opened.items()}
+
+    first = with_positions(**gold)
+    first.finish()
+    record, metrics = first.record(), first.metrics()
+    assert recorded("gold").items() <= record["data"].items()
+    # A finished model outlives a change of what it is only measured on, as it does with another validation set.
+    measured = with_positions(train=gold["train"], valid=identity["valid"])
+    assert "discarded" not in measured.finish()
+    assert measured.record() == record
+    other = with_positions(**positions["false gold"])
+    assert "belonged to another configuration and was discarded" in other.finish()
+    assert recorded("false gold").items() <= other.record()["data"].items()
+    assert other.metrics() != metrics
+
+
+def test_positions_are_demanded_and_refused_before_any_work(tmp_path: Path) -> None:
+    needed = "'inxl' needs the position that each source token takes in target order. Give the folders"
+    idle = "'sinusoidal' uses no reordered positions. Leave --train-positions and --valid-positions out."
+    nothing = tmp_path / "nothing"
+    cases: list[tuple[dict[str, Any], dict[str, Path], str]] = [
+        (INXL, {}, needed),
+        (INXL, {"train_positions": nothing}, needed),
+        ({"compose": [INXL, {"type": "relative"}]}, {"valid_positions": nothing}, "needs the position"),
+        ({"type": "sinusoidal"}, {"train_positions": nothing, "valid_positions": nothing}, idle),
+        ({"type": "sinusoidal"}, {"valid_positions": nothing}, idle),
+    ]
+    outputs = Outputs(tmp_path / "model.pt", tmp_path / "metrics.jsonl", tmp_path / "record.json")
+    for encoding, given, message in cases:
+        with pytest.raises(WordorderError, match=re.escape(message)):
+            run(
+                cell(encoding=encoding),
+                train=nothing,
+                valid=nothing,
+                outputs=outputs,
+                state=tmp_path / "state",
+                **given,
+            )
+        assert not list(tmp_path.iterdir()), "nothing was made"
+
+
+def test_positions_of_another_corpus_are_refused(make_run: RunMaker, positions: dict[str, dict[str, Path]]) -> None:
+    gold = positions["gold"]
+    run = make_run(encoding=INXL)
+    swapped = TrainingRun(run.folder, run.cell, run.train, run.valid, {"train": gold["valid"], "valid": gold["train"]})
+    assert "were made for another binary corpus than" in swapped.finish(status=1)

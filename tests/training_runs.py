@@ -6,7 +6,7 @@ import json
 import random
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -40,12 +40,15 @@ class TrainingRun:
     cell: Cell
     train: Path
     valid: Path
+    positions: dict[str, Path] = field(default_factory=dict)  # of 'train' and 'valid'
 
     def start(self, *options: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "wordorder.cli", "train", "--config", self.cell.model_dump_json()]
         command += ["--train", str(self.train), "--valid", str(self.valid), "--state", str(self.folder / "state")]
         for name, file in (("model", "model.pt"), ("metrics", "metrics.jsonl"), ("record", "record.json")):
             command += [f"--{name}", str(self.folder / file)]
+        for split, folder in self.positions.items():
+            command += [f"--{split}-positions", str(folder)]
         command += ["--threads", "1", *options]
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 

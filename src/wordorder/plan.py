@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel
 
@@ -24,6 +24,7 @@ from wordorder.config.models import (
     Generator,
     Import,
     Part,
+    PositionsKind,
     Preparation,
     Report,
     ReportedDataset,
@@ -33,6 +34,9 @@ from wordorder.config.models import (
     TextPreprocessing,
 )
 from wordorder.errors import WordorderError
+
+if TYPE_CHECKING:
+    from wordorder.encodings.base import EncodingConfig
 
 
 class CellName(NamedTuple):
@@ -62,12 +66,46 @@ def comparisons(study: Study) -> list[Comparison]:
 
 def encoding_parameters(name: str, root: str | Path = "config") -> dict[str, Any]:
     """The entry ``name`` of encodings.yaml with all its parameters, checked by the encoding itself."""
+    return _encoding(name, root).model_dump(mode="json")
+
+
+def _encoding(name: str, root: str | Path) -> EncodingConfig:
     from wordorder.encodings.registry import parse  # imports torch
 
     try:
-        return parse(load_encodings(root)[name]).model_dump(mode="json")
+        return parse(load_encodings(root)[name])
     except WordorderError as error:
         raise WordorderError(f"{Path(root, 'encodings.yaml')}, '{name}': {error}") from error
+
+
+def positions_kind(
+    study: Study, dataset: Dataset, encoding: str, split: str, root: str | Path = "config"
+) -> PositionsKind | None:
+    """The kind of reordered source positions that a study gives an encoding for a split; None if it needs none.
+
+    Raises WordorderError where the dataset cannot give this kind.
+    """
+    if not _encoding(encoding, root).needs_reordered:
+        return None
+    key = "train" if split == "train" else "test"
+    kind: PositionsKind = getattr(study.reordering, key)
+    try:
+        check_positions(dataset, kind)
+    except WordorderError as error:
+        raise WordorderError(
+            f"In the study '{study.name}' the encoding '{encoding}' needs reordered source positions, and "
+            f"'reordering.{key}' is '{kind}'. {error} Set 'reordering.{key}' to 'identity', or leave the encoding or "
+            "the dataset out."
+        ) from error
+    return kind
+
+
+def check_positions(dataset: Dataset, kind: PositionsKind) -> None:
+    """Raise WordorderError where a dataset cannot give reordered positions of this kind."""
+    if kind == "gold" and dataset.generator is None:
+        raise WordorderError(
+            f"The dataset '{dataset.name}' has no gold positions, because only generated datasets have gold trees."
+        )
 
 
 # ------------------------------------------------------------------------------------------- slices of a dataset
@@ -202,6 +240,13 @@ def check(path_or_name: str | Path, root: str | Path = "config") -> str:
     if problems:
         raise WordorderError("\n".join(problems))
     datasets = [load_dataset(name, root) for name in study.datasets]
+    for dataset, name, split in product(datasets, study.encodings, ("train", "test")):
+        try:
+            positions_kind(study, dataset, name, split, root)
+        except WordorderError as error:
+            problems.append(str(error))
+    if problems:
+        raise WordorderError("\n".join(problems))
     factors = " × ".join(
         _count(len(names), noun)
         for names, noun in (

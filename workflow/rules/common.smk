@@ -92,6 +92,40 @@ def binary_files(split):
     return [f"results/data/{{dataset}}/binary/{split}/{file}" for file in BINARY]
 
 
+def positions_folder(kind, split):
+    return f"results/data/{{dataset}}/positions/{kind}/{split}"
+
+
+def positions_files(kind, split):
+    return [f"{positions_folder(kind, split)}/{file}" for file in ("positions.npy", "meta.json")]
+
+
+@cache
+@told
+def positions_kind(study, dataset, encoding, split):
+    """The kind of reordered source positions that a cell takes of a split; None for most encodings, which need none."""
+    return plan.positions_kind(study_of(study), dataset_of(dataset), encoding, split, CONFIG)
+
+
+def positions_of(split, wildcards):
+    """What positions a job of a cell reads: no file where its encoding needs none."""
+    split = split.format(**wildcards)
+    kind = positions_kind(wildcards.study, wildcards.dataset, wildcards.encoding, split)
+    return [file.format(**wildcards) for file in positions_files(kind, split)] if kind else []
+
+
+def corpus_options(split, option, wildcards):
+    """The folder of a split's corpus, and after it the option with the folder of its positions where a cell needs them.
+
+    Both as one parameter of the rule, whose command is thereby the same, word for word, as that of a cell without: what
+    was finished before an encoding needed positions stays finished.
+    """
+    split = split.format(**wildcards)
+    folder = f"results/data/{wildcards.dataset}/binary/{split}"
+    kind = positions_kind(wildcards.study, wildcards.dataset, wildcards.encoding, split)
+    return [folder, option, positions_folder(kind, split).format(**wildcards)] if kind else folder
+
+
 def cell_files(study, file, tests=False):
     """``file`` in the folder of every cell of a study, and with ``tests`` for every test set: '{test}.scores.json'."""
     return [
@@ -122,8 +156,14 @@ def prepared_outputs(wildcards):
         file.format(dataset=dataset)
         for dataset in study_of(STUDY).datasets
         for split in ["train", "valid", *plan.test_names(study_of(STUDY), dataset_of(dataset))]
-        for file in binary_files(split)
+        for file in [*binary_files(split), *needed_positions(dataset, split)]
     ]
+
+
+def needed_positions(dataset, split):
+    """The positions of a split that the study's encodings need."""
+    kinds = {positions_kind(STUDY, dataset, encoding, split) for encoding in study_of(STUDY).encodings}
+    return [file for kind in sorted(filter(None, kinds)) for file in positions_files(kind, split)]
 
 
 def trained_outputs(wildcards):

@@ -10,6 +10,7 @@ rule translate_test:
     input:
         model=f"{CELL}/model.pt",
         corpus=binary_files("{test}"),
+        positions=partial(positions_of, "{test}"),
         subword="results/data/{dataset}/subword/model.model",
     output:
         hypotheses=f"{CELL}/{{test}}.hypotheses",
@@ -18,7 +19,7 @@ rule translate_test:
         "logs/translate_test/{study}/{dataset}/{encoding}/{size}/{seed}/{test}.log",
     params:
         slice=decoding_slice,
-        corpus="results/data/{dataset}/binary/{test}",
+        corpus=partial(corpus_options, "{test}", "--positions"),
         language=target_language,
     shell:
         "wordorder translate --config {params.slice:q} --model {input.model:q} --corpus {params.corpus:q}"

@@ -10,6 +10,8 @@ rule train_model:
         train=binary_files("train"),
         # A model outlives a change of the sentences it is only measured on.
         valid=ancient(binary_files("valid")),
+        train_positions=partial(positions_of, "train"),
+        valid_positions=ancient(partial(positions_of, "valid")),
     output:
         model=f"{CELL}/model.pt",
         metrics=f"{CELL}/metrics.jsonl",
@@ -18,8 +20,8 @@ rule train_model:
         "logs/train_model/{study}/{dataset}/{encoding}/{size}/{seed}.log",
     params:
         slice=cell_slice,
-        train="results/data/{dataset}/binary/train",
-        valid="results/data/{dataset}/binary/valid",
+        train=partial(corpus_options, "train", "--train-positions"),
+        valid=partial(corpus_options, "valid", "--valid-positions"),
         state=f"{CELL}/state",
     shell:
         "wordorder train --config {params.slice:q} --train {params.train:q} --valid {params.valid:q}"

@@ -7,9 +7,9 @@ A corpus is a directory:
     target.tokens.npy, target.offsets.npy  the same for the target side
     meta.json            format, counts, vocabulary size, SHA-256 of the data of each array
 
-It holds neither beginning nor end of sentence. Arrays that annotate source tokens one to one can lie beside and share
-the source offsets. Writing streams in constant memory; reading maps the files, so that a corpus larger than memory
-costs nothing until its sentences are touched.
+It holds neither beginning nor end of sentence. Reordered positions of the source tokens lie in a folder of their own
+(:mod:`wordorder.data.positions`) and share the source offsets. Writing streams in constant memory; reading maps the
+files, so that a corpus larger than memory costs nothing until its sentences are touched.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wordorder.data.arrays import BLOCK, ArrayFile, ArrayFolder, Integers
+from wordorder.data.positions import SourcePositions
 from wordorder.errors import WordorderError
-from wordorder.files import atomic, read_json, reading, write_json
+from wordorder.files import atomic, write_json
 
 FORMAT = 1
 _ARRAYS = ("source.tokens", "source.offsets", "target.tokens", "target.offsets")
-_BLOCK = 1 << 18  # tokens held before they are written, and the block in which files are copied and checked
-
-Integers = NDArray[Any]
+_COUNTS = ("pairs", "source_tokens", "target_tokens", "vocabulary_size")
 
 
 def token_type(vocabulary_size: int) -> np.dtype[Any]:
@@ -39,33 +39,10 @@ def token_type(vocabulary_size: int) -> np.dtype[Any]:
     return np.dtype("<u2" if vocabulary_size <= 1 << 16 else "<i4")
 
 
-class _ArrayFile:
-    """A one-dimensional ``.npy`` file that grows; its hash covers the data, not the header."""
-
-    def __init__(self, file: IO[bytes], dtype: np.dtype[Any]) -> None:
-        self.file, self.dtype, self.length, self.hash = file, dtype, 0, hashlib.sha256()
-        self._header()
-
-    def _header(self) -> None:
-        # NumPy pads the header so that it keeps its size while the first axis grows.
-        description = {"descr": self.dtype.str, "fortran_order": False, "shape": (self.length,)}
-        np.lib.format.write_array_header_1_0(self.file, description)
-
-    def append(self, values: Integers) -> None:
-        data = np.ascontiguousarray(values, dtype=self.dtype).tobytes()
-        self.file.write(data)
-        self.hash.update(data)
-        self.length += len(values)
-
-    def finish(self) -> None:
-        self.file.seek(0)
-        self._header()
-
-
 class _Side:
     """Tokens and offsets of one language while they are written."""
 
-    def __init__(self, tokens: _ArrayFile, offsets: _ArrayFile, vocabulary_size: int) -> None:
+    def __init__(self, tokens: ArrayFile, offsets: ArrayFile, vocabulary_size: int) -> None:
         self.tokens, self.offsets, self.vocabulary_size = tokens, offsets, vocabulary_size
         self.pending: list[int] = []
         self.pending_lengths: list[int] = []
@@ -74,7 +51,7 @@ class _Side:
     def add(self, sentence: Sequence[int]) -> None:
         self.pending.extend(sentence)
         self.pending_lengths.append(len(sentence))
-        if len(self.pending) + len(self.pending_lengths) >= _BLOCK:
+        if len(self.pending) + len(self.pending_lengths) >= BLOCK:
             self.flush()
 
     def flush(self) -> None:
@@ -96,7 +73,7 @@ def _corpus_writer(directory: str | Path, vocabulary_size: int) -> Iterator[tupl
         temporary.mkdir()
         with ExitStack() as stack:
             arrays = {
-                name: _ArrayFile(
+                name: ArrayFile(
                     stack.enter_context((temporary / f"{name}.npy").open("wb")), dtypes[name.partition(".")[2]]
                 )
                 for name in _ARRAYS
@@ -152,14 +129,17 @@ def gather_corpora(directory: str | Path, inputs: Sequence[str | Path]) -> int:
     with _corpus_writer(directory, sizes.pop()) as sides:
         for corpus in corpora:
             for side, (tokens, offsets) in zip(sides, corpus.arrays, strict=True):
-                for start in range(0, len(corpus), _BLOCK):
-                    bounds = offsets[start : start + _BLOCK + 1]
+                for start in range(0, len(corpus), BLOCK):
+                    bounds = offsets[start : start + BLOCK + 1]
                     side.extend(tokens[bounds[0] : bounds[-1]], np.diff(bounds))
     return sum(map(len, corpora))
 
 
 class ParallelCorpus:
-    """A read-only corpus of token ids, mapped into memory. Make one with :meth:`open`."""
+    """A read-only corpus of token ids, mapped into memory. Make one with :meth:`open`.
+
+    ``positions`` are the reordered positions of its source sentences, or None where they were not asked for.
+    """
 
     def __init__(
         self,
@@ -172,26 +152,33 @@ class ParallelCorpus:
         self.directory, self.vocabulary_size, self.digest, self.arrays = directory, vocabulary_size, digest, arrays
         self.source_lengths: NDArray[np.int64] = np.diff(arrays[0][1])
         self.target_lengths: NDArray[np.int64] = np.diff(arrays[1][1])
+        self.positions: SourcePositions | None = None
 
     @classmethod
-    def open(cls, directory: str | Path) -> ParallelCorpus:
+    def open(cls, directory: str | Path, *, positions: str | Path | None = None) -> ParallelCorpus:
         """Map the corpus in ``directory``, after comparing all data with the checksums in its ``meta.json``.
 
-        ``digest`` then identifies the data. Anything missing, cut or changed is a :class:`WordorderError`.
+        ``digest`` then identifies the data. ``positions`` is the folder of the reordered positions of its source, if
+        they are wanted. Anything missing, cut or changed is a :class:`WordorderError`.
         """
-        directory = Path(directory)
-        meta = _read_meta(directory)
+        folder = ArrayFolder(Path(directory), "binary corpus")
+        meta = folder.meta(format=FORMAT, counts=_COUNTS, arrays=_ARRAYS)
         dtype = token_type(meta["vocabulary_size"])
         arrays = []
         for side in ("source", "target"):
-            tokens = _map(directory, f"{side}.tokens", dtype, meta[f"{side}_tokens"], meta)
-            offsets = _map(directory, f"{side}.offsets", np.dtype("<i8"), meta["pairs"] + 1, meta)
+            names = [f"{side}.tokens", f"{side}.offsets"]
+            hashes = [meta["sha256"][name] for name in names]
+            tokens = folder.map(names[0], dtype, meta[f"{side}_tokens"], sha256=hashes[0])
+            offsets = folder.map(names[1], np.dtype("<i8"), meta["pairs"] + 1, sha256=hashes[1])
             if offsets[0] != 0 or offsets[-1] != len(tokens) or np.any(offsets[1:] < offsets[:-1]):
-                raise _damaged(directory, f"{side}.offsets.npy does not fit {side}.tokens.npy")
+                raise folder.damaged(f"{side}.offsets.npy does not fit {side}.tokens.npy")
             arrays.append((tokens, offsets))
         identity = {key: meta[key] for key in ("format", "vocabulary_size", "sha256")}
         digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
-        return cls(directory, vocabulary_size=meta["vocabulary_size"], digest=digest, arrays=(arrays[0], arrays[1]))
+        corpus = cls(folder.path, vocabulary_size=meta["vocabulary_size"], digest=digest, arrays=(arrays[0], arrays[1]))
+        if positions is not None:
+            corpus.positions = SourcePositions.open(positions, corpus)
+        return corpus
 
     def __len__(self) -> int:
         return len(self.source_lengths)
@@ -209,40 +196,3 @@ class ParallelCorpus:
             raise IndexError(f"sentence {index} of a corpus of {len(self)}")
         tokens, offsets = self.arrays[side]
         return tokens[offsets[index] : offsets[index + 1]]
-
-
-def _damaged(directory: Path, why: str) -> WordorderError:
-    return WordorderError(f"{directory} is not a whole binary corpus: {why}. Delete it and run its stage again.")
-
-
-def _read_meta(directory: Path) -> dict[str, Any]:
-    if not directory.is_dir():
-        raise WordorderError(f"{directory} does not exist or is no directory. It should hold a binary corpus.")
-    if not (directory / "meta.json").exists():
-        raise _damaged(directory, "meta.json is missing")
-    meta = read_json(directory / "meta.json")
-    counts = ("pairs", "source_tokens", "target_tokens", "vocabulary_size")
-    if not isinstance(meta, dict) or meta.get("format") != FORMAT:
-        raise _damaged(directory, f'meta.json does not say "format": {FORMAT}')
-    if not all(type(meta.get(key)) is int and meta[key] >= 0 for key in counts):
-        raise _damaged(directory, f"meta.json lacks one of the counts {', '.join(counts)}")
-    if not isinstance(meta.get("sha256"), dict) or set(meta["sha256"]) != set(_ARRAYS):
-        raise _damaged(directory, "meta.json lacks the checksums of the arrays")
-    return meta
-
-
-def _map(directory: Path, name: str, dtype: np.dtype[Any], length: int, meta: dict[str, Any]) -> Integers:
-    path = directory / f"{name}.npy"
-    try:
-        with reading(path):
-            array: Integers = np.load(path, mmap_mode="r", allow_pickle=False).view(np.ndarray)
-    except ValueError as error:
-        raise _damaged(directory, f"{path.name} cannot be mapped ({error})") from error
-    if array.dtype != dtype or array.shape != (length,):
-        raise _damaged(directory, f"{path.name} should hold {length} values of type {dtype}")
-    digest = hashlib.sha256()
-    for start in range(0, length, _BLOCK):
-        digest.update(array[start : start + _BLOCK].data)
-    if digest.hexdigest() != meta["sha256"][name]:
-        raise _damaged(directory, f"the data of {path.name} does not have the checksum in meta.json")
-    return array

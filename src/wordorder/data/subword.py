@@ -8,7 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
+import numpy as np
 import sentencepiece
+from numpy.typing import NDArray
 
 from wordorder.data.binary import write_corpus
 from wordorder.data.text import read_lines, read_pairs
@@ -17,6 +19,7 @@ from wordorder.files import atomic, reading
 from wordorder.progress import track
 
 PAD, UNKNOWN, BEGIN, END = range(4)
+_SPACE = "\u2581"  # what sentencepiece writes for the space before a word
 
 # So many distinct characters are an alphabet, however small the vocabulary.
 _ALPHABET = 256
@@ -119,6 +122,17 @@ class Subword:
     def encode(self, line: str) -> list[int]:
         """Token ids of a line, without beginning and end."""
         return list(self._processor.encode(line))
+
+    def pieces(self, line: str) -> list[str]:
+        """The subwords of a line as they are written in the model, one for each of :meth:`encode`'s numbers."""
+        return [str(piece) for piece in self._processor.encode(line, out_type=str)]
+
+    def word_starts(self) -> NDArray[np.bool_]:
+        """Whether a token begins a word: (size,).
+
+        A token that is the space alone begins the word whose first letter follows; an unknown letter goes on.
+        """
+        return np.array([self._processor.id_to_piece(token).startswith(_SPACE) for token in range(self.size)])
 
     def decode(self, tokens: Sequence[int]) -> str:
         """The line of token ids; special pieces vanish, except that an unknown one becomes ``⁇``."""

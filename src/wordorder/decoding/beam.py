@@ -10,6 +10,7 @@ hypothesis could still become one of the N best, so the result is that of a sear
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -18,9 +19,9 @@ from torch import Tensor
 from wordorder.config.models import Decoding
 from wordorder.decoding.penalty import highest_score, length_penalty
 from wordorder.decoding.selection import best_tokens
-from wordorder.model.attention import KeyValueCache
+from wordorder.encodings.base import Positions
 from wordorder.model.batch import BEGIN, END, PAD
-from wordorder.model.transformer import Memory, Transformer
+from wordorder.model.translator import DecoderCache, EncodedSource, Translator
 
 # Finished sentences are taken out of the batch once they are this share of it: taking out costs a copy of the rest.
 _DROP = 1 / 16
@@ -40,7 +41,7 @@ def max_length(source: int, config: Decoding) -> int:
     return int(config.max_length_a * source + config.max_length_b)
 
 
-def _limits(model: Transformer, sources: Tensor, config: Decoding) -> Tensor:
+def _limits(model: Translator, sources: Tensor, config: Decoding) -> Tensor:
     """:func:`max_length` of every sentence, (B, S) -> (B,), but no more than the decoder's positions allow.
 
     A table of p positions has room for the beginning and p - 1 tokens.
@@ -52,10 +53,13 @@ def _limits(model: Transformer, sources: Tensor, config: Decoding) -> Tensor:
 
 
 @torch.inference_mode()
-def search(model: Transformer, sources: Tensor, config: Decoding) -> list[list[Hypothesis]]:
+def search(
+    model: Translator, sources: Tensor, config: Decoding, *, positions: Tensor | None = None
+) -> list[list[Hypothesis]]:
     """The ``nbest`` best hypotheses of every sentence, best first.
 
     sources: (B, S), every sentence followed by END, padded at the right. The model must be in evaluation mode.
+    positions: (B, S), the position that each source token takes in target order, for a model that needs it.
 
     A sentence has fewer hypotheses only where no more exist, and none where the model's output is no number.
     Hypotheses never hold PAD or BEGIN; UNKNOWN is allowed. Of candidates with equal log-probability, that of the
@@ -67,7 +71,8 @@ def search(model: Transformer, sources: Tensor, config: Decoding) -> list[list[H
         raise ValueError("the model must be in evaluation mode")
     beam = _Beam(sources, _limits(model, sources, config), config)
     # Selecting all also lays keys and values out head by head, which is faster to read at every step.
-    memory, caches = model.encode(sources).select(beam.sentences), model.new_caches()
+    source_positions = Positions.range(sources.size(1), on=sources.device).with_reordered(positions)
+    memory, caches = model.encode(sources, positions=source_positions).select(beam.sentences), model.new_caches()
     while True:
         hidden = model.step(beam.last_tokens, memory, caches, beam.step)
         log_probabilities = torch.log_softmax(model.logits(hidden.flatten(0, 1)).float(), dim=-1)
@@ -77,7 +82,9 @@ def search(model: Transformer, sources: Tensor, config: Decoding) -> list[list[H
         memory = _reorder(beam, memory, caches, rows, done)
 
 
-def _reorder(beam: _Beam, memory: Memory, caches: list[KeyValueCache], rows: Tensor, done: Tensor) -> Memory:
+def _reorder(
+    beam: _Beam, memory: EncodedSource, caches: Sequence[DecoderCache], rows: Tensor, done: Tensor
+) -> EncodedSource:
     """Give every open hypothesis the past in its row of the caches; take finished sentences out if they are many."""
     if int(done.sum()) >= _DROP * len(done):
         kept = torch.nonzero(~done).squeeze(1)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from wordorder.data.subword import Subword
-    from wordorder.model.transformer import Transformer
+    from wordorder.model.translator import Translator
 
 
 def add_commands(subparsers: Any) -> None:
@@ -21,6 +21,12 @@ def add_commands(subparsers: Any) -> None:
     )
     corpus.add_argument("--config", required=True, metavar="DECODING", help="the search, as JSON or @FILE.yaml")
     corpus.add_argument("--corpus", required=True, type=Path, metavar="DIR", help="binary corpus")
+    corpus.add_argument(
+        "--positions",
+        type=Path,
+        metavar="DIR",
+        help="reordered source positions of the corpus, for a model whose encoding needs them",
+    )
     corpus.add_argument("--language", required=True, help="target language, for the detokenisation")
     corpus.add_argument("--output", required=True, type=Path, metavar="OUT", help="detokenised translations")
     corpus.add_argument("--nbest", required=True, type=Path, metavar="OUT", help="n-best lists with scores, JSON lines")
@@ -30,7 +36,8 @@ def add_commands(subparsers: Any) -> None:
         "translate-text",
         help="translate text by hand",
         description="Translate the lines of standard input to standard output. They are normalised, tokenised and cut "
-        "into subwords as the pipeline does it. All lines are read before the first is translated.",
+        "into subwords as the pipeline does it. All lines are read before the first is translated. A model whose "
+        "encoding needs reordered positions cannot be used, because nothing finds them in raw text yet.",
     )
     text.add_argument("--config", default="{}", metavar="DECODING", help="the search, as JSON or @FILE.yaml")
     text.add_argument(
@@ -50,11 +57,12 @@ def _translate(options: argparse.Namespace) -> None:
     from wordorder.config.load import slice_argument
     from wordorder.config.models import Decoding
     from wordorder.data.binary import ParallelCorpus
-    from wordorder.decoding.translate import translate_corpus
+    from wordorder.decoding.translate import check_positions, translate_corpus
 
     config = slice_argument(options.config, Decoding)
-    corpus = ParallelCorpus.open(options.corpus)
     model, subword = _load(options)
+    check_positions(model, given=options.positions is not None)
+    corpus = ParallelCorpus.open(options.corpus, positions=options.positions)
     translate_corpus(
         model, corpus, subword, language=options.language, config=config, output=options.output, nbest=options.nbest
     )
@@ -82,7 +90,7 @@ def _translate_text(options: argparse.Namespace) -> None:
     sys.stdout.buffer.flush()
 
 
-def _load(options: argparse.Namespace) -> tuple[Transformer, Subword]:
+def _load(options: argparse.Namespace) -> tuple[Translator, Subword]:
     import torch
 
     from wordorder.data.subword import Subword

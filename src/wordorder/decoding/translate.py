@@ -8,30 +8,36 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from torch import Tensor
 
 from wordorder.config.models import Decoding, TextPreprocessing
-from wordorder.data.binary import Integers, ParallelCorpus
+from wordorder.data.arrays import Integers
+from wordorder.data.binary import ParallelCorpus
 from wordorder.data.clean import preprocessor
 from wordorder.data.subword import Subword
 from wordorder.data.text import line_writer
 from wordorder.data.tokenise import detokeniser
 from wordorder.decoding.beam import Hypothesis, max_length, search
 from wordorder.errors import WordorderError
-from wordorder.model.transformer import Transformer
+from wordorder.model.translator import Translator
 from wordorder.progress import Progress
-from wordorder.training.batches import pad_sources
+from wordorder.training.batches import pad_positions, pad_sources
+
+# The tokens of a source; where the model needs reordered positions, pairs of a token and its position.
+Sentence = tuple[Any, ...]
 
 
-def plan(sources: Sequence[tuple[int, ...]], config: Decoding) -> Iterator[list[tuple[int, ...]]]:
+def plan(sources: Sequence[Sentence], config: Decoding) -> Iterator[list[Sentence]]:
     """Batches of distinct sentences, the longest first: longest source with its end x sentences x beam is at most
     ``batch_tokens``, except that a batch has at least one sentence.
 
     The batches depend on which sentences there are, not on their order or number, so neither do the translations.
     """
-    batch: list[tuple[int, ...]] = []
-    for source in sorted(set(sources), key=lambda tokens: (-len(tokens), tokens)):
+    batch: list[Sentence] = []
+    for source in sorted(set(sources), key=lambda sentence: (-len(sentence), sentence)):
         if batch and (len(batch[0]) + 1) * (len(batch) + 1) * config.beam > config.batch_tokens:
             yield batch
             batch = []
@@ -40,22 +46,38 @@ def plan(sources: Sequence[tuple[int, ...]], config: Decoding) -> Iterator[list[
         yield batch
 
 
-def translate(model: Transformer, sources: Sequence[Integers], config: Decoding) -> list[list[Hypothesis]]:
+def translate(
+    model: Translator,
+    sources: Sequence[Integers],
+    config: Decoding,
+    *,
+    positions: Sequence[Integers] | None = None,
+) -> list[list[Hypothesis]]:
     """The n-best hypotheses of every source (token numbers without beginning and end), in the order of ``sources``.
 
+    ``positions`` are the positions that the tokens of each source take in target order, for a model that needs them.
     The same model, set of sentences and configuration give the same bits on the same machine with as many threads.
-    Raises WordorderError, before any work, where a source is longer than the encoder can number.
+    Raises WordorderError, before any work, where a source is longer than the encoder can number, or where the model
+    needs positions and gets none, or the other way round.
     """
-    keys = [tuple(source.tolist()) for source in sources]
-    _check_lengths(model, keys, config)
+    check_positions(model, given=positions is not None)
+    tokens = [source.tolist() for source in sources]
+    _check_lengths(model, tokens, config)
+    keys: list[Sentence] = [
+        tuple(own) if positions is None else tuple(zip(own, positions[number].tolist(), strict=True))
+        for number, own in enumerate(tokens)
+    ]
     device = next(model.parameters()).device
     if config.precision == "bf16":
         model = copy.deepcopy(model).bfloat16()
-    found: dict[tuple[int, ...], list[Hypothesis]] = {}
+    found: dict[Sentence, list[Hypothesis]] = {}
     with Progress("translate", total=len(set(keys)), unit="sentences") as progress:
         for batch in plan(keys, config):
-            padded = pad_sources([np.array(source, dtype=np.int64) for source in batch])
-            found.update(zip(batch, search(model, padded.to(device), config), strict=True))
+            padded, reordered = _tensors(batch, pairs=positions is not None)
+            hypotheses = search(
+                model, padded.to(device), config, positions=None if reordered is None else reordered.to(device)
+            )
+            found.update(zip(batch, hypotheses, strict=True))
             progress.advance(len(batch))
     lost = sum(not hypotheses for hypotheses in found.values())
     if lost:
@@ -63,7 +85,29 @@ def translate(model: Transformer, sources: Sequence[Integers], config: Decoding)
     return [found[key] for key in keys]
 
 
-def _check_lengths(model: Transformer, sources: Sequence[tuple[int, ...]], config: Decoding) -> None:
+def _tensors(batch: Sequence[Sentence], *, pairs: bool) -> tuple[Tensor, Tensor | None]:
+    """Token numbers (B, S) and, of pairs, positions (B, S)."""
+    if not pairs:
+        return pad_sources([np.array(sentence, dtype=np.int64) for sentence in batch]), None
+    columns = [np.array(sentence, dtype=np.int64).reshape(-1, 2) for sentence in batch]
+    return pad_sources([column[:, 0] for column in columns]), pad_positions([column[:, 1] for column in columns])
+
+
+def check_positions(model: Translator, *, given: bool) -> None:
+    """Refuse reordered positions that the model does not use, and their lack where it needs them."""
+    encoding = model.encoding.config
+    if encoding.needs_reordered and not given:
+        raise WordorderError(
+            f"The model's encoding '{encoding.type}' needs the position that each source token takes in target order. "
+            "Translate a binary corpus, and give the folder that 'wordorder positions' makes with --positions."
+        )
+    if given and not encoding.needs_reordered:
+        raise WordorderError(
+            f"The model's encoding '{encoding.type}' uses no reordered positions. Leave --positions out."
+        )
+
+
+def _check_lengths(model: Translator, sources: Sequence[Sequence[int]], config: Decoding) -> None:
     lengths = [len(source) + 1 for source in sources]
     longest = max(lengths, default=0)
     limit = model.encoding.limit("encoder")
@@ -85,7 +129,7 @@ def _warn(text: str) -> None:
     print(f"wordorder: warning: {text}", file=sys.stderr)
 
 
-def check_vocabularies(model: Transformer, subword: Subword, corpus: ParallelCorpus | None = None) -> None:
+def check_vocabularies(model: Translator, subword: Subword, corpus: ParallelCorpus | None = None) -> None:
     """Refuse a subword model or a corpus that cannot be the one of the model's training."""
     size = model.output.weight.size(0)
     if subword.size != size:
@@ -106,7 +150,7 @@ def texts(hypotheses: list[Hypothesis], subword: Subword, detokenise: Callable[[
 
 
 def translate_corpus(
-    model: Transformer,
+    model: Translator,
     corpus: ParallelCorpus,
     subword: Subword,
     *,
@@ -117,11 +161,15 @@ def translate_corpus(
 ) -> None:
     """Translate the source side of a corpus and write two files, of one line a sentence, in the corpus's order.
 
+    The corpus brings the reordered positions that some models need.
+
     output: the best hypothesis, detokenised by the Moses rules of ``language``; an empty line where it is empty.
     nbest: JSON, {"index": number from 0, "hypotheses": [{"text", "tokens", "score", "log_probability"}, best first]}.
     """
     check_vocabularies(model, subword, corpus)
-    found = translate(model, [corpus.source(index) for index in range(len(corpus))], config)
+    sources = [corpus.source(index) for index in range(len(corpus))]
+    positions = None if corpus.positions is None else [corpus.positions[index] for index in range(len(corpus))]
+    found = translate(model, sources, config, positions=positions)
     detokenise = detokeniser(language)
     with line_writer(output) as write_best, line_writer(nbest) as write_all:
         for index, hypotheses in enumerate(found):
@@ -132,7 +180,7 @@ def translate_corpus(
 
 
 def translate_lines(
-    model: Transformer,
+    model: Translator,
     lines: Iterable[str],
     subword: Subword,
     *,
@@ -141,7 +189,15 @@ def translate_lines(
     preprocessing: TextPreprocessing,
     config: Decoding,
 ) -> list[str]:
-    """Translate raw text, which goes through the same steps as a corpus, line by line."""
+    """Translate raw text, which goes through the same steps as a corpus, line by line.
+
+    Raises WordorderError, before anything is read, for a model that needs reordered positions.
+    """
+    if model.encoding.config.needs_reordered:
+        raise WordorderError(
+            f"The model's encoding '{model.encoding.config.type}' needs the position that each source token takes in "
+            "target order, and nothing finds it in raw text yet. Translate a binary corpus with 'wordorder translate'."
+        )
     check_vocabularies(model, subword)
     prepare = preprocessor(source_language, preprocessing)
     sources = [np.array(subword.encode(prepare(line)), dtype=np.int64) for line in lines]

@@ -54,22 +54,32 @@ def epoch_batches(corpus: ParallelCorpus, batch_tokens: int, *, seed: int, epoch
 
 
 def collate(corpus: ParallelCorpus, sentences: Indices) -> Batch:
-    """Put sentences together, padded at the right."""
+    """Put sentences together, padded at the right, with their reordered positions if the corpus has them."""
     sources = [corpus.source(int(sentence)) for sentence in sentences]
     targets = [corpus.target(int(sentence)) for sentence in sentences]
     lengths = [len(target) + 1 for target in targets]
+    positions = corpus.positions
     return Batch(
         source=_pad(sources, end=True),
         target_input=_pad(targets, begin=True),
         target_output=_pad(targets, end=True),
         padded=min(lengths) != max(lengths),
         target_tokens=sum(lengths),
+        source_positions=None if positions is None else pad_positions([positions[int(i)] for i in sentences]),
     )
 
 
 def pad_sources(sources: Sequence[NDArray[np.integer]]) -> torch.Tensor:
     """Source sentences as the encoder reads them: (B, S) int64, END behind each, padded at the right."""
     return _pad(sources, end=True)
+
+
+def pad_positions(rows: Sequence[NDArray[np.integer]]) -> torch.Tensor:
+    """Positions of source sentences as the encoder reads them: (B, S) int64; END and padding stay where they are."""
+    padded = np.tile(np.arange(max(map(len, rows)) + 1, dtype=np.int64), (len(rows), 1))
+    for number, row in enumerate(rows):
+        padded[number, : len(row)] = row
+    return torch.from_numpy(padded)
 
 
 def _pad(rows: Sequence[NDArray[np.integer]], *, begin: bool = False, end: bool = False) -> torch.Tensor:

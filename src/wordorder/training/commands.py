@@ -18,6 +18,13 @@ def add_commands(subparsers: Any) -> None:
     train.add_argument("--config", required=True, metavar="CELL", help="JSON of the cell, or @FILE with JSON or YAML")
     train.add_argument("--train", required=True, type=Path, metavar="DIR", help="binary corpus to learn from")
     train.add_argument("--valid", required=True, type=Path, metavar="DIR", help="binary corpus for the perplexity")
+    for split in ("train", "valid"):
+        train.add_argument(
+            f"--{split}-positions",
+            type=Path,
+            metavar="DIR",
+            help=f"reordered source positions of --{split}, for an encoding that needs them",
+        )
     train.add_argument("--model", required=True, type=Path, metavar="OUT", help="finished model")
     train.add_argument("--metrics", required=True, type=Path, metavar="OUT", help="JSON lines, one a report")
     train.add_argument("--record", required=True, type=Path, metavar="OUT", help="what was run, where, on what")
@@ -39,6 +46,8 @@ def _train(options: argparse.Namespace) -> None:
         valid=options.valid,
         outputs=Outputs(options.model, options.metrics, options.record),
         state=options.state,
+        train_positions=options.train_positions,
+        valid_positions=options.valid_positions,
         devices=options.devices,
         threads=options.threads,
         save_seconds=options.save_seconds,

@@ -18,11 +18,12 @@ from lightning_fabric import Fabric
 
 from wordorder.config.models import Cell
 from wordorder.data.binary import ParallelCorpus
+from wordorder.encodings.registry import parse
 from wordorder.errors import WordorderError
 from wordorder.files import atomic, write_json
 from wordorder.model.checkpoint import build_model, count_parameters, save_model
 from wordorder.model.objective import TranslationObjective
-from wordorder.model.transformer import Transformer
+from wordorder.model.translator import Translator
 from wordorder.training import device
 from wordorder.training.loop import Counters, Trainer
 from wordorder.training.record import environment, peak_memory
@@ -49,14 +50,20 @@ def run(
     valid: Path,
     outputs: Outputs,
     state: Path,
+    train_positions: Path | None = None,
+    valid_positions: Path | None = None,
     devices: int = 1,
     threads: int | None = None,
     save_seconds: float = 120,
 ) -> None:
     """Train a cell, or go on with a training that was stopped, and write its outputs.
 
+    ``train_positions`` and ``valid_positions`` are the folders of reordered source positions; an encoding that needs
+    them must get both, and any other none.
+
     Raises WordorderError for bad input or when another process trains here, Interrupted when asked to stop.
     """
+    _check_positions(cell, train_positions, valid_positions)
     stop_requested = _listen()
     if threads:
         torch.set_num_threads(threads)
@@ -67,7 +74,8 @@ def run(
     fabric.launch()
     directory = StateDirectory(state)
     with directory.locked() if fabric.is_global_zero else nullcontext():
-        train_corpus, valid_corpus = ParallelCorpus.open(train), ParallelCorpus.open(valid)
+        train_corpus = ParallelCorpus.open(train, positions=train_positions)
+        valid_corpus = ParallelCorpus.open(valid, positions=valid_positions)
         if train_corpus.vocabulary_size != valid_corpus.vocabulary_size:
             raise WordorderError(
                 f"{train} was made with {train_corpus.vocabulary_size} subwords, {valid} with "
@@ -80,6 +88,20 @@ def run(
             _train(cell, fabric, directory, train_corpus, valid_corpus, save_seconds, stop_requested)
         if fabric.is_global_zero:
             directory.publish(outputs.by_name())
+
+
+def _check_positions(cell: Cell, *positions: Path | None) -> None:
+    encoding = parse(cell.encoding)
+    if encoding.needs_reordered and None in positions:
+        raise WordorderError(
+            f"The encoding '{encoding.type}' needs the position that each source token takes in target order. Give "
+            "the folders that 'wordorder positions' makes, with --train-positions and --valid-positions."
+        )
+    if not encoding.needs_reordered and any(positions):
+        raise WordorderError(
+            f"The encoding '{encoding.type}' uses no reordered positions. Leave --train-positions and "
+            "--valid-positions out."
+        )
 
 
 def _train(
@@ -115,7 +137,7 @@ def _train(
 def _finish(
     cell: Cell,
     directory: StateDirectory,
-    model: Transformer,
+    model: Translator,
     counters: Counters,
     train: ParallelCorpus,
     valid: ParallelCorpus,
@@ -134,7 +156,7 @@ def _finish(
 
 def _record(
     cell: Cell,
-    model: Transformer,
+    model: Translator,
     counters: Counters,
     train: ParallelCorpus,
     valid: ParallelCorpus,
@@ -147,7 +169,7 @@ def _record(
         "seed": cell.seed,
         "parameters": count_parameters(model),
         "vocabulary_size": train.vocabulary_size,
-        "data": {"train": train.digest, "valid": valid.digest, "train_pairs": len(train)},
+        "data": {"train": train.digest, "valid": valid.digest, "train_pairs": len(train), **_positions(train, valid)},
         "updates": counters.update,
         "epochs": counters.epoch,
         "averaged_checkpoints": averaged,
@@ -165,6 +187,11 @@ def _record(
     }
 
 
+def _positions(train: ParallelCorpus, valid: ParallelCorpus) -> dict[str, dict[str, str]]:
+    found = {"train_positions": train.positions, "valid_positions": valid.positions}
+    return {name: {"kind": own.kind, "sha256": own.sha256} for name, own in found.items() if own is not None}
+
+
 def _perplexity(loss: float) -> float | None:
     return math.exp(loss) if loss < 700 else None
 
@@ -172,6 +199,8 @@ def _perplexity(loss: float) -> float | None:
 def _stamp(cell: Cell, train: ParallelCorpus) -> str:
     """Identifies a training. The validation set is no part of it: a finished model outlives a change of it."""
     content = f"{_STATE_FORMAT}\n{cell.model_dump_json()}\n{train.digest}"
+    if train.positions is not None:
+        content += f"\n{train.positions.sha256}"
     return hashlib.sha256(content.encode()).hexdigest()
 
 

@@ -1,0 +1,89 @@
+"""Folders of flat arrays: ``.npy`` files that grow while they are written, checked and memory-mapped when read.
+
+``meta.json`` beside them holds a format number, counts and the SHA-256 of the data of each array. Writing streams in
+constant memory; reading maps the files, so that arrays larger than memory cost nothing until they are touched.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordorder.errors import WordorderError
+from wordorder.files import read_json, reading
+
+BLOCK = 1 << 18  # numbers held before they are written, and the block in which files are copied and checked
+
+Integers = NDArray[Any]
+
+
+class ArrayFile:
+    """A one-dimensional ``.npy`` file that grows; its hash covers the data, not the header."""
+
+    def __init__(self, file: IO[bytes], dtype: np.dtype[Any]) -> None:
+        self.file, self.dtype, self.length, self.hash = file, dtype, 0, hashlib.sha256()
+        self._header()
+
+    def _header(self) -> None:
+        # NumPy pads the header so that it keeps its size while the first axis grows.
+        description = {"descr": self.dtype.str, "fortran_order": False, "shape": (self.length,)}
+        np.lib.format.write_array_header_1_0(self.file, description)
+
+    def append(self, values: Integers) -> None:
+        data = np.ascontiguousarray(values, dtype=self.dtype).tobytes()
+        self.file.write(data)
+        self.hash.update(data)
+        self.length += len(values)
+
+    def finish(self) -> None:
+        self.file.seek(0)
+        self._header()
+
+
+@dataclass(frozen=True)
+class ArrayFolder:
+    """A folder to read from; ``holds`` is what error messages call its content, without an article."""
+
+    path: Path
+    holds: str
+
+    def damaged(self, why: str) -> WordorderError:
+        return WordorderError(f"{self.path} is not a whole {self.holds}: {why}. Delete it and run its stage again.")
+
+    def meta(self, *, format: int, counts: Collection[str], arrays: Collection[str]) -> dict[str, Any]:
+        """The content of ``meta.json``, which has this format, these counts and a checksum for each array."""
+        if not self.path.is_dir():
+            raise WordorderError(f"{self.path} does not exist or is no directory. It should hold a {self.holds}.")
+        if not (self.path / "meta.json").exists():
+            raise self.damaged("meta.json is missing")
+        meta = read_json(self.path / "meta.json")
+        if not isinstance(meta, dict) or meta.get("format") != format:
+            raise self.damaged(f'meta.json does not say "format": {format}')
+        if not all(type(meta.get(key)) is int and meta[key] >= 0 for key in counts):
+            raise self.damaged(f"meta.json lacks one of the counts {', '.join(counts)}")
+        if not isinstance(meta.get("sha256"), dict) or set(meta["sha256"]) != set(arrays):
+            raise self.damaged("meta.json lacks the checksums of the arrays")
+        return meta
+
+    def map(self, name: str, dtype: np.dtype[Any], length: int, *, sha256: str) -> Integers:
+        """The array ``name``.npy, after a comparison of its type, length and checksum."""
+        path = self.path / f"{name}.npy"
+        try:
+            with reading(path):
+                array: Integers = np.load(path, mmap_mode="r", allow_pickle=False).view(np.ndarray)
+        except ValueError as error:
+            raise self.damaged(f"{path.name} cannot be mapped ({error})") from error
+        if array.dtype != dtype or array.shape != (length,):
+            raise self.damaged(f"{path.name} should hold {length} values of type {dtype}")
+        digest = hashlib.sha256()
+        for start in range(0, length, BLOCK):
+            digest.update(array[start : start + BLOCK].data)
+        if digest.hexdigest() != sha256:
+            raise self.damaged(f"the data of {path.name} does not have the checksum in meta.json")
+        return array

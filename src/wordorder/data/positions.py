@@ -1,0 +1,153 @@
+"""Reordered positions: for each source token of a binary corpus, the position it would take in target order.
+
+They lie in a folder of their own, so that one corpus can have several kinds of them:
+
+    positions.npy    (source tokens,)  int32, all sentences end to end, at the offsets of the corpus
+    meta.json        format, kind, digest of the corpus, counts, SHA-256 of the data
+
+The positions of a sentence of n tokens are a permutation of 0 … n-1. Who finds them (gold trees, an aligner, a parser)
+only gives :func:`write_positions` one row a sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordorder.data.arrays import BLOCK, ArrayFile, ArrayFolder, Integers
+from wordorder.errors import WordorderError
+from wordorder.files import atomic, write_json
+
+if TYPE_CHECKING:
+    from wordorder.data.binary import ParallelCorpus
+
+FORMAT = 1
+_ARRAY = "positions"
+_TYPE = np.dtype("<i4")
+_SENTENCES = 1 << 14  # looked at together when permutations are checked
+
+
+def write_positions(
+    directory: str | Path, rows: Iterable[Sequence[int] | Integers], *, kind: str, corpus: ParallelCorpus
+) -> int:
+    """Write one row a source sentence of ``corpus``, in its order; return how many.
+
+    ``kind`` says where the positions come from. The directory appears, or replaces an older one, when everything is
+    written. A row that is no permutation of its sentence, and too few or too many rows, are a ``ValueError``: the
+    caller mixed up two corpora.
+    """
+    offsets = corpus.arrays[0][1]
+    pending: list[Integers] = []
+    pending_tokens = done = 0
+    with atomic(directory) as temporary:
+        temporary.mkdir()
+        with (temporary / f"{_ARRAY}.npy").open("wb") as file:
+            array = ArrayFile(file, _TYPE)
+
+            def flush() -> None:
+                nonlocal pending_tokens, done
+                _append(array, pending, offsets[done : done + len(pending) + 1], done)
+                done += len(pending)
+                pending.clear()
+                pending_tokens = 0
+
+            for row in rows:
+                pending.append(np.asarray(row, dtype=np.int64))
+                pending_tokens += len(row)
+                if pending_tokens + len(pending) >= BLOCK:
+                    flush()
+            flush()
+            array.finish()
+        if done != len(corpus):
+            raise ValueError(f"{done} rows of positions for the {len(corpus)} sentences of {corpus.directory}")
+        meta = {
+            "format": FORMAT,
+            "kind": kind,
+            "corpus": corpus.digest,
+            "pairs": done,
+            "source_tokens": array.length,
+            "sha256": {_ARRAY: array.hash.hexdigest()},
+        }
+        write_json(temporary / "meta.json", meta)
+    return done
+
+
+def _append(array: ArrayFile, rows: list[Integers], offsets: NDArray[np.int64], first: int) -> None:
+    """Add the rows of sentences ``first``, … of a corpus whose source has these offsets."""
+    if not rows:
+        return
+    lengths = np.array([len(row) for row in rows], dtype=np.int64)
+    # The offsets end where the corpus does.
+    known = np.diff(offsets)
+    differing = np.flatnonzero(lengths[: len(known)] != known)
+    if len(differing):
+        where = int(differing[0])
+        raise ValueError(f"sentence {first + where} has {known[where]} source tokens, but {lengths[where]} positions")
+    if len(rows) > len(known):
+        raise ValueError(f"more rows of positions than the {first + len(known)} sentences of the corpus")
+    values = np.concatenate(rows)
+    broken = unpermuted(values, offsets - offsets[0])
+    if broken is not None:
+        raise ValueError(f"the positions of sentence {first + broken} are no permutation: {rows[broken].tolist()}")
+    array.append(values)
+
+
+def unpermuted(values: Integers, offsets: NDArray[np.int64]) -> int | None:
+    """The number, from 0, of the first sentence whose values are no permutation of 0, 1, 2, …; None if all are.
+
+    values: (tokens,), those of sentence i at ``offsets[i]:offsets[i + 1]``; offsets: (sentences + 1,), from 0.
+    """
+    for first in range(0, len(offsets) - 1, _SENTENCES):
+        bounds = offsets[first : first + _SENTENCES + 1]
+        block = values[bounds[0] : bounds[-1]].astype(np.int64)
+        lengths = np.diff(bounds)
+        inside = (block >= 0) & (block < np.repeat(lengths, lengths))
+        places = np.repeat(bounds[:-1] - bounds[0], lengths) + block
+        # A sentence has as many values as places, so a wrong or repeated value leaves a place empty.
+        taken = np.zeros(len(block), dtype=bool)
+        taken[places[inside]] = True
+        if not taken.all():
+            return first + int(np.searchsorted(bounds - bounds[0], taken.argmin(), side="right")) - 1
+    return None
+
+
+class SourcePositions:
+    """The reordered positions of the source of one corpus, mapped into memory. Make one with :meth:`open`."""
+
+    def __init__(self, directory: Path, *, kind: str, sha256: str, values: Integers, offsets: Integers) -> None:
+        self.directory, self.kind, self.sha256 = directory, kind, sha256
+        self._values, self._offsets = values, offsets
+
+    @classmethod
+    def open(cls, directory: str | Path, corpus: ParallelCorpus) -> SourcePositions:
+        """Map the positions in ``directory``, after all data were compared with their checksum.
+
+        Positions of another corpus, and anything missing, cut or changed, are a :class:`WordorderError`.
+        """
+        folder = ArrayFolder(Path(directory), "set of reordered positions")
+        meta = folder.meta(format=FORMAT, counts=("pairs", "source_tokens"), arrays=(_ARRAY,))
+        if not all(isinstance(meta.get(key), str) for key in ("kind", "corpus")):
+            raise folder.damaged("meta.json does not say the kind and the corpus")
+        if meta["corpus"] != corpus.digest:
+            raise WordorderError(
+                f"The reordered positions in {directory} were made for another binary corpus than {corpus.directory}. "
+                "Make them again from this corpus ('wordorder positions --help')."
+            )
+        offsets = corpus.arrays[0][1]
+        if (meta["pairs"], meta["source_tokens"]) != (len(corpus), offsets[-1]):
+            raise folder.damaged("the counts in meta.json are not those of its corpus")
+        values = folder.map(_ARRAY, _TYPE, int(offsets[-1]), sha256=meta["sha256"][_ARRAY])
+        broken = unpermuted(values, offsets)
+        if broken is not None:
+            raise folder.damaged(
+                f"the positions of sentence {broken + 1} are no permutation of its {np.diff(offsets)[broken]} tokens"
+            )
+        return cls(folder.path, kind=meta["kind"], sha256=meta["sha256"][_ARRAY], values=values, offsets=offsets)
+
+    def __getitem__(self, index: int) -> Integers:
+        """The positions of source sentence ``index``: a view, (its length,)."""
+        return self._values[self._offsets[index] : self._offsets[index + 1]]

@@ -1,0 +1,80 @@
+"""Positions from the gold trees of the generated pair.
+
+A tree belongs to a line of the raw text. Which lines became sentences of the corpus is found as it was found then: the
+raw text is cleaned once more, from permanent files alone, and what comes out must be the corpus, token by token. So it
+does not matter into how many shards the cleaning was scattered, and nothing has to be kept of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from wordorder.config.models import Preparation
+from wordorder.data.arrays import Integers
+from wordorder.data.binary import ParallelCorpus
+from wordorder.data.clean import Report, clean_pairs
+from wordorder.data.subword import Subword
+from wordorder.data.text import read_lines, read_pairs
+from wordorder.data.trees import parse_tree, tree_order
+from wordorder.errors import WordorderError
+from wordorder.progress import track
+from wordorder.reordering.subwords import subword_positions
+
+
+def gold_positions(
+    preparation: Preparation,
+    *,
+    source: str | Path,
+    target: str | Path,
+    trees: str | Path,
+    subword: str | Path,
+    corpus: ParallelCorpus,
+    keep_all: bool = False,
+) -> Iterator[Integers]:
+    """The positions of each source sentence of ``corpus``, made from the raw text ``source`` and ``target``.
+
+    ``trees`` has one tree a raw line, over its words. With ``keep_all`` the corpus was made without dropping pairs.
+    Raises WordorderError where a tree does not fit its line, or the corpus was not made from this text in this way.
+    """
+    model = Subword.load(subword)
+    starts = model.word_starts()
+    lines = enumerate(read_lines(trees))
+    pairs = track(read_pairs(source, target), "Gold positions", unit="pairs")
+    report = Report()
+    sentences = 0
+    for number, text, _ in clean_pairs(pairs, preparation, report=report, keep_all=keep_all):
+        tokens = model.encode(text)
+        if sentences == len(corpus) or corpus.source(sentences).tolist() != tokens:
+            raise _another_text(corpus, source)
+        line = next((line for where, line in lines if where == number), None)
+        if line is None:
+            raise _unequal(trees, source)
+        try:
+            order = tree_order(parse_tree(line))
+        except WordorderError as error:
+            raise WordorderError(f"{trees}, line {number + 1}: {error}") from error
+        words = starts[tokens]
+        if len(order) != words.sum():
+            raise WordorderError(
+                f"{trees}, line {number + 1}: the tree has {len(order)} leaves, but after preprocessing that line of "
+                f"{source} has {words.sum()} words. A tree needs one leaf a word; if tokenisation splits words, set "
+                "the dataset's 'preprocessing.tokenise' to false."
+            )
+        yield subword_positions(order, words)
+        sentences += 1
+    if any(where >= report.read for where, _ in lines):
+        raise _unequal(trees, source)
+    if sentences != len(corpus):
+        raise _another_text(corpus, source)
+
+
+def _unequal(trees: str | Path, source: str | Path) -> WordorderError:
+    return WordorderError(f"{trees} has not as many lines as {source}. Generate the split again.")
+
+
+def _another_text(corpus: ParallelCorpus, source: str | Path) -> WordorderError:
+    return WordorderError(
+        f"The source of {corpus.directory} is not what preprocessing makes of {source}. Give the raw text, the "
+        "preprocessing and the subword model that the corpus was made with, and --keep-all unless it is 'train'."
+    )
