@@ -1,4 +1,7 @@
-"""``wordorder figure``: read what a study has written, hand it to the figures, save what they draw."""
+"""``wordorder figure``: read what a study has written, hand it to the figures, save what they draw.
+
+``wordorder mathematics``: measure what the papers prove, and draw it.
+"""
 
 from __future__ import annotations
 
@@ -35,6 +38,22 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     vectors.add_argument("--length", type=int, default=64, help="number of positions (default: 64)")
     figure.set_defaults(run=run_figure)
 
+    mathematics = subparsers.add_parser(
+        "mathematics",
+        help="check what the papers prove about encodings",
+        description="Measure the papers' mathematical claims on the code that trains: permuted words in attention, "
+        "weight concatenation, theorem 3.1 of PosNet, orthogonality and period of OPR, the sinusoid's rotation. "
+        "Prints each claim with its bound; the exit status is 1 where one does not hold. Needs no study.",
+    )
+    mathematics.add_argument(
+        "--output",
+        required=True,
+        metavar="DIR",
+        help="writes claims.csv, theorem.csv, opr.csv and mathematics.svg, .pdf, .png, .csv there",
+    )
+    mathematics.add_argument("--seed", type=int, default=1, help="of the random words and weights (default: 1)")
+    mathematics.set_defaults(run=run_mathematics)
+
 
 def run_figure(options: argparse.Namespace) -> None:
     from wordorder.config.load import slice_argument
@@ -47,6 +66,35 @@ def run_figure(options: argparse.Namespace) -> None:
         _perplexity(report, options)
     else:
         _vectors(report, options)
+
+
+def run_mathematics(options: argparse.Namespace) -> None:
+    from wordorder.errors import WordorderError
+    from wordorder.evaluation import claims
+    from wordorder.figures import mathematics, style
+    from wordorder.files import write_text
+
+    if not 0 <= options.seed < 2**32:
+        raise WordorderError(f"--seed must be a number from 0 to {2**32 - 1}, not {options.seed}.")
+    found = claims.Measurements.measure(options.seed)
+    checked = found.claims()
+    folder = Path(options.output)
+    for name, frame in (
+        ("claims", claims.claims_frame(checked)),
+        ("theorem", claims.theorem_frame(found.theorem.descent)),
+        ("opr", claims.similarity_frame()),
+    ):
+        write_text(folder / f"{name}.csv", frame.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
+    drawn = mathematics.as_frame(found)
+    style.save(mathematics.draw(drawn), folder / "mathematics", drawn)
+    print(claims.as_text(checked))
+    failed = [
+        f"'{claim.claim}' ({claim.source}: {claim.measured:.3g}, {claim.bound})" for claim in checked if not claim.holds
+    ]
+    if failed:
+        raise WordorderError(
+            f"{len(failed)} of {len(checked)} claims do not hold: {'; '.join(failed)}. See {folder / 'claims.csv'}."
+        )
 
 
 def _scores(report: Report, options: argparse.Namespace) -> None:

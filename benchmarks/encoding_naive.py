@@ -1,0 +1,70 @@
+"""Encodings written the way their papers print them: pair of tokens by pair of tokens.
+
+They share their parameters with ours and compute the same, which the benchmark checks first, and show what it costs.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from wordorder.encodings.adaptive_t5 import AdaptiveT5, AdaptiveT5Attention
+from wordorder.encodings.base import AttentionEncoding, Encoding, Positions, Stack
+from wordorder.encodings.lookup import distances
+from wordorder.encodings.relative import Relative, RelativeAttention
+
+
+class NaiveRelativeAttention(AttentionEncoding):
+    """A vector for every pair of tokens, (Lq, Lk, d_h), for keys and again for values (Shaw et al. 2018)."""
+
+    def __init__(self, fast: RelativeAttention) -> None:
+        super().__init__()
+        self.fast = fast
+
+    def _pairs(self, vectors: Tensor, query: Positions, key: Positions) -> Tensor:
+        clip = self.fast.clip
+        rows = distances(query, key)[0].clamp(-clip, self.fast.ahead) + clip
+        return vectors[0][rows]  # (Lq, Lk, d_h)
+
+    def scores(self, scores: Tensor, queries: Tensor, query: Positions, key: Positions) -> Tensor:
+        assert self.fast.key_vectors is not None
+        pairs = self._pairs(self.fast.key_vectors, query, key).to(queries.dtype)
+        return scores + torch.einsum("bhid,ijd->bhij", queries, pairs)
+
+    def context(self, context: Tensor, weights: Tensor, query: Positions, key: Positions) -> Tensor:
+        assert self.fast.value_vectors is not None
+        pairs = self._pairs(self.fast.value_vectors, query, key).to(weights.dtype)
+        return context + torch.einsum("bhij,ijd->bhid", weights, pairs)
+
+
+class NaiveRelative(Relative):
+    def _attention(self, stack: Stack, layer: int) -> AttentionEncoding:
+        fast = super()._attention(stack, layer)
+        assert isinstance(fast, RelativeAttention)
+        return NaiveRelativeAttention(fast)
+
+
+class NaiveAdaptiveT5Attention(AttentionEncoding):
+    """The little network for every pair of tokens, instead of once a distance."""
+
+    def __init__(self, fast: AdaptiveT5Attention) -> None:
+        super().__init__()
+        self.fast = fast
+
+    def bias(self, query: Positions, key: Positions) -> Tensor:
+        apart = distances(query, key)[0]
+        values = self.fast._curves(apart.abs().flatten()).unflatten(-1, apart.shape)  # (signs, H, Lq, Lk)
+        return torch.where(apart > 0, values[-1], values[0])[None]
+
+
+class NaiveAdaptiveT5(AdaptiveT5):
+    def _attention(self, stack: Stack, layer: int) -> AttentionEncoding:
+        fast = super()._attention(stack, layer)
+        return NaiveAdaptiveT5Attention(fast) if isinstance(fast, AdaptiveT5Attention) else fast
+
+
+# name -> (the encoding of which it is the naive formulation, its class)
+NAIVE: dict[str, tuple[str, type[Encoding]]] = {
+    "relative (naive)": ("relative", NaiveRelative),
+    "adaptive_t5 (naive)": ("adaptive_t5", NaiveAdaptiveT5),
+}
