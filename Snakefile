@@ -25,6 +25,7 @@ rule all:
 
 include: "workflow/rules/download.smk"
 include: "workflow/rules/prepare.smk"
+include: "workflow/rules/reorder.smk"
 include: "workflow/rules/positions.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/decode.smk"

@@ -8,7 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from wordorder.config.load import load_dataset, load_encodings, load_sizes, load_study, slice_argument, study_names
+from wordorder.config.load import (
+    load_aligners,
+    load_dataset,
+    load_encodings,
+    load_reorderers,
+    load_sizes,
+    load_study,
+    slice_argument,
+    study_names,
+)
 from wordorder.config.models import Cell, Decoding, Recipe, Scoring
 from wordorder.errors import WordorderError
 
@@ -63,7 +72,7 @@ Edit = Callable[..., Path]
 def root(tmp_path: Path) -> Path:
     for folder in ("studies", "datasets"):
         (tmp_path / folder).mkdir()
-    for file in ("encodings.yaml", "sizes.yaml"):
+    for file in ("encodings.yaml", "sizes.yaml", "aligners.yaml", "reorderers.yaml"):
         shutil.copy(SHIPPED / file, tmp_path)
     (tmp_path / "studies/mini.yaml").write_text(STUDY)
     (tmp_path / "datasets/toy.yaml").write_text(TOY)
@@ -135,11 +144,12 @@ STUDY_MISTAKES = [
     ),
     (
         ("metrics:", "reordering: {train: glod}\nmetrics:"),
-        ", line 10: 'reordering.train' must be 'gold' or 'identity', but is the text 'glod'. Did you mean 'gold'?",
+        ", line 10: 'reordering.train' must be 'gold', 'identity', 'oracle' or 'predicted', but is the text 'glod'. Did "
+        "you mean 'gold'?",
     ),
     (
         ("metrics:", "reordering: {valid: gold}\nmetrics:"),
-        ", line 10: 'reordering.valid' is no known key. The keys here are test, train.",
+        ", line 10: 'reordering.valid' is no known key. The keys here are encodings, noise, reorderer, test, train.",
     ),
     # names that do not exist
     (
@@ -155,7 +165,23 @@ STUDY_MISTAKES = [
         ", line 3: 'datasets[1]' is the unknown dataset 'pear'; did you mean 'pair'? The known datasets are pair, toy.",
     ),
     (("[toy, pair]", "[toy, ../pair]"), "'datasets[1]' must be a name of letters, digits and . _ + - that starts"),
+    (
+        ("metrics:", "reordering: {train: predicted}\nmetrics:"),
+        ", line 10: 'reordering' is wrong: 'oracle' and 'predicted' positions need a 'reorderer', a name in ",
+    ),
+    (
+        ("metrics:", "reordering: {train: predicted, reorderer: bgt}\nmetrics:"),
+        ", line 10: 'reordering.reorderer' is the unknown reorderer 'bgt'; did you mean 'btg'? The known reorderers ",
+    ),
+    (
+        ("metrics:", "reordering:\n  encodings: {opr: {train: predicted, reorderer: bgt}}\nmetrics:"),
+        ", line 11: 'reordering.encodings.opr.reorderer' is the unknown reorderer 'bgt'; did you mean 'btg'?",
+    ),
     # names that depend on one another
+    (
+        ("metrics:", "reordering:\n  encodings: {relative: {train: identity}}\nmetrics:"),
+        ", line 11: 'reordering.encodings.relative' is 'relative', which is no encoding of this study.",
+    ),
     (
         ("baseline: none\n", "baseline: nane\n"),
         ", line 11: 'baseline' is 'nane', which is no encoding of this study; did you "
@@ -372,3 +398,15 @@ def test_mistakes_in_a_slice(tmp_path: Path) -> None:
     assert message(slice_argument, f"@{tmp_path}/d.yaml", Decoding).startswith(
         f"{tmp_path}/d.yaml, line 2: 'beem' is no known key; did you mean 'beam'? The keys here are "
     )
+
+
+def test_reorderers_name_aligners(root: Path) -> None:
+    assert load_reorderers(root)["btg"].aligner == "hmm"
+    (root / "reorderers.yaml").write_text("one: {aligner: hmm}\ntwo: {aligner: hhm}\n")
+    assert message(load_reorderers, root) == (
+        f"{root / 'reorderers.yaml'}, line 2: 'two.aligner' is the unknown aligner 'hhm'; did you mean 'hmm'? The known "
+        f"aligners are {', '.join(sorted(load_aligners(root)))}."
+    )
+    (root / "aligners.yaml").unlink()
+    (root / "reorderers.yaml").unlink()
+    assert (load_aligners(root), load_reorderers(root)) == ({}, {})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -34,7 +35,12 @@ SHIPPED = Path(__file__).parent.parent / "config"
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    return Path(shutil.copytree(SHIPPED, tmp_path / "config"))
+    """The shipped configuration, without reordered positions in the demo."""
+    copy = Path(shutil.copytree(SHIPPED, tmp_path / "config"))
+    demo = copy / "studies/demo.yaml"
+    text = re.sub(r"^reordering: .*\n", "", demo.read_text(), flags=re.MULTILINE)
+    demo.write_text(re.sub(r"^encodings: .*", "encodings: [none, sinusoidal, opr, relative]", text, flags=re.MULTILINE))
+    return copy
 
 
 def slices(root: Path, name: str) -> dict[tuple[object, ...], str]:
@@ -243,7 +249,7 @@ def needing(root: Path) -> Path:
 
 def kinds(root: Path, encoding: str) -> list[str | None]:
     study, data = load_study("demo", root), load_dataset("grammar", root)
-    return [plan.positions_kind(study, data, encoding, split, root) for split in ("train", "valid", "test")]
+    return [plan.positions_name(study, data, encoding, split, root) for split in ("train", "valid", "test")]
 
 
 def test_encodings_that_need_positions_get_those_of_the_study(needing: Path) -> None:
@@ -253,6 +259,25 @@ def test_encodings_that_need_positions_get_those_of_the_study(needing: Path) -> 
     assert kinds(needing, "needing") == ["identity", "gold", "gold"]
     replace(needing / "studies/demo.yaml", "{train: identity}", "{test: identity}")()
     assert kinds(needing, "needing") == ["gold", "identity", "identity"]
+
+
+def test_positions_of_a_reorderer_bear_its_name(needing: Path) -> None:
+    study = needing / "studies/demo.yaml"
+    assert plan.reorderers(load_study("demo", needing), needing) == []
+    edit = "reordering: {train: oracle, test: predicted, reorderer: btg, noise: 0.10}\nbaseline:"
+    replace(study, "baseline:", edit)()
+    assert kinds(needing, "needing") == ["oracle.btg.noise0.1", "predicted.btg", "predicted.btg"]
+    assert plan.reorderers(load_study("demo", needing), needing) == ["btg"]
+
+
+def test_an_encoding_of_a_study_can_get_other_positions(needing: Path) -> None:
+    replace(needing / "encodings.yaml", "\nneeding: ", "\nother: {type: inxl}\nneeding: ")()
+    replace(needing / "studies/demo.yaml", "[needing, ", "[needing, other, ")()
+    edit = "reordering: {train: identity, encodings: {other: {train: predicted, reorderer: btg}}}\nbaseline:"
+    replace(needing / "studies/demo.yaml", "baseline:", edit)()
+    assert kinds(needing, "needing") == ["identity", "gold", "gold"]
+    assert kinds(needing, "other") == ["predicted.btg", "gold", "gold"]
+    assert plan.reorderers(load_study("demo", needing), needing) == ["btg"]
 
 
 def test_reordering_is_no_part_of_any_slice(root: Path) -> None:
@@ -267,7 +292,7 @@ def test_positions_that_a_dataset_cannot_give_are_said(needing: Path) -> None:
     lines = str(caught.value).splitlines()
     assert [line.count("'multi30k' has no gold positions, because only generated") for line in lines] == [1, 1]
     assert lines[0].startswith("In the study 'multi30k' the encoding 'needing' needs reordered source positions, and")
-    assert "Set 'reordering.train' to 'identity', or" in lines[0] and "Set 'reordering.test' to" in lines[1]
+    assert "Set 'reordering.train' to 'predicted', with a" in lines[0] and "Set 'reordering.test' to" in lines[1]
     study = needing / "studies/multi30k.yaml"
     replace(study, "baseline:", "reordering: {train: identity, test: identity}\nbaseline:")()
     assert plan.check("multi30k", needing).startswith("multi30k: 12 cells")
@@ -296,7 +321,7 @@ def test_check_of_all_tells_every_problem_and_still_checks_the_others(
     replace(root / "studies/demo.yaml", "[none, sinusoidal, opr, relative]", "[sinusoidal, opr]")()
     with pytest.raises(WordorderError) as caught:
         run_check("--root", str(root))
-    assert capsys.readouterr().out.startswith("demo: 6 cells")
+    assert "\ndemo: 6 cells" in capsys.readouterr().out  # after those of the studies before it
     lines = str(caught.value).splitlines()
     assert len(lines) == 2  # each said once, though two studies have it
     assert lines[0].startswith(f"{root}/encodings.yaml, 'learned': ") and "Did you mean 'table'?" in lines[0]

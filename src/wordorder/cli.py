@@ -17,6 +17,7 @@ from wordorder.errors import EXIT_RETRY, Interrupted, WordorderError
 COMMAND_MODULES = (
     "wordorder.config.commands",
     "wordorder.data.commands",
+    "wordorder.alignment.commands",
     "wordorder.reordering.commands",
     "wordorder.model.commands",
     "wordorder.training.commands",

@@ -78,26 +78,29 @@ def _encoding(name: str, root: str | Path) -> EncodingConfig:
         raise WordorderError(f"{Path(root, 'encodings.yaml')}, '{name}': {error}") from error
 
 
-def positions_kind(
+def positions_name(
     study: Study, dataset: Dataset, encoding: str, split: str, root: str | Path = "config"
-) -> PositionsKind | None:
-    """The kind of reordered source positions that a study gives an encoding for a split; None if it needs none.
+) -> str | None:
+    """The folder of the reordered source positions that a study gives an encoding for a split; None if it needs none.
 
-    Raises WordorderError where the dataset cannot give this kind.
+    It is 'gold' or 'identity', or 'oracle' or 'predicted' with the reorderer ('predicted.btg'); and those of the
+    training set may have noise ('gold.noise0.1'). Raises WordorderError where the dataset cannot give such positions.
     """
     if not _encoding(encoding, root).needs_reordered:
         return None
+    positions = study.reordering.of(encoding)
     key = "train" if split == "train" else "test"
-    kind: PositionsKind = getattr(study.reordering, key)
+    kind: PositionsKind = getattr(positions, key)
     try:
         check_positions(dataset, kind)
     except WordorderError as error:
         raise WordorderError(
             f"In the study '{study.name}' the encoding '{encoding}' needs reordered source positions, and "
-            f"'reordering.{key}' is '{kind}'. {error} Set 'reordering.{key}' to 'identity', or leave the encoding or "
-            "the dataset out."
+            f"'reordering.{key}' is '{kind}'. {error} Set 'reordering.{key}' to 'predicted', with "
+            "a 'reorderer', or to 'identity', or leave the encoding or the dataset out."
         ) from error
-    return kind
+    name = kind if kind in ("gold", "identity") else f"{kind}.{positions.reorderer}"
+    return f"{name}.noise{positions.noise:g}" if split == "train" and positions.noise else name
 
 
 def check_positions(dataset: Dataset, kind: PositionsKind) -> None:
@@ -106,6 +109,12 @@ def check_positions(dataset: Dataset, kind: PositionsKind) -> None:
         raise WordorderError(
             f"The dataset '{dataset.name}' has no gold positions, because only generated datasets have gold trees."
         )
+
+
+def reorderers(study: Study, root: str | Path = "config") -> list[str]:
+    """The reorderers whose positions a study's encodings use."""
+    used = (study.reordering.of(name) for name in study.encodings if _encoding(name, root).needs_reordered)
+    return sorted({of.reorderer for of in used if of.reorderer and {"oracle", "predicted"} & {of.train, of.test}})
 
 
 # ------------------------------------------------------------------------------------------- slices of a dataset
@@ -242,7 +251,7 @@ def check(path_or_name: str | Path, root: str | Path = "config") -> str:
     datasets = [load_dataset(name, root) for name in study.datasets]
     for dataset, name, split in product(datasets, study.encodings, ("train", "test")):
         try:
-            positions_kind(study, dataset, name, split, root)
+            positions_name(study, dataset, name, split, root)
         except WordorderError as error:
             problems.append(str(error))
     if problems:

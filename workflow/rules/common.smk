@@ -68,7 +68,12 @@ def one_of(names):
     return "|".join(map(re.escape, sorted(names, key=len, reverse=True))) or "(?!)"
 
 
+REORDERERS = list(told(load.load_reorderers)(CONFIG))
+
+
 wildcard_constraints:
+    aligner=one_of(told(load.load_aligners)(CONFIG)),
+    reorderer=one_of(REORDERERS),
     study=one_of(load.study_names(CONFIG)),
     dataset=one_of(load.dataset_names(CONFIG)),
     size=one_of(told(load.load_sizes)(CONFIG)),
@@ -88,30 +93,33 @@ CELL = "results/{study}/cells/{dataset}/{encoding}/{size}/{seed}"
 BINARY = ["source.tokens.npy", "source.offsets.npy", "target.tokens.npy", "target.offsets.npy", "meta.json"]
 
 
+FIGURE_FORMATS = ["svg", "pdf", "png", "csv"]
+
+
 def binary_files(split):
     return [f"results/data/{{dataset}}/binary/{split}/{file}" for file in BINARY]
 
 
-def positions_folder(kind, split):
-    return f"results/data/{{dataset}}/positions/{kind}/{split}"
+def positions_folder(name, split):
+    return f"results/data/{{dataset}}/positions/{name}/{split}"
 
 
-def positions_files(kind, split):
-    return [f"{positions_folder(kind, split)}/{file}" for file in ("positions.npy", "meta.json")]
+def positions_files(name, split):
+    return [f"{positions_folder(name, split)}/{file}" for file in ("positions.npy", "meta.json")]
 
 
 @cache
 @told
-def positions_kind(study, dataset, encoding, split):
-    """The kind of reordered source positions that a cell takes of a split; None for most encodings, which need none."""
-    return plan.positions_kind(study_of(study), dataset_of(dataset), encoding, split, CONFIG)
+def positions_name(study, dataset, encoding, split):
+    """The reordered source positions that a cell takes of a split; None for most encodings, which need none."""
+    return plan.positions_name(study_of(study), dataset_of(dataset), encoding, split, CONFIG)
 
 
 def positions_of(split, wildcards):
     """What positions a job of a cell reads: no file where its encoding needs none."""
     split = split.format(**wildcards)
-    kind = positions_kind(wildcards.study, wildcards.dataset, wildcards.encoding, split)
-    return [file.format(**wildcards) for file in positions_files(kind, split)] if kind else []
+    name = positions_name(wildcards.study, wildcards.dataset, wildcards.encoding, split)
+    return [file.format(**wildcards) for file in positions_files(name, split)] if name else []
 
 
 def corpus_options(split, option, wildcards):
@@ -122,8 +130,8 @@ def corpus_options(split, option, wildcards):
     """
     split = split.format(**wildcards)
     folder = f"results/data/{wildcards.dataset}/binary/{split}"
-    kind = positions_kind(wildcards.study, wildcards.dataset, wildcards.encoding, split)
-    return [folder, option, positions_folder(kind, split).format(**wildcards)] if kind else folder
+    name = positions_name(wildcards.study, wildcards.dataset, wildcards.encoding, split)
+    return [folder, option, positions_folder(name, split).format(**wildcards)] if name else folder
 
 
 def cell_files(study, file, tests=False):
@@ -162,8 +170,8 @@ def prepared_outputs(wildcards):
 
 def needed_positions(dataset, split):
     """The positions of a split that the study's encodings need."""
-    kinds = {positions_kind(STUDY, dataset, encoding, split) for encoding in study_of(STUDY).encodings}
-    return [file for kind in sorted(filter(None, kinds)) for file in positions_files(kind, split)]
+    names = {positions_name(STUDY, dataset, encoding, split) for encoding in study_of(STUDY).encodings}
+    return [file for name in sorted(filter(None, names)) for file in positions_files(name, split)]
 
 
 def trained_outputs(wildcards):
@@ -184,8 +192,21 @@ def table_outputs(study, wildcards):
 
 
 def figure_outputs(study, wildcards):
-    formats = ["svg", "pdf", "png", "csv"]
-    return [f"results/{study}/figures/{name}.{format}" for name in study_of(study).figures for format in formats]
+    return [f"results/{study}/figures/{name}.{format}" for name in study_of(study).figures for format in FIGURE_FORMATS]
+
+
+def reordering_outputs(study):
+    """How good the predicted orders of the test sets are, for every reorderer that the study uses."""
+    return [
+        f"results/data/{dataset}/reordering/{reorderer}/{file}"
+        for dataset in study_of(study).datasets
+        for reorderer in told(plan.reorderers)(study_of(study), CONFIG)
+        for test in plan.test_names(study_of(study), dataset_of(dataset))
+        for file in [
+            f"predicted/{test}.json",
+            *(f"figures/{test}.{figure}.{format}" for figure in ("matrix", "tau") for format in FIGURE_FORMATS),
+        ]
+    ]
 
 
 def study_outputs(study, wildcards):
@@ -197,6 +218,7 @@ def study_outputs(study, wildcards):
         *significance_files(study),
         *table_outputs(study, wildcards),
         *figure_outputs(study, wildcards),
+        *reordering_outputs(study),
     ]
 
 

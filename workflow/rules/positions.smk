@@ -46,3 +46,52 @@ rule write_identity_positions:
         folder="results/data/{dataset}/positions/identity/{split}",
     shell:
         "wordorder positions identity --corpus {params.corpus:q} --output {params.folder:q} 2>&1 | logged {log:q}"
+
+
+def word_model(wildcards):
+    """The subword model where words were reordered, whose subwords stay together."""
+    return [] if alignment_of(wildcards).unit == "subword" else "results/data/{dataset}/subword/model.model"
+
+
+def words_option(wildcards, input):
+    return ["--words", input.subword] if input.subword else []
+
+
+rule write_ordered_positions:
+    input:
+        orders=f"{REORDERING}/{{kind}}/{{split}}.orders",
+        corpus=binary_files("{split}"),
+        subword=word_model,
+    output:
+        positions_files("{kind}.{reorderer}", "{split}"),
+    log:
+        "logs/write_ordered_positions/{dataset}/{kind}.{reorderer}/{split}.log",
+    wildcard_constraints:
+        kind="oracle|predicted",
+    params:
+        words=words_option,
+        corpus="results/data/{dataset}/binary/{split}",
+        folder="results/data/{dataset}/positions/{kind}.{reorderer}/{split}",
+    shell:
+        "wordorder positions ordered --kind {wildcards.kind}.{wildcards.reorderer} --orders {input.orders:q}"
+        " {params.words:q} --corpus {params.corpus:q} --output {params.folder:q} 2>&1 | logged {log:q}"
+
+
+rule write_noisy_positions:
+    input:
+        positions_files("{kind}", "train"),
+        binary_files("train"),
+    output:
+        positions_files("{kind}.noise{ratio}", "train"),
+    log:
+        "logs/write_noisy_positions/{dataset}/{kind}.{ratio}.log",
+    wildcard_constraints:
+        kind=rf"gold|identity|(oracle|predicted)\.({one_of(REORDERERS)})",
+        ratio=r"[0-9.e-]+",
+    params:
+        corpus="results/data/{dataset}/binary/train",
+        positions="results/data/{dataset}/positions/{kind}/train",
+        folder="results/data/{dataset}/positions/{kind}.noise{ratio}/train",
+    shell:
+        "wordorder positions noisy --ratio {wildcards.ratio} --positions {params.positions:q}"
+        " --corpus {params.corpus:q} --output {params.folder:q} 2>&1 | logged {log:q}"

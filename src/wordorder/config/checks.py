@@ -5,7 +5,7 @@ The checks look at raw data, which may be of any shape, so that their findings s
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from wordorder.config.document import Location, Problem, quoted, repeated
@@ -32,16 +32,37 @@ def study_problems(
             Problem(("name",), f"'{stem}' cannot be the name of a study, because results/{stem} holds {holds}.")
         )
     for kind, names in known.items():
-        for location, name in _texts(data, kind):
-            if name not in names:
-                hint = nearest(name, names, f"known {kind}")
-                problems.append(Problem(location, f"{quoted(location)} is the unknown {kind[:-1]} '{name}'{hint}"))
+        used = _reorderers(data) if kind == "reorderers" else _texts(data, kind)
+        problems += _unknown(used, kind, names)
     problems += _encoding_problems(data)
     problems += _test_problems(data, tests)
     for key in ("datasets", "encodings", "sizes", "seeds", "tests", "metrics", "comparisons", "tables", "figures"):
         for i, _ in repeated(_list(data, key)):
             problems.append(Problem((key, i), f"{quoted((key, i))} repeats an earlier entry of '{key}'; remove it."))
     return problems
+
+
+def reorderer_problems(data: Any, aligners: Collection[str]) -> list[Problem]:
+    """Problems of reorderers.yaml; ``aligners`` are the names in aligners.yaml."""
+    entries = data if isinstance(data, dict) else {}
+    used = (((name, "aligner"), _get(entry, "aligner")) for name, entry in entries.items())
+    return list(_unknown(used, "aligners", aligners))
+
+
+def _unknown(used: Iterable[tuple[Location, Any]], kind: str, names: Collection[str]) -> Iterator[Problem]:
+    for location, name in used:
+        if isinstance(name, str) and name not in names:
+            hint = nearest(name, names, f"known {kind}")
+            yield Problem(location, f"{quoted(location)} is the unknown {kind[:-1]} '{name}'{hint}")
+
+
+def _reorderers(data: Any) -> Iterator[tuple[Location, Any]]:
+    """The reorderers that a study names."""
+    reordering = _get(data, "reordering")
+    yield ("reordering", "reorderer"), _get(reordering, "reorderer")
+    encodings = _get(reordering, "encodings")
+    for name, positions in (encodings if isinstance(encodings, dict) else {}).items():
+        yield ("reordering", "encodings", name, "reorderer"), _get(positions, "reorderer")
 
 
 def _encoding_problems(data: Any) -> Iterator[Problem]:
@@ -53,6 +74,8 @@ def _encoding_problems(data: Any) -> Iterator[Problem]:
         sides += [(("comparisons", i, "system"), pair[0]), (("comparisons", i, "baseline"), pair[1])]
         if pair[0] is not None and pair[0] == pair[1]:
             yield Problem(("comparisons", i), f"{quoted(('comparisons', i))} compares '{pair[0]}' with itself.")
+    others = _get(_get(data, "reordering"), "encodings")
+    sides += [(("reordering", "encodings", name), name) for name in (others if isinstance(others, dict) else ())]
     for location, name in sides:
         if isinstance(name, str) and name not in own:
             hint = nearest(name, own, "study's encodings")

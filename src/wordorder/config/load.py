@@ -10,11 +10,12 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from wordorder.config.checks import dataset_problems, study_problems
+from wordorder.config.checks import dataset_problems, reorderer_problems, study_problems
 from wordorder.config.document import Document, Problem, parse_json, read_yaml
 from wordorder.config.models import Dataset, Encodings, ModelSize, Sizes, Study
 from wordorder.config.problems import nearest, validate
 from wordorder.config.published import PublishedParameters, PublishedTable
+from wordorder.config.reordering import Aligners, Alignment, Reorderer, Reorderers
 from wordorder.errors import WordorderError
 
 M = TypeVar("M", bound=BaseModel)
@@ -28,7 +29,12 @@ def load_study(path_or_name: str | Path, root: str | Path = "config") -> Study:
     path = _path(path_or_name, "studies", root)
     document = read_yaml(path)
     datasets = dataset_names(root)
-    known = {"encodings": list(load_encodings(root)), "sizes": list(load_sizes(root)), "datasets": datasets}
+    known = {
+        "encodings": list(load_encodings(root)),
+        "sizes": list(load_sizes(root)),
+        "datasets": datasets,
+        "reorderers": list(load_reorderers(root)),
+    }
     tests = {name: load_dataset(name, root).test_names for name in _used_datasets(document, datasets)}
     return _checked(document, Study, study_problems(document.data, path.stem, known, tests))
 
@@ -54,6 +60,21 @@ def load_encodings(root: str | Path = "config") -> dict[str, dict[str, Any]]:
     _checked(document, Encodings)
     entries: dict[str, dict[str, Any]] = document.data
     return entries
+
+
+def load_aligners(root: str | Path = "config") -> dict[str, Alignment]:
+    """``root``/aligners.yaml, by name; none where there is no such file."""
+    path = Path(root, "aligners.yaml")
+    return _checked(read_yaml(path), Aligners).root if path.exists() else {}
+
+
+def load_reorderers(root: str | Path = "config") -> dict[str, Reorderer]:
+    """``root``/reorderers.yaml, by name; none where there is no such file."""
+    path = Path(root, "reorderers.yaml")
+    if not path.exists():
+        return {}
+    document = read_yaml(path)
+    return _checked(document, Reorderers, reorderer_problems(document.data, list(load_aligners(root)))).root
 
 
 def load_published(root: str | Path = "config") -> list[PublishedTable]:

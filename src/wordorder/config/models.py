@@ -374,16 +374,43 @@ class Report(Model):
     baseline: Name
 
 
-PositionsKind = Literal["gold", "identity"]
+PositionsKind = Literal["gold", "identity", "oracle", "predicted"]
 
 
-class Reordering(Model):
+class Positions(Model):
     """Where reordered source positions come from, for the encodings that need them."""
 
     train: PositionsKind = Field(
-        default="gold", description="'gold' are those of a generated pair's trees; 'identity' changes no order."
+        default="gold",
+        description="'gold' are those of a generated pair's trees; 'identity' changes no order; 'oracle' are those of "
+        "the trees that fit the word alignment best; 'predicted' those of a parser that sees the source alone.",
     )
-    test: PositionsKind = Field(default="gold", description="Of test sets, and of 'valid', which stands for them.")
+    test: Literal["gold", "identity", "predicted"] = Field(
+        default="gold", description="Of test sets, and of 'valid', which stands for them."
+    )
+    reorderer: Name | None = Field(
+        default=None, description="A name in reorderers.yaml, for 'oracle' and 'predicted' positions."
+    )
+    noise: float = Field(
+        default=0.0, ge=0, le=1, description="The share of the training set's positions that are swapped at random."
+    )
+
+    @model_validator(mode="after")
+    def _reorderer_where_needed(self) -> Positions:
+        if self.reorderer is None and {"oracle", "predicted"} & {self.train, self.test}:
+            raise ValueError("'oracle' and 'predicted' positions need a 'reorderer', a name in reorderers.yaml")
+        return self
+
+
+class Reordering(Positions):
+    """The positions of a study's encodings, and those of encodings that get others."""
+
+    encodings: dict[Name, Positions] = Field(
+        default={}, description="What an encoding of this name gets instead, so that one study can compare positions."
+    )
+
+    def of(self, encoding: str) -> Positions:
+        return self.encodings.get(encoding, self)
 
 
 class Study(Model):

@@ -8,12 +8,15 @@ from pydantic import BaseModel
 
 from wordorder.config.models import Dataset, Encodings, Sizes, Study
 from wordorder.config.published import PublishedParameters
+from wordorder.config.reordering import Aligners, Reorderers
 
 _MODELS: dict[str, type[BaseModel]] = {
     "study": Study,
     "dataset": Dataset,
     "sizes": Sizes,
     "encodings": Encodings,
+    "aligners": Aligners,
+    "reorderers": Reorderers,
     "published_parameters": PublishedParameters,
 }
 

@@ -48,7 +48,12 @@ def read_units(path: str | Path, subword: Subword | None = None, shard: Shard = 
     if shard.count > 1:
         part = shard.range(sum(1 for _ in read_lines(path)))
         lines = islice(lines, part.start, part.stop)
-    return (line.split() if subword is None else subword.pieces(line) for line in lines)
+    return (words(line) if subword is None else subword.pieces(line) for line in lines)
+
+
+def words(line: str) -> list[str]:
+    """The words between the spaces of a cleaned line. No other white space parts words for the subword model."""
+    return [word for word in line.split(" ") if word]
 
 
 class Vocabulary:

@@ -1,6 +1,7 @@
 """``wordorder figure``: read what a study has written, hand it to the figures, save what they draw.
 
-``wordorder mathematics``: measure what the papers prove, and draw it.
+``wordorder mathematics``: measure what the papers prove, and draw it. ``wordorder draw-reordering``: draw what a
+reorderer does.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from wordorder.config.models import Report
     from wordorder.figures.vectors import Panels
+
+READABLE_WORDS = 20
 
 FIGURES = ("scores", "perplexity", "similarity", "encoding_matrix")
 
@@ -53,6 +56,32 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     )
     mathematics.add_argument("--seed", type=int, default=1, help="of the random words and weights (default: 1)")
     mathematics.set_defaults(run=run_mathematics)
+
+    reordering = subparsers.add_parser(
+        "draw-reordering",
+        help="draw the tree and the links of a sentence, or how Kendall's tau is distributed",
+        description="Draw what a reorderer does. 'matrix': one sentence, its links and its tree. 'tau': Kendall's tau "
+        "of all sentences, in the order of the source and in the predicted order.",
+    )
+    reordering.add_argument("name", choices=("matrix", "tau"))
+    for name, text in {
+        "source": "cleaned source text",
+        "target": "cleaned target text",
+        "links": "links, a line a sentence pair",
+        "orders": "predicted orders",
+        "trees": "predicted trees",
+    }.items():
+        reordering.add_argument(f"--{name}", required=True, metavar="PATH", help=text)
+    reordering.add_argument("--subword", metavar="PATH", help="the orders are of subwords of this sentencepiece model")
+    reordering.add_argument(
+        "--sentence",
+        type=int,
+        metavar="N",
+        help=f"matrix: the sentence, from 1 (default: of those with up to {READABLE_WORDS} words, the one whose order "
+        "differs most from the target's)",
+    )
+    reordering.add_argument("--output-prefix", required=True, metavar="PREFIX", help="writes PREFIX.svg, .pdf, …")
+    reordering.set_defaults(run=run_reordering)
 
 
 def run_figure(options: argparse.Namespace) -> None:
@@ -161,3 +190,43 @@ def load_vectors(report: Report, options: argparse.Namespace) -> Panels:
             f"{Path(options.results) / 'cells'}. Train one, or choose others with --dataset, --size and --seed."
         )
     return found
+
+
+def run_reordering(options: argparse.Namespace) -> None:
+    import numpy as np
+
+    from wordorder.alignment.links import read_links
+    from wordorder.data.ragged import Ragged
+    from wordorder.data.subword import Subword
+    from wordorder.data.text import read_lines
+    from wordorder.data.trees import parse_tree
+    from wordorder.data.units import read_units
+    from wordorder.errors import WordorderError
+    from wordorder.figures import reordering, style
+    from wordorder.reordering.metrics import identity_orders, score_orders
+    from wordorder.reordering.orders import read_orders
+    from wordorder.reordering.ranks import corpus_ranks
+
+    orders = Ragged.of(read_orders(options.orders))
+    links = read_links(options.links, source_lengths=orders.lengths)
+    ranks, ranked = corpus_ranks(links, orders.lengths)
+    before = score_orders(identity_orders(orders.offsets), ranks, ranked).tau
+    if options.name == "tau":
+        scores = {"source order": before, "predicted order": score_orders(orders, ranks, ranked).tau}
+        style.save(reordering.draw_tau(scores), options.output_prefix, reordering.tau_frame(scores))
+        return
+    if options.sentence is None:
+        # Short enough to be read, and as far from the target's order as any such sentence.
+        tau = np.ones(len(orders))
+        tau[ranked] = before
+        number = int(np.argmin(np.where(orders.lengths <= READABLE_WORDS, tau, 2.0))) if len(orders) else -1
+    else:
+        number = options.sentence - 1
+    if not 0 <= number < len(orders):
+        raise WordorderError(f"{options.orders} has {len(orders)} sentences; --sentence must be one of them, from 1.")
+    subword = Subword.load(options.subword) if options.subword else None
+    source, target = (list(read_units(path, subword))[number] for path in (options.source, options.target))
+    line = list(read_lines(options.trees))[number]
+    tree = parse_tree(line) if line else None
+    frame = reordering.matrix_frame(source, target, links[number], tree)
+    style.save(reordering.draw_matrix(source, target, links[number], tree), options.output_prefix, frame)

@@ -1,0 +1,285 @@
+"""The embedded aligner: one HMM a direction, begun from IBM model 1, trained to agree.
+
+Every run on every number of threads gives the same bits: nothing is drawn at random, and counts are whole numbers.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordorder.alignment.agreement import FLOOR, Counts, Direction, Text, best_links, expect
+from wordorder.alignment.estimation import estimate_backward, estimate_forward, estimate_null
+from wordorder.alignment.jumps import GROUPS, estimate_weights, initial_weights, spread
+from wordorder.alignment.lexicon import Lexicon, build_lexicon
+from wordorder.alignment.links import Links
+from wordorder.alignment.symmetrise import symmetrise
+from wordorder.compiled import first_call
+from wordorder.config.reordering import HMM, Symmetrisation
+from wordorder.data.ragged import Ragged
+from wordorder.data.units import UNKNOWN_UNIT, Vocabulary
+from wordorder.errors import WordorderError
+from wordorder.files import atomic, reading
+from wordorder.progress import Progress
+
+FORMAT = 1
+NULL = 0.2  # the probability of null at each unit
+THRESHOLD = 0.3  # the least posterior of a link
+CHUNK = 1000  # sentence pairs that one thread works on at a time
+
+R = TypeVar("R")
+
+
+class Likelihood(NamedTuple):
+    """Of the training text, in nats a unit, under the parameters that an iteration began with."""
+
+    model: str
+    forward: float
+    backward: float
+
+
+@dataclass(frozen=True)
+class HMMAligner:
+    """A trained aligner. ``history`` has one entry an iteration of training.
+
+    The jumps of ``forward`` and ``backward`` are a weight a group of widths; see :mod:`wordorder.alignment.jumps`.
+    """
+
+    lexicon: Lexicon
+    forward: Direction
+    backward: Direction
+    history: tuple[Likelihood, ...]
+
+    def align(self, source: Ragged, target: Ragged, *, symmetrisation: Symmetrisation, threads: int = 1) -> Links:
+        """The links of sentence pairs, which need not be those of the training.
+
+        Unknown units, which are number 0, are linked by their positions. A pair with an empty side has no links.
+        """
+        return symmetrise(*self.directions(source, target, threads=threads), symmetrisation)
+
+    def directions(self, source: Ragged, target: Ragged, *, threads: int = 1) -> tuple[Links, Links]:
+        """The links forward, at most one a target unit, and backward, at most one a source unit."""
+        text = _text(_known(source, len(self.backward.null)), _known(target, len(self.forward.null)))
+        reach = _reach(text)
+        forward, backward = _spread(self.forward, reach), _spread(self.backward, reach)
+        sources, targets = np.empty(len(text.target), np.int32), np.empty(len(text.source), np.int32)
+
+        def link(first: int, last: int) -> None:
+            best_links(text, first, last, self.lexicon, forward, backward, NULL, THRESHOLD, sources, targets)
+
+        with first_call("the aligner"):
+            link(0, 0)
+        with Progress("Alignment", total=len(source), unit="pairs") as progress:
+            for _ in _in_chunks(link, len(source), threads, progress):
+                pass
+        return _sorted_links(sources, text.target_offsets), _links(targets, text.source_offsets)
+
+    def save(self, path: str | Path, source: Vocabulary, target: Vocabulary) -> None:
+        """Write the aligner and the vocabularies that its units are numbered with as one ``.npz`` file."""
+        if source.size < len(self.backward.null) or target.size < len(self.forward.null):
+            raise ValueError("the vocabularies are smaller than those of the training")
+        arrays: dict[str, Any] = {
+            "format": np.array(FORMAT),
+            "rows": self.lexicon.rows,
+            "targets": self.lexicon.targets,
+            "vocabularies": _as_bytes([source.units, target.units]),
+            "history": _as_bytes(self.history),
+        }
+        for name, direction in (("forward", self.forward), ("backward", self.backward)):
+            arrays |= {f"{name}_{key}": value for key, value in direction._asdict().items()}
+        with atomic(path) as temporary, temporary.open("wb") as file:
+            np.savez(file, **arrays)
+
+    @classmethod
+    def load(cls, path: str | Path) -> tuple[HMMAligner, Vocabulary, Vocabulary]:
+        """Read an aligner with its own vocabularies, source and target: number the units of text with these alone."""
+        try:
+            with reading(path), open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
+                if arrays["format"] != FORMAT:
+                    raise WordorderError(
+                        f"{path} has format {arrays['format']}, but this version of wordorder reads format {FORMAT}. "
+                        "Train the aligner again."
+                    )
+                forward, backward = (
+                    Direction(*(arrays[f"{name}_{key}"] for key in Direction._fields))
+                    for name in ("forward", "backward")
+                )
+                units, history = (json.loads(arrays[key].tobytes()) for key in ("vocabularies", "history"))
+                source, target = map(Vocabulary, units)
+                lexicon = Lexicon(arrays["rows"], arrays["targets"], len(forward.null))
+                found = cls(lexicon, forward, backward, tuple(Likelihood(*entry) for entry in history))
+        except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+            raise _no_aligner(path, str(error)) from error
+        problem = found._fault()
+        if problem or source.size < len(backward.null) or target.size < len(forward.null):
+            raise _no_aligner(path, problem or "its vocabularies are too small")
+        return found, source, target
+
+    def _fault(self) -> str | None:
+        """What is wrong with arrays that were read; compiled code would not notice."""
+        rows, targets = self.lexicon.rows, self.lexicon.targets
+        pairs, sources = len(targets), len(self.backward.null)
+        types: list[tuple[NDArray[Any], type]] = [(targets, np.int32), (rows, np.int64)]
+        for own in (self.forward, self.backward):
+            types += [(own.lexical, np.float32), (own.null, np.float64), (own.jumps, np.float64)]
+        if any(array.dtype != kind or array.ndim != 1 for array, kind in types):
+            return "an array has another type"
+        if len(rows) != sources + 1 or rows[0] != 0 or rows[-1] != pairs or (np.diff(rows) < 0).any():
+            return "its rows do not cover its pairs"
+        if any((len(own.lexical), len(own.jumps)) != (pairs, len(GROUPS)) for own in (self.forward, self.backward)):
+            return "its arrays do not fit each other"
+        return None
+
+
+def train(source: Ragged, target: Ragged, config: HMM, *, threads: int = 1) -> HMMAligner:
+    """Train on sentence pairs. Pairs with an empty side and unknown units, which are number 0, teach nothing."""
+    if len(source) != len(target):
+        raise ValueError(f"{len(source)} source sentences but {len(target)} target sentences")
+    text = _text(source, target)
+    with first_call("the aligner's lexicon"):
+        build_lexicon(Ragged.of([]), Ragged.of([]))
+    lexicon = build_lexicon(source, target)
+    forward, backward = _initial(lexicon, text)
+    reach, history = _reach(text), []
+    passes = [False] * config.ibm1_iterations + [True] * config.iterations
+    with Progress("Training the aligner", total=len(passes) * len(source), unit="pairs") as progress:
+        for hmm in passes:
+            parameters = lexicon, _spread(forward, reach), _spread(backward, reach)
+            likelihood, counts = _count(text, parameters, hmm=hmm, threads=threads, progress=progress)
+            history.append(Likelihood("HMM" if hmm else "IBM model 1", *likelihood))
+            progress.advance(0, note=f"{likelihood[0]:.4f} {likelihood[1]:.4f} nats a unit")
+            estimate_forward(lexicon, counts[0].lexical, forward.lexical)
+            estimate_backward(lexicon, counts[1].lexical, backward.lexical)
+            forward, backward = (
+                Direction(
+                    direction.lexical,
+                    estimate_null(own.null),
+                    estimate_weights(own.jumps) if hmm else direction.jumps,
+                )
+                for direction, own in zip((forward, backward), counts, strict=True)
+            )
+    return HMMAligner(*_prune(lexicon, forward, backward), tuple(history))
+
+
+def _count(
+    text: Text, parameters: tuple[Lexicon, Direction, Direction], *, hmm: bool, threads: int, progress: Progress
+) -> tuple[tuple[float, float], tuple[Counts, Counts]]:
+    """One pass over the text: log-likelihoods a unit and expected counts of both directions."""
+    _, forward, backward = parameters
+    own = [(_no_counts(forward), _no_counts(backward)) for _ in range(threads)]  # what each thread counts
+    free: SimpleQueue[tuple[Counts, Counts]] = SimpleQueue()
+    for counts in own:
+        free.put(counts)
+
+    def work(first: int, last: int) -> tuple[float, float]:
+        counts = free.get()
+        try:
+            return expect(text, first, last, *parameters, NULL, hmm, *counts)
+        finally:
+            free.put(counts)
+
+    with first_call("the aligner's training"):
+        work(0, 0)
+    totals = np.zeros(2)
+    for found in _in_chunks(work, len(text.source_offsets) - 1, threads, progress):
+        totals += found
+    for others in own[1:]:
+        for mine, more in zip((*own[0][0], *own[0][1]), (*others[0], *others[1]), strict=True):
+            mine += more
+    return (totals[0] / max(len(text.target), 1), totals[1] / max(len(text.source), 1)), own[0]
+
+
+def _in_chunks(work: Callable[[int, int], R], sentences: int, threads: int, progress: Progress) -> Iterator[R]:
+    """The results, in order, of ``work`` on the chunks of a corpus, which are the same for any number of threads."""
+    firsts = range(0, sentences, CHUNK)
+    lasts = [min(first + CHUNK, sentences) for first in firsts]
+    with ThreadPoolExecutor(threads) as pool:
+        for first, last, found in zip(firsts, lasts, pool.map(work, firsts, lasts), strict=True):
+            yield found
+            progress.advance(last - first)
+
+
+def _text(source: Ragged, target: Ragged) -> Text:
+    return Text(source.values, source.offsets, target.values, target.offsets)
+
+
+def _known(units: Ragged, size: int) -> Ragged:
+    """Units that the training had not, as unknown ones."""
+    return Ragged(np.where(units.values < size, units.values, np.int32(UNKNOWN_UNIT)), units.offsets)
+
+
+def _reach(text: Text) -> int:
+    """Of the widest jump, which is over the longest sentence."""
+    return int(max(np.diff(offsets).max(initial=0) for offsets in (text.source_offsets, text.target_offsets))) + 1
+
+
+def _spread(direction: Direction, reach: int) -> Direction:
+    return direction._replace(jumps=spread(direction.jumps, reach))
+
+
+def _no_counts(direction: Direction) -> Counts:
+    return Counts(*(np.zeros(len(array), np.int64) for array in direction))
+
+
+def _initial(lexicon: Lexicon, text: Text) -> tuple[Direction, Direction]:
+    """All pairs of a row, or of a column, are equally likely; null makes the units as frequent as they are."""
+    rows = np.diff(lexicon.rows)
+    columns = np.bincount(lexicon.targets, minlength=lexicon.columns)
+    lexical = 1 / np.repeat(rows, rows), 1 / columns[lexicon.targets]
+    units = text.target, text.source
+    sizes = lexicon.columns, len(rows)
+    nulls = (np.bincount(side, minlength=size) / max(len(side), 1) for side, size in zip(units, sizes, strict=True))
+    forward, backward = (
+        Direction(own.astype(np.float32), null, initial_weights()) for own, null in zip(lexical, nulls, strict=True)
+    )
+    return forward, backward
+
+
+def _prune(lexicon: Lexicon, forward: Direction, backward: Direction) -> tuple[Lexicon, Direction, Direction]:
+    """Leave out the pairs that are no better than unseen ones in either direction, which are most."""
+    kept = (forward.lexical > FLOOR) | (backward.lexical > FLOOR)
+    rows = _starts(kept)[lexicon.rows]
+    return (
+        lexicon._replace(rows=rows, targets=lexicon.targets[kept]),
+        forward._replace(lexical=forward.lexical[kept]),
+        backward._replace(lexical=backward.lexical[kept]),
+    )
+
+
+def _starts(kept: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """How many are kept before each: (len(kept) + 1,)."""
+    starts = np.zeros(len(kept) + 1, np.int64)
+    np.cumsum(kept, out=starts[1:])
+    return starts
+
+
+def _links(best: NDArray[np.int32], offsets: NDArray[np.int64]) -> Links:
+    """From the target unit, or -1, of each source unit."""
+    linked = best >= 0
+    places = np.arange(len(best)) - np.repeat(offsets[:-1], np.diff(offsets))
+    return Links(places[linked].astype(np.int32), best[linked], _starts(linked)[offsets])
+
+
+def _sorted_links(best: NDArray[np.int32], offsets: NDArray[np.int64]) -> Links:
+    """From the source unit, or -1, of each target unit."""
+    turned = _links(best, offsets)
+    pairs = np.repeat(np.arange(len(turned)), np.diff(turned.offsets))
+    order = np.lexsort((turned.source, turned.target, pairs))
+    return Links(turned.target[order], turned.source[order], turned.offsets)
+
+
+def _as_bytes(value: Any) -> NDArray[np.uint8]:
+    return np.frombuffer(json.dumps(value, ensure_ascii=False).encode(), np.uint8)
+
+
+def _no_aligner(path: str | Path, why: str) -> WordorderError:
+    return WordorderError(f"{path} is no whole aligner: {why}. Train it again, or name the file that training wrote.")

@@ -1,0 +1,201 @@
+"""Links between the units of two sentences: in memory, and as the text files that aligners exchange.
+
+A line of a file has the links of one sentence pair in Pharaoh format, "0-1 2-0": the number of a source unit and of a
+target unit, from 0. Gold files may also hold possible links, "2p0", and may count from 1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordorder.data.text import read_lines, write_lines
+from wordorder.data.units import WHOLE, Shard
+from wordorder.errors import WordorderError
+
+Pair = tuple[int, int]
+SentenceLengths = Sequence[int] | NDArray[np.int64]
+
+_LINK = re.compile(r"(\d+)([-p])(\d+)", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """The links of many sentence pairs: those of pair i are ``offsets[i]:offsets[i + 1]``, sorted, each once.
+
+    source, target: (links,), the numbers from 0 of the units that are linked; offsets: (pairs + 1,).
+    """
+
+    source: NDArray[np.int32]
+    target: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, pairs: Iterable[Iterable[Pair]]) -> Links:
+        """From the links of each sentence pair, in any order."""
+        source: list[int] = []
+        target: list[int] = []
+        offsets = [0]
+        for links in pairs:
+            for i, j in sorted(set(links)):
+                source.append(i)
+                target.append(j)
+            offsets.append(len(source))
+        return cls(np.array(source, np.int32), np.array(target, np.int32), np.array(offsets, np.int64))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, index: int) -> NDArray[np.int32]:
+        """The links of sentence pair ``index``, from 0: (links, 2), source and target."""
+        if not 0 <= index < len(self):
+            raise IndexError(f"sentence pair {index} of {len(self)}")
+        part = slice(self.offsets[index], self.offsets[index + 1])
+        return np.stack((self.source[part], self.target[part]), axis=1)
+
+    def __iter__(self) -> Iterator[NDArray[np.int32]]:
+        return map(self.__getitem__, range(len(self)))
+
+
+@dataclass(frozen=True, slots=True)
+class GoldLinks:
+    """What annotators linked. Every sure link is possible too; ``dropped`` links pointed beyond their sentence."""
+
+    sure: Links
+    possible: Links
+    dropped: int = 0
+
+
+def write_links(path: str | Path, links: Links) -> None:
+    """Write one line a sentence pair, its links sorted."""
+    write_lines(path, (" ".join(f"{i}-{j}" for i, j in pair.tolist()) for pair in links))
+
+
+def read_links(
+    path: str | Path,
+    *,
+    source_lengths: SentenceLengths | None = None,
+    target_lengths: SentenceLengths | None = None,
+    shard: Shard = WHOLE,
+) -> Links:
+    """Read a file in Pharaoh format. Where the lengths of the sentences are given, every link must be inside them.
+
+    With a ``shard`` only its lines are read, and the lengths are those of its sentences.
+    """
+    lines = list(enumerate(read_lines(path), start=1))
+    part = shard.range(len(lines))
+    pairs = []
+    for number, line, lengths in _with_lengths(path, lines[part.start : part.stop], source_lengths, target_lengths):
+        links = []
+        for text, (i, kind, j) in _parse(path, number, line):
+            if kind != "-":
+                raise _malformed(path, number, text)
+            if _outside(i, j, lengths):
+                raise _beyond(path, number, text, lengths)
+            links.append((i, j))
+        pairs.append(links)
+    return Links.of(pairs)
+
+
+def read_gold(
+    path: str | Path,
+    *,
+    first: int = 0,
+    source_lengths: SentenceLengths | None = None,
+    target_lengths: SentenceLengths | None = None,
+    drop_outside: bool = False,
+) -> GoldLinks:
+    """Read sure ("i-j") and possible ("ipj") links, whose units are counted from ``first``, 0 or 1.
+
+    A link beyond its sentence, as some published sets have, is an error, or with ``drop_outside`` dropped and counted.
+    """
+    sure: list[list[Pair]] = []
+    possible: list[list[Pair]] = []
+    dropped = 0
+    for number, line, lengths in _with_lengths(
+        path, enumerate(read_lines(path), start=1), source_lengths, target_lengths
+    ):
+        sure.append([])
+        possible.append([])
+        for text, (i, kind, j) in _parse(path, number, line):
+            link = i - first, j - first
+            if min(link) < 0 or _outside(*link, lengths):
+                if not drop_outside:
+                    raise _beyond(path, number, text, lengths, first)
+                dropped += 1
+                continue
+            possible[-1].append(link)
+            if kind == "-":
+                sure[-1].append(link)
+    return GoldLinks(Links.of(sure), Links.of(possible), dropped)
+
+
+Lengths = tuple[int | None, int | None]
+
+
+def _with_lengths(
+    path: str | Path,
+    lines: Iterable[tuple[int, str]],
+    source_lengths: SentenceLengths | None,
+    target_lengths: SentenceLengths | None,
+) -> Iterator[tuple[int, str, Lengths]]:
+    """Each line with its number and the lengths of its two sentences; None where they are not known."""
+    counts = {len(lengths) for lengths in (source_lengths, target_lengths) if lengths is not None}
+    if len(counts) > 1:
+        raise ValueError(f"as many source as target sentences were expected, not {sorted(counts)}")
+    sentences = counts.pop() if counts else None
+
+    def length(lengths: SentenceLengths | None, sentence: int) -> int | None:
+        return None if lengths is None else int(lengths[sentence])
+
+    read = 0
+    for read, (number, line) in enumerate(lines, start=1):
+        if sentences is not None and read > sentences:
+            raise _unequal(path, f"more than {sentences}", sentences)
+        yield number, line, (length(source_lengths, read - 1), length(target_lengths, read - 1))
+    if sentences is not None and read < sentences:
+        raise _unequal(path, str(read), sentences)
+
+
+def _parse(path: str | Path, number: int, line: str) -> Iterator[tuple[str, tuple[int, str, int]]]:
+    for text in line.split():
+        match = _LINK.fullmatch(text)
+        if match is None:
+            raise _malformed(path, number, text)
+        yield text, (int(match[1]), match[2], int(match[3]))
+
+
+def _outside(i: int, j: int, lengths: Lengths) -> bool:
+    return any(length is not None and place >= length for place, length in zip((i, j), lengths, strict=True))
+
+
+def _malformed(path: str | Path, number: int, text: str) -> WordorderError:
+    return WordorderError(
+        f"{path}, line {number}: '{text}' is no link. A link is the number of a source unit, '-' and the number of a "
+        "target unit, as in 0-2, and links are separated by spaces; only gold files have possible links, as in 0p2."
+    )
+
+
+def _beyond(path: str | Path, number: int, text: str, lengths: Lengths, first: int = 0) -> WordorderError:
+    known = (
+        f"{length} {side} units"
+        for length, side in zip(lengths, ("source", "target"), strict=True)
+        if length is not None
+    )
+    return WordorderError(
+        f"{path}, line {number}: the link {text} points beyond its sentence pair, which has "
+        f"{' and '.join(known) or 'no unit below the first'}. Units are counted from {first}. Are these the links of "
+        "this text?"
+    )
+
+
+def _unequal(path: str | Path, lines: str, sentences: int) -> WordorderError:
+    return WordorderError(
+        f"{path} has {lines} lines of links, but there are {sentences} sentence pairs. It must have one line a pair, "
+        "empty where nothing is linked."
+    )

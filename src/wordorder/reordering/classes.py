@@ -1,0 +1,228 @@
+"""Word classes by exchange clustering (Kneser and Ney 1993, "Improved Clustering Techniques for Class-Based Statistical
+Language Modelling"; Martin, Liermann and Ney 1998, "Algorithms for Bigram and Trigram Word Clustering").
+
+The classes are those of a bigram model that predicts a unit from the class of the unit before it,
+p(w | v) = p(w | class of w) p(class of w | class of v). Its log-likelihood in the text is, but for a constant,
+
+    sum over pairs of classes of f(N(c, d)) - 2 sum over classes of f(N(c)),    f(n) = n log n,
+
+with N the counts of neighbouring classes and of classes. Every unit in turn, the most frequent first, moves to the
+class where this is highest, until no unit moves. A boundary between sentences has a class of its own and never moves.
+
+Class 0 holds the unknown unit and all units that are too rare for their neighbours to tell much. They never move
+either: so a unit that a parser meets for the first time has the class of the units that it had seen once.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordorder.compiled import compiled
+from wordorder.data.ragged import Ragged
+from wordorder.data.text import read_lines
+from wordorder.data.units import UNKNOWN_UNIT, Vocabulary
+from wordorder.errors import WordorderError
+from wordorder.files import write_text
+
+RARE_CLASS = 0
+
+_TABLE = 1 << 16  # values of f that are looked up; larger ones are rare and computed
+_LEAST_GAIN = 1e-7  # in nats: less is rounding, and following it could go round in circles
+
+
+def exchange_classes(
+    sentences: Ragged, units: int, classes: int, *, iterations: int = 10, minimum: int = 2
+) -> NDArray[np.int32]:
+    """The class, 0 ... ``classes`` - 1, of each unit: (units,).
+
+    sentences: unit numbers below ``units``. Units that occur less than ``minimum`` times have class 0. Fewer
+    ``iterations`` than are needed give worse classes, not wrong ones.
+    """
+    if classes < 1 or units < 1:
+        raise ValueError(f"{classes} classes of {units} units")
+    counts = np.bincount(sentences.values, minlength=units)
+    if len(counts) > units:
+        raise ValueError(f"a sentence has unit {len(counts) - 1}, but the units are 0 to {units - 1}")
+    found = np.full(units, RARE_CLASS, dtype=np.int32)
+    frequent = np.flatnonzero(counts >= minimum)
+    frequent = frequent[frequent != UNKNOWN_UNIT]
+    if classes == 1 or not len(frequent):
+        return found
+    frequent = frequent[np.argsort(-counts[frequent], kind="stable")]
+    found[frequent] = 1 + np.arange(len(frequent)) % (classes - 1)
+
+    # The boundary between sentences is unit 'units', in class 'classes'.
+    text = np.insert(sentences.values.astype(np.int64), sentences.offsets, units)
+    first, second, times = _bigrams(text, units + 1)
+    membership = np.append(found, classes).astype(np.int64)
+    between = np.zeros((classes + 1, classes + 1), dtype=np.int64)
+    np.add.at(between, (membership[first], membership[second]), times)
+    sizes = between.sum(axis=1)
+    following = _neighbours(first, second, times, units)
+    preceding = _neighbours(second, first, times, units)
+    table = np.array([_entropy_term(n) for n in range(min(len(text) + 1, _TABLE))])
+    for _ in range(iterations):
+        if not _exchange(frequent, counts, *following, *preceding, membership, between, sizes, table):
+            break
+    return membership[:-1].astype(np.int32)
+
+
+def _bigrams(text: NDArray[np.int64], units: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """The neighbours in ``text``, each two once: first units, second units, and how often they occur."""
+    both, times = np.unique(text[:-1] * units + text[1:], return_counts=True)
+    return both // units, both % units, times.astype(np.int64)
+
+
+def _neighbours(
+    own: NDArray[np.int64], other: NDArray[np.int64], times: NDArray[np.int64], units: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """The neighbours of unit u and their counts are ``offsets[u]:offsets[u + 1]`` of the second and third array."""
+    order = np.argsort(own, kind="stable")
+    offsets = np.searchsorted(own[order], np.arange(units + 1))
+    return offsets.astype(np.int64), other[order], times[order]
+
+
+@compiled
+def _entropy_term(count: int) -> float:
+    return count * math.log(count) if count > 0 else 0.0
+
+
+@compiled
+def _f(count: int, table: NDArray[np.float64]) -> float:
+    return table[count] if count < len(table) else _entropy_term(count)
+
+
+@compiled
+def _exchange(
+    frequent: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    next_offsets: NDArray[np.int64],
+    next_units: NDArray[np.int64],
+    next_times: NDArray[np.int64],
+    last_offsets: NDArray[np.int64],
+    last_units: NDArray[np.int64],
+    last_times: NDArray[np.int64],
+    membership: NDArray[np.int64],
+    between: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+    table: NDArray[np.float64],
+) -> int:
+    """Move each unit to its best class, in place; return how many moved."""
+    classes = len(sizes) - 1
+    after = np.zeros(classes + 1, dtype=np.int64)  # how often the unit stands before each class, and after it
+    before = np.zeros(classes + 1, dtype=np.int64)
+    moved = 0
+    for unit in frequent:
+        begin, end = next_offsets[unit], next_offsets[unit + 1]
+        itself = _count_classes(next_units[begin:end], next_times[begin:end], unit, membership, after)
+        begin, end = last_offsets[unit], last_offsets[unit + 1]
+        _count_classes(last_units[begin:end], last_times[begin:end], unit, membership, before)
+        neighbours = np.flatnonzero(after + before)
+
+        old = membership[unit]
+        _add(between, sizes, old, neighbours, before, after, itself, counts[unit], -1)
+        best = old
+        highest = _gain(between, sizes, old, neighbours, before, after, itself, counts[unit], table) + _LEAST_GAIN
+        for candidate in range(1, classes):
+            gain = _gain(between, sizes, candidate, neighbours, before, after, itself, counts[unit], table)
+            if gain > highest:
+                best, highest = candidate, gain
+        _add(between, sizes, best, neighbours, before, after, itself, counts[unit], 1)
+        membership[unit] = best
+        moved += best != old
+        after[neighbours] = 0
+        before[neighbours] = 0
+    return moved
+
+
+@compiled
+def _count_classes(
+    units: NDArray[np.int64],
+    times: NDArray[np.int64],
+    unit: int,
+    membership: NDArray[np.int64],
+    into: NDArray[np.int64],
+) -> int:
+    """Add the counts of neighbours to those of their classes; return how often ``unit`` is its own neighbour."""
+    itself = 0
+    for index in range(len(units)):
+        if units[index] == unit:
+            itself = times[index]
+        else:
+            into[membership[units[index]]] += times[index]
+    return itself
+
+
+@compiled
+def _add(
+    between: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+    to: int,
+    neighbours: NDArray[np.int64],
+    before: NDArray[np.int64],
+    after: NDArray[np.int64],
+    itself: int,
+    count: int,
+    sign: int,
+) -> None:
+    for other in neighbours:
+        between[other, to] += sign * before[other]
+        between[to, other] += sign * after[other]
+    between[to, to] += sign * itself
+    sizes[to] += sign * count
+
+
+@compiled
+def _gain(
+    between: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+    to: int,
+    neighbours: NDArray[np.int64],
+    before: NDArray[np.int64],
+    after: NDArray[np.int64],
+    itself: int,
+    count: int,
+    table: NDArray[np.float64],
+) -> float:
+    """What the log-likelihood gains when a unit that is in no class joins class ``to``."""
+    gain = -2 * (_f(sizes[to] + count, table) - _f(sizes[to], table))
+    own = between[to, to]
+    gain += _f(own + before[to] + after[to] + itself, table) - _f(own, table)
+    for other in neighbours:
+        if other != to:
+            if before[other]:
+                now = between[other, to]
+                gain += _f(now + before[other], table) - _f(now, table)
+            if after[other]:
+                now = between[to, other]
+                gain += _f(now + after[other], table) - _f(now, table)
+    return gain
+
+
+def write_classes(path: str | Path, vocabulary: Vocabulary, classes: NDArray[np.int32]) -> None:
+    """Write one line for each known unit: unit TAB class. classes: (vocabulary.size,), 0 for the unknown unit."""
+    if len(classes) != vocabulary.size or classes[UNKNOWN_UNIT] != RARE_CLASS:
+        raise ValueError("classes of another vocabulary, or the unknown unit is not in class 0")
+    known = classes[UNKNOWN_UNIT + 1 :].tolist()
+    lines = (f"{unit}\t{number}\n" for unit, number in zip(vocabulary.units, known, strict=True))
+    write_text(path, "".join(lines))
+
+
+def read_classes(path: str | Path, vocabulary: Vocabulary) -> NDArray[np.int32]:
+    """The class of each unit of ``vocabulary``: (vocabulary.size,). One that the file does not list has class 0."""
+    listed: dict[str, int] = {}
+    for number, line in enumerate(read_lines(path), start=1):
+        unit, _, found = line.rpartition(" ")  # read_lines makes a space of every tab
+        if not (unit and found.isascii() and found.isdecimal() and len(found) < 10):
+            raise WordorderError(
+                f"{path}, line {number}: '{line}' is no word class. A line should hold a unit, a tab and the number "
+                "of its class, from 0."
+            )
+        if unit in listed:
+            raise WordorderError(f"{path}, line {number}: '{unit}' has a class already. List every unit once.")
+        listed[unit] = int(found)
+    return np.array([RARE_CLASS, *(listed.get(unit, RARE_CLASS) for unit in vocabulary.units)], dtype=np.int32)

@@ -1,0 +1,77 @@
+"""Orders as text, and the positions that they give the subwords of a corpus.
+
+A line holds the numbers, from 0, of the units of one source sentence in target order: "1 2 0". An empty sentence is an
+empty line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordorder.data.binary import ParallelCorpus
+from wordorder.data.subword import Subword
+from wordorder.data.text import read_lines, write_lines
+from wordorder.errors import WordorderError
+from wordorder.reordering.subwords import subword_positions
+
+
+def write_orders(path: str | Path, orders: Iterable[Iterable[int]]) -> int:
+    """Write one line a sentence; return how many."""
+    return write_lines(path, (" ".join(map(str, order)) for order in orders))
+
+
+def read_orders(path: str | Path) -> Iterator[list[int]]:
+    """The orders in a file. Raises WordorderError where a line is no permutation of 0, 1, 2, …"""
+    for number, line in enumerate(read_lines(path), start=1):
+        try:
+            order = [int(word) for word in line.split()]
+        except ValueError:
+            order = [-1]
+        if sorted(order) != list(range(len(order))):
+            raise WordorderError(
+                f"{path}, line {number}: '{line}' is no order. A line must hold each of the numbers 0, 1, 2, … of the "
+                "sentence's words once, separated by spaces."
+            )
+        yield order
+
+
+def order_positions(
+    path: str | Path, corpus: ParallelCorpus, *, starts: NDArray[np.bool_] | None
+) -> Iterator[NDArray[np.int64]]:
+    """The positions of each source sentence of ``corpus``, whose orders are the lines of ``path``.
+
+    starts: whether a token begins a word, (vocabulary,), where the orders are of words; None where they are of tokens.
+    Raises WordorderError where an order has not as many numbers as its sentence has words (or tokens), or the file not
+    as many lines as the corpus has sentences.
+    """
+    count = 0
+    for index, order in enumerate(read_orders(path)):
+        count += 1
+        if count > len(corpus):
+            continue  # only to tell how many there are
+        tokens = corpus.source(index)
+        first = np.ones(len(tokens), dtype=bool) if starts is None else starts[tokens]
+        if len(order) != first.sum():
+            raise WordorderError(
+                f"{path}, line {index + 1}: the order has {len(order)} numbers, but the sentence in {corpus.directory} "
+                f"has {first.sum()} {'tokens' if starts is None else 'words'}. The orders must be made from the text "
+                "of this corpus, with the same units."
+            )
+        yield subword_positions(order, first)
+    if count != len(corpus):
+        raise WordorderError(f"{path} has {count} orders, but {corpus.directory} has {len(corpus)} sentences.")
+
+
+def word_starts(subword: str | Path, corpus: ParallelCorpus) -> NDArray[np.bool_]:
+    """:meth:`Subword.word_starts`, after a check that the model can be that of the corpus."""
+    model = Subword.load(subword)
+    if model.size != corpus.vocabulary_size:
+        raise WordorderError(
+            f"{subword} has {model.size} subwords, but {corpus.directory} was made with {corpus.vocabulary_size}. Give "
+            "the model of this corpus."
+        )
+    return model.word_starts()

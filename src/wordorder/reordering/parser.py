@@ -1,0 +1,210 @@
+"""The trained reordering parser: a file, and what it does with source sentences.
+
+The file is an uncompressed ``.npz`` of ``meta`` (JSON: what it is, format, settings, number of weights), ``units`` (the
+vocabulary, UTF-8, one a line), ``classes`` (one a unit number, or none), ``used`` and ``weights`` (the weights that are
+not zero, and where they are).
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from itertools import islice, pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from wordorder.compiled import compiled, first_call
+from wordorder.config import reordering as config
+from wordorder.data.ragged import Ragged
+from wordorder.data.text import line_writer
+from wordorder.data.trees import Node, Tree, format_tree
+from wordorder.data.units import Vocabulary
+from wordorder.errors import WordorderError
+from wordorder.files import atomic, reading
+from wordorder.progress import Progress
+from wordorder.reordering.beam import beam_tree
+from wordorder.reordering.chart import Nodes, best_tree, no_target, tree_order
+from wordorder.reordering.features import FORMAT, Weights, build_tables, unit_hashes
+
+_KIND = "wordorder reordering parser"
+_CHUNK = 256  # sentences that a thread takes at a time
+_BLOCK = 1 << 14  # sentences that are in memory when orders are written
+
+Integers = NDArray[np.int32]
+
+
+class Parser:
+    """Predicts the order of a source sentence's units in the target language.
+
+    vocabulary: of the training source. classes: (vocabulary.size,), or empty to do without. weights: (2^k,).
+    ``settings.exact``, ``.beam`` and ``.inversion_penalty`` say how it searches: up to ``exact`` units the best tree is
+    found, beyond that a tree by beam search. The penalty is taken from the score of every inverted node, so that a node
+    is inverted only where the model prefers it by more than that; a very large one keeps the order of the source.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, classes: Integers, weights: Weights, settings: config.Parser) -> None:
+        if len(classes) not in (0, vocabulary.size):
+            raise ValueError(f"{len(classes)} classes for {vocabulary.size} units")
+        if len(weights) < 8 or len(weights) & (len(weights) - 1):
+            raise ValueError(f"{len(weights)} weights: their number must be a power of 2")
+        self.vocabulary, self.classes, self.weights, self.settings = vocabulary, classes, weights, settings
+
+    def save(self, path: str | Path) -> None:
+        used = np.flatnonzero(self.weights)
+        meta = {
+            "kind": _KIND,
+            "format": FORMAT,
+            "settings": self.settings.model_dump(),
+            "weights": len(self.weights),
+        }
+        arrays = {
+            "meta": _text(json.dumps(meta)),
+            "units": _text("\n".join(self.vocabulary.units)),
+            "classes": self.classes,
+            "used": used,
+            "weights": self.weights[used],
+        }
+        with atomic(path) as temporary, temporary.open("wb") as file:
+            np.savez(file, **arrays)  # type: ignore[arg-type]
+
+    @classmethod
+    def load(cls, path: str | Path) -> Parser:
+        """Read a saved parser. A file that is none, is damaged or of another format is a :class:`WordorderError`."""
+        try:
+            with reading(path), np.load(path, allow_pickle=False) as file:
+                meta = json.loads(file["meta"].tobytes())
+                if meta["kind"] != _KIND:
+                    raise ValueError("of another kind")
+                if meta["format"] != FORMAT:
+                    raise WordorderError(
+                        f"{path} is a reordering parser of format {meta['format']}, but this version of wordorder "
+                        f"reads format {FORMAT}. Train it again with this version."
+                    )
+                units = file["units"].tobytes().decode()
+                weights = np.zeros(meta["weights"], dtype=np.float32)
+                weights[file["used"]] = file["weights"]
+                settings = config.Parser.model_validate(meta["settings"])
+                vocabulary = Vocabulary(units.split("\n") if units else [])
+                return cls(vocabulary, file["classes"].astype(np.int32), weights, settings)
+        except (
+            ValueError, KeyError, TypeError, IndexError, AttributeError, zipfile.BadZipFile, ValidationError
+        ) as error:  # fmt: skip
+            raise WordorderError(
+                f"{path} is not a whole reordering parser ({error}). Name a file that its training wrote, or train it "
+                "again."
+            ) from error
+
+    def orders(self, sentences: Ragged, *, threads: int = 1) -> Ragged:
+        """For each sentence of unit numbers its units, 0 … length - 1, in target order. Threads change nothing."""
+        with Progress("Reordering", total=len(sentences), unit="sentences") as progress:
+            return self._parse(sentences, _NO_NODES, threads, progress.advance)
+
+    def tree(self, sentence: Sequence[int] | Integers) -> Tree | None:
+        """The tree of one sentence of unit numbers; None if it is empty."""
+        values = np.array(sentence, dtype=np.int32)
+        nodes = np.empty((len(values), 5), dtype=np.int32)
+        self._parse(Ragged(values, np.array([0, len(values)])), nodes, 1, lambda _: None)
+        return _as_tree(nodes[:-1]) if len(values) else None
+
+    def write_orders(
+        self, sentences: Iterable[Sequence[str]], path: str | Path, *, trees: str | Path | None = None, threads: int = 1
+    ) -> int:
+        """Write the order of each sentence, given as units, to a line of ``path``, and its tree to one of ``trees``.
+
+        An empty sentence has an empty line. Any number of sentences needs the same memory. Returns how many there were.
+        """
+        done = 0
+        with ExitStack() as stack:
+            write_order = stack.enter_context(line_writer(path))
+            write_tree = stack.enter_context(line_writer(trees)) if trees is not None else None
+            progress = stack.enter_context(Progress("Reordering", unit="sentences"))
+            lines = iter(sentences)
+            while block := list(islice(lines, _BLOCK)):
+                numbers = self.vocabulary.numbers(block)
+                nodes = np.empty((len(numbers.values), 5), dtype=np.int32) if write_tree else _NO_NODES
+                for order in self._parse(numbers, nodes, threads, progress.advance):
+                    write_order(" ".join(map(str, order.tolist())))
+                if write_tree:
+                    for begin, end in pairwise(numbers.offsets.tolist()):
+                        write_tree(format_tree(_as_tree(nodes[begin : end - 1])) if end > begin else "")
+                done += len(numbers)
+        return done
+
+    def _parse(self, sentences: Ragged, nodes: Nodes, threads: int, advance: Callable[[int], None]) -> Ragged:
+        """The orders; with ``nodes``, (units, 5), also the trees, each from the place of its sentence's first unit."""
+        values = np.ascontiguousarray(sentences.values, dtype=np.int32)
+        offsets = np.ascontiguousarray(sentences.offsets, dtype=np.int64)
+        if values.size and not 0 <= values.min() <= values.max() < self.vocabulary.size:
+            wrong = values.min() if values.min() < 0 else values.max()
+            raise ValueError(
+                f"a sentence has unit {wrong}, but the parser's vocabulary has the numbers 0 to "
+                f"{self.vocabulary.size - 1}: number the units with its vocabulary"
+            )
+        settings = self.settings
+        model = (self.classes, self.weights, settings.exact, settings.beam, np.float32(settings.inversion_penalty))
+        found = np.empty_like(values)
+        with first_call("the reordering parser"):
+            _parse_sentences(values, offsets[:1], *model, found, nodes)
+
+        def parse(start: int) -> int:
+            part = offsets[start : start + _CHUNK + 1]
+            _parse_sentences(values, part, *model, found, nodes)
+            return len(part) - 1
+
+        with ThreadPoolExecutor(max(1, threads)) as pool:
+            for done in pool.map(parse, range(0, len(sentences), _CHUNK)):
+                advance(done)
+        return Ragged(found, offsets)
+
+
+_NO_NODES: Nodes = np.empty((0, 5), dtype=np.int32)
+
+
+def _text(text: str) -> NDArray[np.uint8]:
+    return np.frombuffer(text.encode(), dtype=np.uint8)
+
+
+def _as_tree(nodes: Nodes) -> Tree:
+    """From its nodes, (length - 1, 5)."""
+    trees: dict[tuple[int, int], Tree] = {}
+
+    def half(begin: int, end: int) -> Tree:
+        return begin if end - begin == 1 else trees.pop((begin, end))
+
+    for begin, pivot, end, label, _ in reversed(nodes.tolist()):  # halves before the whole
+        trees[begin, end] = Node(half(begin, pivot), half(pivot, end), inverted=bool(label))
+    return half(0, len(nodes) + 1)
+
+
+@compiled
+def _parse_sentences(
+    values: Integers,
+    offsets: NDArray[np.int64],
+    classes: Integers,
+    weights: Weights,
+    exact: int,
+    beam: int,
+    penalty: np.float32,
+    found: Integers,
+    nodes: Nodes,
+) -> None:
+    """Write the orders of the sentences between ``offsets`` to ``found``, and their trees to ``nodes`` unless empty."""
+    for index in range(len(offsets) - 1):
+        begin, end = offsets[index], offsets[index + 1]
+        if begin == end:
+            continue
+        sentence = values[begin:end]
+        own = nodes[begin : end - 1] if len(nodes) else np.empty((end - begin - 1, 5), dtype=np.int32)
+        if end - begin > 1:
+            tables = build_tables(unit_hashes(sentence, classes), weights, penalty)
+            if end - begin <= exact:
+                best_tree(tables, no_target(), own)
+            else:
+                beam_tree(tables, beam, own)
+        tree_order(own, found[begin:end])

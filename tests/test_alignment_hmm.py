@@ -1,0 +1,343 @@
+"""The embedded aligner: its posteriors against sums over all alignments, what it learns, and what it is given."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from wordorder.alignment.chain import hmm_posteriors, model1_posteriors
+from wordorder.alignment.error_rate import error_rate
+from wordorder.alignment.estimation import exp_digamma
+from wordorder.alignment.hmm import HMMAligner, train
+from wordorder.alignment.jumps import FAR, GROUPS, NEAR, estimate_weights, initial_weights, spread
+from wordorder.alignment.lexicon import build_lexicon, find
+from wordorder.alignment.links import GoldLinks, Links
+from wordorder.config.models import Generator
+from wordorder.config.reordering import HMM
+from wordorder.data.generate import write_split
+from wordorder.data.ragged import Ragged
+from wordorder.data.units import Vocabulary
+from wordorder.errors import WordorderError
+
+Floats = NDArray[np.float64]
+
+
+# -------------------------------------------------------------------------------------------------------- the chain
+
+
+def by_enumeration(emission: Floats, emission_null: Floats, null: float, jumps: Floats) -> tuple[Floats, Floats, float]:
+    """Posteriors, expected jumps and log-likelihood, summed over every way to make every observed unit."""
+    length, states = emission.shape
+    reach = len(jumps) // 2
+    posterior, widths, total = np.zeros_like(emission), np.zeros_like(jumps), 0.0
+    for choice in itertools.product([None, *range(states)], repeat=length):
+        position, probability, made = 0, 1.0, []
+        for j, i in enumerate(choice):
+            if i is None:
+                probability *= null * emission_null[j]
+                continue
+            reachable = sum(jumps[reach + to - position] for to in range(1, states + 1))
+            probability *= (1 - null) * jumps[reach + i + 1 - position] / reachable * emission[j, i]
+            made.append(i + 1 - position)
+            position = i + 1
+        probability *= jumps[reach + states + 1 - position]
+        total += probability
+        for j, i in enumerate(choice):
+            if i is not None:
+                posterior[j, i] += probability
+        for width in made:
+            widths[reach + width] += probability
+    return posterior / total, widths / total, math.log(total)
+
+
+@pytest.mark.parametrize(("length", "states"), [(1, 1), (1, 4), (4, 1), (3, 4), (5, 3)])
+def test_the_chain_sums_over_all_alignments(length: int, states: int) -> None:
+    draw = np.random.default_rng(length)
+    emission, emission_null = draw.random((length, states)), draw.random(length)
+    jumps = draw.random(2 * 7 + 1)
+    posterior, widths = np.empty((length, states)), np.zeros(len(jumps))
+    likelihood = hmm_posteriors(emission, emission_null, 0.3, jumps, posterior, widths)
+    expected = by_enumeration(emission, emission_null, 0.3, jumps)
+    np.testing.assert_allclose(posterior, expected[0], rtol=1e-9)
+    np.testing.assert_allclose(widths, expected[1], rtol=1e-6, atol=1e-9)
+    assert likelihood == pytest.approx(expected[2], rel=1e-12)
+
+
+def test_widths_are_added() -> None:
+    emission, jumps, posterior = np.ones((2, 2)), np.ones(7), np.empty((2, 2))
+    once, twice = np.zeros(7), np.zeros(7)
+    hmm_posteriors(emission, np.ones(2), 0.1, jumps, posterior, once)
+    for _ in range(2):
+        hmm_posteriors(emission, np.ones(2), 0.1, jumps, posterior, twice)
+    np.testing.assert_allclose(twice, 2 * once)
+    assert once.sum() == pytest.approx(2 * 0.9)
+
+
+def test_model_1_by_hand() -> None:
+    posterior = np.empty((2, 2))
+    likelihood = model1_posteriors(np.array([[0.2, 0.6], [0.1, 0.3]]), np.array([0.5, 0.4]), 0.2, posterior)
+    # 0.8 / 2 · 0.2 = 0.08, 0.24 and null 0.1; 0.04, 0.12 and null 0.08.
+    np.testing.assert_allclose(posterior, [[0.08 / 0.42, 0.24 / 0.42], [0.04 / 0.24, 0.12 / 0.24]])
+    assert likelihood == pytest.approx(math.log(0.42) + math.log(0.24))
+
+
+# ------------------------------------------------------------------------------------------------------ the numbers
+
+
+def test_the_lexicon_has_the_pairs_that_occur_together() -> None:
+    draw = random.Random(1)
+    source, target = ([[draw.randrange(6) for _ in range(draw.randrange(5))] for _ in range(9)] for _ in range(2))
+    lexicon = build_lexicon(Ragged.of(source), Ragged.of(target))
+    expected = sorted({(e, f) for s, t in zip(source, target, strict=True) for e in s for f in t if e and f})
+    rows = np.repeat(np.arange(len(lexicon.rows) - 1), np.diff(lexicon.rows))
+    assert list(zip(rows.tolist(), lexicon.targets.tolist(), strict=True)) == expected
+    for e in range(8):
+        for f in range(8):
+            number = expected.index((e, f)) if (e, f) in expected else -1
+            assert find(lexicon.rows, lexicon.targets, e, f) == number
+
+
+def test_digamma() -> None:
+    # ψ(1) = -γ, ψ(1/2) = -γ - 2 ln 2, ψ(x + 1) = ψ(x) + 1 / x.
+    gamma = 0.5772156649015329
+    assert exp_digamma(1.0) == pytest.approx(math.exp(-gamma), rel=1e-9)
+    assert exp_digamma(0.5) == pytest.approx(math.exp(-gamma) / 4, rel=1e-9)
+    assert exp_digamma(10.0) == pytest.approx(math.exp(-gamma + sum(1 / k for k in range(1, 10))), rel=1e-9)
+    assert exp_digamma(0.001) == 0 or exp_digamma(0.001) < 1e-300
+
+
+def test_groups_of_jumps_cover_all_widths_once() -> None:
+    covered = [d for first, last in GROUPS for d in range(first, last + 1)]
+    assert covered == list(range(-FAR, FAR + 1))
+    assert all((d, d) in GROUPS for d in range(-NEAR, NEAR + 1))
+    weights = np.arange(len(GROUPS), dtype=np.float64)
+    reach = FAR + 50
+    table = spread(weights, reach)
+    for d in range(-reach, reach + 1):
+        inside = min(max(d, -FAR), FAR)
+        (group,) = (k for k, (first, last) in enumerate(GROUPS) if first <= inside <= last)
+        assert table[d + reach] == group
+
+
+def test_jumps_of_one_group_share_their_count() -> None:
+    widths = np.zeros(61, np.int64)
+    widths[30 + 1], widths[30 + 25] = 600, 400
+    weights = spread(estimate_weights(widths), 30)
+    assert weights[30 + 1] == pytest.approx(0.6, abs=1e-3)
+    (group,) = (group for group in GROUPS if group[0] <= 25 <= group[1])
+    assert weights[30 + group[0]] == weights[30 + 25] == pytest.approx(0.4 / (group[1] - group[0] + 1), rel=0.01)
+    assert 0 < weights[30 - 3] < 1e-4
+    np.testing.assert_array_equal(estimate_weights(np.zeros(5, np.int64)), initial_weights())
+
+
+# ------------------------------------------------------------------------------------------------------ what it learns
+
+
+class Pair:
+    """The generated pair, whose links are known."""
+
+    def __init__(self, folder: Path, sentences: int) -> None:
+        names = ("source", "target", "alignments", "trees")
+        write_split(Generator(train=sentences), split="train", **{name: folder / name for name in names})
+        texts = [
+            [line.split() for line in (folder / name).read_text(encoding="utf-8").splitlines()]
+            for name in ("source", "target", "alignments")
+        ]
+        self.vocabularies = [Vocabulary.build(text) for text in texts[:2]]
+        self.source, self.target = (
+            vocabulary.numbers(text) for vocabulary, text in zip(self.vocabularies, texts[:2], strict=True)
+        )
+        sure = Links.of([[(int(link.split("-")[0]), int(link.split("-")[1])) for link in line] for line in texts[2]])
+        self.gold = GoldLinks(sure, sure)
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Pair:
+    return Pair(tmp_path_factory.mktemp("pair"), 1500)
+
+
+@pytest.fixture(scope="module")
+def aligner(pair: Pair) -> HMMAligner:
+    return train(pair.source, pair.target, HMM())
+
+
+def same(one: Links, other: Links) -> bool:
+    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in ("source", "target", "offsets"))
+
+
+def test_the_generated_pair_is_aligned(pair: Pair, aligner: HMMAligner) -> None:
+    for how, bound in (("intersection", 0.05), ("grow-diag-final-and", 0.08), ("union", 0.12)):
+        links = aligner.align(pair.source, pair.target, symmetrisation=how)  # type: ignore[arg-type]
+        assert error_rate(links, pair.gold).aer < bound
+
+
+def test_the_hmms_are_better_than_model_1_alone(pair: Pair, aligner: HMMAligner) -> None:
+    history = aligner.history
+    assert [entry.model for entry in history] == ["IBM model 1"] * 5 + ["HMM"] * 5
+    for side in (1, 2):
+        values = [entry[side] for entry in history]
+        assert all(value < 0 for value in values)
+        assert values[9] > values[4] > values[0], "training raises the likelihood"
+
+
+def test_the_directions_are_links_of_each_unit(pair: Pair, aligner: HMMAligner) -> None:
+    forward, backward = aligner.directions(pair.source, pair.target)
+    for index, (one, other) in enumerate(zip(forward, backward, strict=True)):
+        assert len(set(one[:, 1].tolist())) == len(one)
+        assert len(set(other[:, 0].tolist())) == len(other)
+        for links in (one, other):
+            assert links.tolist() == sorted(links.tolist())
+            assert not len(links) or (links.max(0) < (len(pair.source[index]), len(pair.target[index]))).all()
+
+
+def test_threads_change_no_bit(pair: Pair, aligner: HMMAligner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wordorder.alignment.hmm.CHUNK", 100)
+    one, three = (train(pair.source, pair.target, HMM(), threads=threads) for threads in (1, 3))
+    for ours in (three, aligner):
+        for array, other in zip((*one.forward, *one.backward), (*ours.forward, *ours.backward), strict=True):
+            np.testing.assert_array_equal(array, other)
+    assert one.history == three.history
+    links = [aligner.align(pair.source, pair.target, symmetrisation="union", threads=n) for n in (1, 3)]
+    assert same(*links)
+
+
+# ------------------------------------------------------------------------------------------------ odd texts
+
+
+def links_of(aligner: HMMAligner, source: Sequence[int], target: Sequence[int], how: str = "union") -> list[list[int]]:
+    found = aligner.align(Ragged.of([source]), Ragged.of([target]), symmetrisation=how)  # type: ignore[arg-type]
+    return found[0].tolist()
+
+
+def test_unknown_units_are_linked_by_position(aligner: HMMAligner) -> None:
+    reach = 12
+    jumps = spread(initial_weights(), reach)
+    monotone = HMMAligner(
+        aligner.lexicon,
+        aligner.forward._replace(jumps=initial_weights()),
+        aligner.backward._replace(jumps=initial_weights()),
+        (),
+    )
+    assert jumps.argmax() == reach + 1, "a step to the next unit"
+    assert links_of(monotone, [0] * 4, [0] * 4, "intersection") == [[0, 0], [1, 1], [2, 2], [3, 3]]
+    unseen = 10**6
+    assert links_of(monotone, [unseen] * 4, [unseen] * 4) == links_of(monotone, [0] * 4, [0] * 4)
+
+
+def test_an_unknown_unit_between_known_ones(pair: Pair, aligner: HMMAligner) -> None:
+    """Where one unit of a pair of linked units is hidden, the links of all others stay."""
+    changed = total = 0
+    for index in range(60):
+        source, target = pair.source[index].copy(), pair.target[index].copy()
+        before = links_of(aligner, source, target, "intersection")
+        if len(before) < 4:
+            continue
+        i, j = before[1]
+        source[i] = target[j] = 0
+        after = links_of(aligner, source, target, "intersection")
+        total += len(before) - 1
+        changed += sum(link not in after for link in before if link != [i, j])
+    assert total > 100 and changed / total < 0.1
+
+
+@pytest.mark.parametrize(("source", "target"), [([], []), ([], [1, 2]), ([1, 2], [])])
+def test_empty_sides_have_no_links(aligner: HMMAligner, source: list[int], target: list[int]) -> None:
+    assert links_of(aligner, source, target) == []
+
+
+def test_empty_pairs_teach_nothing(pair: Pair, aligner: HMMAligner) -> None:
+    sides = ([*map(list, side)] for side in (pair.source, pair.target))
+    source, target = sides
+    ours = train(Ragged.of([[], *source, [], []]), Ragged.of([[], *target, [], []]), HMM())
+    for array, other in zip((*ours.forward, *ours.backward), (*aligner.forward, *aligner.backward), strict=True):
+        np.testing.assert_array_equal(array, other)
+
+
+def test_nothing_to_train_on() -> None:
+    for empty in (Ragged.of([]), Ragged.of([[], []])):
+        aligner = train(empty, empty, HMM())
+        assert len(aligner.align(empty, empty, symmetrisation="union").source) == 0
+        assert links_of(aligner, [0], [0]) == [[0, 0]]
+
+
+def test_one_word() -> None:
+    words = Ragged.of([[1], [2], [1], [2]])
+    aligner = train(words, words, HMM())
+    assert links_of(aligner, [1], [1]) == [[0, 0]]
+    assert links_of(aligner, [1, 2], [2, 1], "intersection") == [[0, 1], [1, 0]]
+
+
+def test_500_words(pair: Pair, aligner: HMMAligner) -> None:
+    source = np.concatenate([*pair.source])[:500]
+    target = np.concatenate([*pair.target])[:480]
+    found = links_of(aligner, source.tolist(), target.tolist(), "intersection")
+    assert len(found) > 200
+    long = train(Ragged.of([source, *pair.source]), Ragged.of([target, *pair.target]), HMM(iterations=1))
+    assert np.isfinite([entry[1:] for entry in long.history]).all()
+
+
+def test_sides_of_different_length_are_refused() -> None:
+    with pytest.raises(ValueError, match="1 source sentences but 2 target sentences"):
+        train(Ragged.of([[1]]), Ragged.of([[1], [1]]), HMM())
+
+
+# ------------------------------------------------------------------------------------------------------------- files
+
+
+def test_a_saved_aligner_aligns_as_before(pair: Pair, aligner: HMMAligner, tmp_path: Path) -> None:
+    aligner.save(tmp_path / "aligner.npz", *pair.vocabularies)
+    again, *vocabularies = HMMAligner.load(tmp_path / "aligner.npz")
+    assert [vocabulary.units for vocabulary in vocabularies] == [own.units for own in pair.vocabularies]
+    assert again.history == aligner.history
+    links = [ours.align(pair.source, pair.target, symmetrisation="grow-diag-final-and") for ours in (aligner, again)]
+    assert same(*links)
+    assert [path.name for path in tmp_path.iterdir()] == ["aligner.npz"]
+
+
+def test_two_runs_write_the_same_bytes(pair: Pair, aligner: HMMAligner, tmp_path: Path) -> None:
+    for name, ours in (("one", aligner), ("two", train(pair.source, pair.target, HMM(), threads=2))):
+        ours.save(tmp_path / name, *pair.vocabularies)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+def test_other_vocabularies_are_refused(aligner: HMMAligner, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="vocabularies"):
+        aligner.save(tmp_path / "aligner.npz", Vocabulary(["a"]), Vocabulary(["b"]))
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_no_aligner_is_refused(pair: Pair, aligner: HMMAligner, tmp_path: Path) -> None:
+    path = tmp_path / "aligner.npz"
+    aligner.save(path, *pair.vocabularies)
+    whole = path.read_bytes()
+    with np.load(path) as arrays:
+        content = dict(arrays)
+    for text in (b"", b"PK\x03\x04", b"some text", whole[: len(whole) // 2], whole[:-10]):
+        path.write_bytes(text)
+        with pytest.raises(WordorderError, match=r"aligner\.npz .*(is no whole aligner|is damaged)"):
+            HMMAligner.load(path)
+    changes = {
+        "rows": content["rows"] + 1,
+        "targets": content["targets"][1:],
+        "forward_lexical": content["forward_lexical"].astype(np.float64),
+        "backward_jumps": content["backward_jumps"][1:],
+        "forward_null": np.append(content["forward_null"], np.zeros(9999)),
+        "history": np.frombuffer(b"{", np.uint8),
+        "vocabularies": np.frombuffer(b"[[1]]", np.uint8),
+    }
+    for name, value in changes.items():
+        np.savez(path, **{**content, name: value})
+        with pytest.raises(WordorderError, match=r"aligner\.npz is no whole aligner"):
+            HMMAligner.load(path)
+    np.savez(path, **{**content, "format": np.array(99)})
+    with pytest.raises(WordorderError, match="has format 99"):
+        HMMAligner.load(path)
+    with pytest.raises(WordorderError, match="cannot be read"):
+        HMMAligner.load(tmp_path / "none.npz")

@@ -1,0 +1,77 @@
+"""Orders as text, and the positions of subwords that they give."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from wordorder.data.binary import ParallelCorpus, write_corpus
+from wordorder.errors import WordorderError
+from wordorder.reordering.orders import order_positions, read_orders, word_starts, write_orders
+
+STARTS = np.array([False, True, False, True])  # tokens 1 and 3 begin a word
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> ParallelCorpus:
+    """Sentences of the words [1 2] [3], [3] [1] [1 2], and of none."""
+    write_corpus(tmp_path / "corpus", [([1, 2, 3], [1]), ([3, 1, 1, 2], [1]), ([], [1])], vocabulary_size=4)
+    return ParallelCorpus.open(tmp_path / "corpus")
+
+
+def written(path: Path, *lines: str) -> Path:
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return path
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    orders = [[2, 0, 1], [], [0]]
+    assert write_orders(tmp_path / "orders", orders) == 3
+    assert (tmp_path / "orders").read_text() == "2 0 1\n\n0\n"
+    assert list(read_orders(tmp_path / "orders")) == orders
+
+
+def test_the_subwords_of_a_word_stay_together(tmp_path: Path, corpus: ParallelCorpus) -> None:
+    path = written(tmp_path / "orders", "1 0", "2 0 1", "")
+    found = [row.tolist() for row in order_positions(path, corpus, starts=STARTS)]
+    assert found == [[1, 2, 0], [2, 3, 0, 1], []]
+
+
+def test_orders_of_tokens_are_positions_the_other_way_round(tmp_path: Path, corpus: ParallelCorpus) -> None:
+    path = written(tmp_path / "orders", "1 2 0", "3 0 2 1", "")
+    assert [row.tolist() for row in order_positions(path, corpus, starts=None)] == [[2, 0, 1], [1, 3, 2, 0], []]
+
+
+@pytest.mark.parametrize(
+    ("lines", "sentence"),
+    [
+        (["1 0", "0 0 1", ""], "{path}, line 2: '0 0 1' is no order. A line must hold each of the numbers 0, 1, 2, …"),
+        (["1 0", "0 1 x", ""], "{path}, line 2: '0 1 x' is no order."),
+        (["1 0", "0 1", ""], "{path}, line 2: the order has 2 numbers, but the sentence in {corpus} has 3 words."),
+        (["1 0", "0 1 2"], "{path} has 2 orders, but {corpus} has 3 sentences."),
+        (["1 0", "0 1 2", "", "0", "0"], "{path} has 5 orders, but {corpus} has 3 sentences."),
+    ],
+)
+def test_orders_that_do_not_fit_are_refused(
+    tmp_path: Path, corpus: ParallelCorpus, lines: list[str], sentence: str
+) -> None:
+    path = written(tmp_path / "orders", *lines)
+    with pytest.raises(WordorderError, match="^" + re.escape(sentence.format(path=path, corpus=corpus.directory))):
+        list(order_positions(path, corpus, starts=STARTS))
+
+
+def test_orders_of_words_where_tokens_are_wanted_are_refused(tmp_path: Path, corpus: ParallelCorpus) -> None:
+    with pytest.raises(WordorderError, match="the order has 2 numbers, but the sentence in .* has 3 tokens"):
+        list(order_positions(written(tmp_path / "orders", "1 0"), corpus, starts=None))
+
+
+def test_the_subword_model_of_another_corpus_is_refused(tmp_path: Path, corpus: ParallelCorpus) -> None:
+    from wordorder.data.subword import train_subword
+
+    text = written(tmp_path / "text", *("a b c d e f g h " * 4 for _ in range(20)))
+    train_subword([text], tmp_path / "model", vocabulary=14, sentences=1000)
+    with pytest.raises(WordorderError, match=r"has 14 subwords, but .* was made with 4\. Give the model of this"):
+        word_starts(tmp_path / "model", corpus)
