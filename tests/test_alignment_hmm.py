@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from wordorder.alignment.agreement import agreed
 from wordorder.alignment.chain import hmm_posteriors, model1_posteriors
 from wordorder.alignment.error_rate import error_rate
 from wordorder.alignment.estimation import exp_digamma
@@ -86,6 +87,15 @@ def test_model_1_by_hand() -> None:
     # 0.8 / 2 · 0.2 = 0.08, 0.24 and null 0.1; 0.04, 0.12 and null 0.08.
     np.testing.assert_allclose(posterior, [[0.08 / 0.42, 0.24 / 0.42], [0.04 / 0.24, 0.12 / 0.24]])
     assert likelihood == pytest.approx(math.log(0.42) + math.log(0.24))
+
+
+def test_two_witnesses() -> None:
+    assert agreed(0.5, 0.3) == pytest.approx(0.3), "one that knows nothing changes nothing"
+    assert agreed(0.9, 0.8) == agreed(0.8, 0.9) == pytest.approx(0.72 / (0.72 + 0.02))
+    assert agreed(0.0, 0.9) == 0
+    for p in (0.0, 1e-12, 0.5, 1.0, 1.0 + 1e-9):
+        for q in (0.0, 1e-12, 0.5, 1.0, 1.0 + 1e-9):
+            assert 0 <= agreed(p, q) <= 1
 
 
 # ------------------------------------------------------------------------------------------------------ the numbers
