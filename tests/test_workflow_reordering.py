@@ -114,3 +114,13 @@ def test_positions_of_one_reorderer_are_shared_and_noise_is_beside_them(tmp_path
     assert found["train_parser"] == [f"{DATA}/reordering/btg/parser/all.npz"]
     assert found["write_noisy_positions"] == [f"{DATA}/positions/predicted.btg.noise0.2/train/positions.npy"]
     assert len(found["write_ordered_positions"]) == 3
+
+
+def test_another_aligner_trains_and_aligns_in_one_go_and_its_orders_are_not_scored(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path)
+    workspace.write()
+    add_inxl(workspace, "train: predicted, test: predicted, reorderer: btg")
+    (workspace.config / "aligners.yaml").write_text("hmm: {aligner: {type: eflomal}}\npieces: {}\n")
+    found = outputs(dry_run(workspace.folder, *workspace.arguments()))
+    assert found["align_split"] == [f"{DATA}/alignment/hmm/train.links"]
+    assert not {"train_aligner", "score_orders", "draw_reordering"} & set(found)

@@ -196,11 +196,15 @@ def figure_outputs(study, wildcards):
 
 
 def reordering_outputs(study):
-    """How good the predicted orders of the test sets are, for every reorderer that the study uses."""
+    """How good the predicted orders of the test sets are, for every reorderer that the study uses.
+
+    Only the embedded aligner links text that it was not trained on; without such links nothing can be scored.
+    """
     return [
         f"results/data/{dataset}/reordering/{reorderer}/{file}"
         for dataset in study_of(study).datasets
         for reorderer in told(plan.reorderers)(study_of(study), CONFIG)
+        if told(load.load_aligners)(CONFIG)[reorderer_of(reorderer).aligner].aligner.type == "hmm"
         for test in plan.test_names(study_of(study), dataset_of(dataset))
         for file in [
             f"predicted/{test}.json",
