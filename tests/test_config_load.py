@@ -144,8 +144,8 @@ STUDY_MISTAKES = [
     ),
     (
         ("metrics:", "reordering: {train: glod}\nmetrics:"),
-        ", line 10: 'reordering.train' must be 'gold', 'identity', 'oracle' or 'predicted', but is the text 'glod'. Did "
-        "you mean 'gold'?",
+        ", line 10: 'reordering.train' must be 'gold', 'identity', 'oracle' or 'predicted', but is the text 'glod'. "
+        "Did you mean 'gold'?",
     ),
     (
         ("metrics:", "reordering: {valid: gold}\nmetrics:"),
@@ -404,8 +404,8 @@ def test_reorderers_name_aligners(root: Path) -> None:
     assert load_reorderers(root)["btg"].aligner == "hmm"
     (root / "reorderers.yaml").write_text("one: {aligner: hmm}\ntwo: {aligner: hhm}\n")
     assert message(load_reorderers, root) == (
-        f"{root / 'reorderers.yaml'}, line 2: 'two.aligner' is the unknown aligner 'hhm'; did you mean 'hmm'? The known "
-        f"aligners are {', '.join(sorted(load_aligners(root)))}."
+        f"{root / 'reorderers.yaml'}, line 2: 'two.aligner' is the unknown aligner 'hhm'; did you mean 'hmm'? The "
+        f"known aligners are {', '.join(sorted(load_aligners(root)))}."
     )
     (root / "aligners.yaml").unlink()
     (root / "reorderers.yaml").unlink()

@@ -64,7 +64,7 @@ def test_orders_that_do_not_fit_are_refused(
 
 
 def test_orders_of_words_where_tokens_are_wanted_are_refused(tmp_path: Path, corpus: ParallelCorpus) -> None:
-    with pytest.raises(WordorderError, match="the order has 2 numbers, but the sentence in .* has 3 tokens"):
+    with pytest.raises(WordorderError, match=r"the order has 2 numbers, but the sentence in .* has 3 tokens"):
         list(order_positions(written(tmp_path / "orders", "1 0"), corpus, starts=None))
 
 
