@@ -43,7 +43,7 @@ from wordorder.reordering.ranks import corpus_ranks
 from wordorder.reordering.train import train
 from wordorder.training.record import environment
 
-PENALTIES = (0.0, 0.5, 1.0, 2.0, 4.0)
+PENALTIES = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8)
 SAMPLES = 2000  # of the bootstrap
 SCORES = ("tau", "fuzzy", "complete")
 LARGE = {"4.5M": 4_500_000, "20M": 20_000_000}
@@ -52,7 +52,7 @@ ALWAYS = 10**9
 
 @dataclass
 class Pair:
-    """One direction of a parallel text: its sentences as units, its links, and where development and test begin."""
+    """One direction of a parallel text: the source sentences, the links to learn from, and those to score against."""
 
     name: str
     source: list[list[str]]
@@ -283,7 +283,7 @@ def report(results: dict[str, Any]) -> str:
         )
     for row in results["large"]:
         hours = "; ".join(
-            f"{name}: {time['1 core']:.2f} h on a core, {60 * time['64 shards']:.1f} min in 64 shards"
+            f"{name}: {time['1 core']:.2f} h on a core, {3600 * time['64 shards']:.0f} s in 64 shards"
             for name, time in row["hours"].items()
         )
         lines.append(

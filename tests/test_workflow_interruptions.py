@@ -37,7 +37,7 @@ def training(study: Workspace) -> Iterator[subprocess.Popen[str]]:
         )
     try:
         deadline = time.monotonic() + 300
-        while not list(state.glob("checkpoint-*.pt")):
+        while not (state / "last.pt").exists():
             assert process.poll() is None and time.monotonic() < deadline, (study.folder / "output").read_text()
             time.sleep(0.05)
         yield process

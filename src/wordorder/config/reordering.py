@@ -59,7 +59,7 @@ class Parser(Model):
         default="pa", description="Latent perceptron or passive-aggressive (I)."
     )
     beam: Positive = Field(default=20, description="Of sentences that are longer than 'exact'.")
-    exact: int = Field(default=30, ge=0, description="Up to so many units the best tree of all is found.")
+    exact: int = Field(default=40, ge=0, description="Up to so many units the best tree of all is found.")
     inversion_penalty: float = Field(
         default=0.0, ge=0, description="Taken from the score of every inverted node, for pairs of much the same order."
     )

@@ -37,7 +37,7 @@ from wordorder.reordering.metrics import count_agreement
 PERCEPTRON, PASSIVE_AGGRESSIVE = 0, 1
 TAU, CHUNKS = 0, 1
 # What a discordant pair costs when the loss is added; chosen on development text.
-PAIR_COST = 0.3
+PAIR_COST = 0.1
 _LARGEST_STEP = 1.0  # C of PA-I (Crammer et al. 2006, "Online Passive-Aggressive Algorithms")
 
 Integers = NDArray[np.int32]
