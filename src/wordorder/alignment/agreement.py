@@ -23,6 +23,7 @@ from wordorder.data.units import UNKNOWN_UNIT
 # Counts are whole numbers of this part of a link: their sum is the same in any order, so for any number of threads.
 UNIT = 2.0**-32
 FLOOR = 1e-9  # of the probability of a unit, given one that it was never seen with
+CERTAIN = 1.0 - 1e-6  # no witness is believed more than this
 UNKNOWN = 1e-4  # the same, where one of the two is unknown
 
 
@@ -124,6 +125,14 @@ def _posteriors(
 
 
 @compiled
+def agreed(p: float, q: float) -> float:
+    """The probability of a link of which two independent witnesses say p and q; see the top of this file."""
+    # What is not passed on in a chain can put a posterior a little above 1.
+    p, q = min(p, CERTAIN), min(q, CERTAIN)
+    return p * q / (p * q + (1.0 - p) * (1.0 - q))
+
+
+@compiled
 def expect(
     text: Text,
     first: int,
@@ -161,8 +170,7 @@ def expect(
                 if numbers[i, j] < 0:
                     continue
                 if hmm:
-                    both = one * other
-                    one = other = both / (both + (1.0 - one) * (1.0 - other) + 1e-30)
+                    one = other = agreed(one, other)
                 forward_counts.lexical[numbers[i, j]] += np.int64(one / UNIT)
                 backward_counts.lexical[numbers[i, j]] += np.int64(other / UNIT)
         _count_null(f, forward_null, forward_counts.null)
@@ -204,8 +212,10 @@ def best_links(
 ) -> None:
     """Find the best source unit of each target unit forward, the best target unit of each source unit backward.
 
+    The best is the one with the highest mean of the two posteriors, which is right more often than either alone; the
+    first of equals is taken, and none where the mean is below ``threshold``.
+
     sources: (target units of the corpus,), the source unit in its sentence, or -1; targets: (source units,), the same.
-    The first of equals is taken; none where the best has a posterior below ``threshold``.
     """
     for sentence in range(first, last):
         e0, f0 = text.source_offsets[sentence], text.target_offsets[sentence]
@@ -218,11 +228,12 @@ def best_links(
         p, q = np.empty((len(f), len(e))), np.empty((len(e), len(f)))
         widths, other_widths = np.zeros(len(forward.jumps)), np.zeros(len(backward.jumps))
         _posteriors(e, f, lexicon, forward, backward, null, True, numbers, p, q, widths, other_widths)
+        mean = (p + q.T) / 2
         for j in range(len(f)):
-            best = p[j].argmax()
-            if p[j, best] >= threshold:
+            best = mean[j].argmax()
+            if mean[j, best] >= threshold:
                 sources[f0 + j] = best
         for i in range(len(e)):
-            best = q[i].argmax()
-            if q[i, best] >= threshold:
+            best = mean[:, i].argmax()
+            if mean[best, i] >= threshold:
                 targets[e0 + i] = best

@@ -33,7 +33,7 @@ from wordorder.progress import Progress
 
 FORMAT = 1
 NULL = 0.2  # the probability of null at each unit
-THRESHOLD = 0.3  # the least posterior of a link
+THRESHOLD = 0.5  # the least mean of the two posteriors of a link
 CHUNK = 1000  # sentence pairs that one thread works on at a time
 
 R = TypeVar("R")
@@ -157,12 +157,12 @@ def train(source: Ragged, target: Ragged, config: HMM, *, threads: int = 1) -> H
             likelihood, counts = _count(text, parameters, hmm=hmm, threads=threads, progress=progress)
             history.append(Likelihood("HMM" if hmm else "IBM model 1", *likelihood))
             progress.advance(0, note=f"{likelihood[0]:.4f} {likelihood[1]:.4f} nats a unit")
-            estimate_forward(lexicon, counts[0].lexical, forward.lexical)
-            estimate_backward(lexicon, counts[1].lexical, backward.lexical)
+            estimate_forward(lexicon, counts[0].lexical, hmm, forward.lexical)
+            estimate_backward(lexicon, counts[1].lexical, hmm, backward.lexical)
             forward, backward = (
                 Direction(
                     direction.lexical,
-                    estimate_null(own.null),
+                    estimate_null(own.null, hmm),
                     estimate_weights(own.jumps) if hmm else direction.jumps,
                 )
                 for direction, own in zip((forward, backward), counts, strict=True)
@@ -195,7 +195,7 @@ def _count(
     for others in own[1:]:
         for mine, more in zip((*own[0][0], *own[0][1]), (*others[0], *others[1]), strict=True):
             mine += more
-    return (totals[0] / max(len(text.target), 1), totals[1] / max(len(text.source), 1)), own[0]
+    return (float(totals[0]) / max(len(text.target), 1), float(totals[1]) / max(len(text.source), 1)), own[0]
 
 
 def _in_chunks(work: Callable[[int, int], R], sentences: int, threads: int, progress: Progress) -> Iterator[R]:

@@ -1,0 +1,169 @@
+"""External aligners: the real programs where they are, small stand-ins for their command lines where they are not."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from wordorder.alignment.external import align
+from wordorder.alignment.links import Links
+from wordorder.config.reordering import ExternalAligner
+from wordorder.errors import WordorderError
+
+SOURCE = [["a", "b"], [], ["c"], ["d", "e", "|||"], ["f"]]
+TARGET = [["A", "B"], ["X"], [], ["D"], ["F", "G"]]
+
+Rows = list[list[list[int]]]
+
+
+def aligner(name: str) -> ExternalAligner:
+    return ExternalAligner(type=name)  # type: ignore[arg-type]
+
+
+def rows(links: Links) -> Rows:
+    return [pair.tolist() for pair in links]
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that is all of PATH; temporary files go beside it."""
+    for name in ("bin", "temporary"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    return tmp_path / "bin"
+
+
+def stand_in(folder: Path, name: str, code: str) -> None:
+    path = folder / name
+    path.write_text(f"#!{sys.executable}\nimport sys\nfrom pathlib import Path\na = sys.argv[1:]\n{code}\n")
+    path.chmod(0o755)
+
+
+def left_over(programs: Path) -> list[Path]:
+    return list((programs.parent / "temporary").iterdir())
+
+
+# Forward each target unit has the source unit of its number or the last; backward the other way round.
+EFLOMAL = """
+o = dict(zip(a[::2], a[1::2]))
+s, t = ([l.split() for l in Path(o[k]).read_text().splitlines()] for k in ("-s", "-t"))
+def write(k, rows): Path(o[k]).write_text("".join(" ".join(r) + "\\n" for r in rows))
+write("-f", ([f"{min(j, len(x) - 1)}-{j}" for j in range(len(y))] for x, y in zip(s, t)))
+write("-r", ([f"{i}-{min(i, len(y) - 1)}" for i in range(len(x))] for x, y in zip(s, t)))
+"""
+FAST_ALIGN = """
+assert a[:5] == ["-i", "pairs", "-d", "-o", "-v"] and a[5:] in ([], ["-r"]), a
+for line in Path("pairs").read_text().splitlines():
+    x, y = (side.split() for side in line.split(" ||| "))
+    if a[5:]: print(*[f"{i}-{min(i, len(y) - 1)}" for i in range(len(x))])
+    else: print(*[f"{min(j, len(x) - 1)}-{j}" for j in range(len(y))])
+"""
+MGIZA = """
+o = dict(zip(a[::2], a[1::2]))
+for k in ("-S", "-T", "-C", "-CoocurrenceFile"): assert Path(o[k]).exists(), k
+for k in ("-S", "-T"): assert Path(o[k] + ".classes").exists(), k
+words = [dict(l.split()[:2] for l in Path(o[k]).read_text().splitlines()) for k in ("-S", "-T")]
+lines = Path(o["-C"]).read_text().splitlines()
+pairs = list(enumerate(zip(lines[::3], lines[1::3], lines[2::3]), start=1))
+for part in (0, 1):
+    with Path(f"{o['-o']}.A3.final.part00{part}").open("w") as f:
+        for n, (count, x, y) in pairs[part::2]:
+            assert count == "1"
+            x, y = ([w[i] for i in side.split()] for w, side in zip(words, (x, y)))
+            at = [[str(j + 1) for j in range(len(y)) if min(j, len(x) - 1) == i] for i in range(len(x))]
+            print(f"# Sentence pair ({n}) source length {len(x)} target length {len(y)} alignment score : 1", file=f)
+            print(*y, file=f)
+            print("NULL ({ })", *[f"{w} ({{ {' '.join(p)} }})" for w, p in zip(x, at)], file=f)
+"""
+MKCLS = "o = {w[:2]: w[2:] for w in a}; Path(o['-V']).write_text(''); assert Path(o['-p']).exists()"
+SNT2COOC = "assert all(Path(p).exists() for p in a[1:]) and len(a) == 4; Path(a[0]).write_text('')"
+STAND_INS = {
+    "eflomal": {"eflomal-align": EFLOMAL},
+    "fast_align": {"fast_align": FAST_ALIGN},
+    "mgiza": {"mgiza": MGIZA, "mkcls": MKCLS, "snt2cooc": SNT2COOC},
+}
+
+
+def install(folder: Path, name: str) -> None:
+    for program, code in STAND_INS[name].items():
+        stand_in(folder, program, code)
+
+
+@pytest.mark.parametrize("name", STAND_INS)
+def test_links_come_back_in_their_places(programs: Path, name: str) -> None:
+    install(programs, name)
+    forward, backward = align(SOURCE, TARGET, aligner(name))
+    assert rows(forward) == [[[0, 0], [1, 1]], [], [], [[0, 0]], [[0, 0], [0, 1]]]
+    assert rows(backward) == [[[0, 0], [1, 1]], [], [], [[0, 0], [1, 0], [2, 0]], [[0, 0]]]
+    assert not left_over(programs)
+
+
+@pytest.mark.parametrize("name", STAND_INS)
+def test_a_missing_program_is_an_error_that_says_how_to_get_it(programs: Path, name: str) -> None:
+    for program in STAND_INS[name]:
+        with pytest.raises(WordorderError, match=rf"needs the program '{program}', which is not on PATH: build it"):
+            install(programs, name)
+            (programs / program).unlink()
+            align(SOURCE, TARGET, aligner(name))
+    assert not left_over(programs)
+
+
+@pytest.mark.parametrize("name", STAND_INS)
+def test_nothing_to_align(programs: Path, name: str) -> None:
+    install(programs, name)
+    for source, target in (([], []), ([[], ["a"]], [["A"], []])):
+        assert [rows(links) for links in align(source, target, aligner(name))] == [[[] for _ in source]] * 2
+
+
+def test_what_a_failing_program_said_is_told(programs: Path) -> None:
+    stand_in(programs, "fast_align", "print('line 3 is odd', file=sys.stderr); sys.exit(4)")
+    with pytest.raises(WordorderError, match=r"fast_align ended with status 4 and said: line 3 is odd\."):
+        align(SOURCE, TARGET, aligner("fast_align"))
+    stand_in(programs, "fast_align", "sys.exit(1)")
+    with pytest.raises(WordorderError, match=r"status 1 and said nothing\."):
+        align(SOURCE, TARGET, aligner("fast_align"))
+    assert not left_over(programs)
+
+
+@pytest.mark.parametrize("printed", ["0-0", "0-0\n0-0\n0-9", "0-0\n0-0\nx"])
+def test_links_of_another_text_are_refused(programs: Path, printed: str) -> None:
+    stand_in(programs, "fast_align", f"print({printed!r})")
+    with pytest.raises(WordorderError, match="'fast_align' gave no links of this text"):
+        align(SOURCE, TARGET, aligner("fast_align"))
+
+
+def test_mgiza_that_skips_a_pair_is_refused(programs: Path) -> None:
+    install(programs, "mgiza")
+    stand_in(programs, "mgiza", MGIZA.replace("pairs[part::2]", "pairs[part:1:2]"))
+    with pytest.raises(WordorderError, match="aligned 1 of 3 pairs"):
+        align(SOURCE, TARGET, aligner("mgiza"))
+
+
+def test_texts_of_different_length_are_refused() -> None:
+    with pytest.raises(ValueError, match="1 source sentences but 2 target sentences"):
+        align([["a"]], [["A"], ["B"]], aligner("eflomal"))
+
+
+def repeated(sentences: Sequence[Sequence[str]]) -> list[Sequence[str]]:
+    return [*sentences] * 30
+
+
+REAL = {"eflomal": "eflomal-align", "fast_align": "fast_align", "mgiza": "mgiza"}
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_the_real_program(name: str) -> None:
+    if shutil.which(REAL[name]) is None:
+        pytest.skip(f"{REAL[name]} is not on PATH")
+    words = [["ein", "haus"], ["ein", "baum"], [], ["das", "haus"], ["der", "baum", "da"], ["haus"], ["baum"]]
+    others = [["a", "house"], ["a", "tree"], ["no"], ["the", "house"], ["the", "tree", "there"], ["house"], ["tree"]]
+    for links in align(repeated(words), repeated(others), aligner(name)):
+        assert len(links) == 210
+        assert [1, 1] in links[0].tolist() and [1, 1] in links[1].tolist()
+        assert links[2].tolist() == []
