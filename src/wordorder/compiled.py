@@ -41,7 +41,7 @@ def cache_folder(package: Path) -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "wordorder" / name
 
 
-numba.config.CACHE_DIR = str(cache_folder(Path(__file__).parent))
+numba.config.CACHE_DIR = str(cache_folder(Path(__file__).parent))  # type: ignore[attr-defined]
 
 
 def compiled(function: F) -> F:
