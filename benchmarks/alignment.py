@@ -7,8 +7,8 @@ front, and all are aligned in one run. A peer that draws at random runs several 
 each run. CPU time is that of the process and its children from text to the links of both directions; compiling, which
 happens once on a machine, is done before. The best symmetrisation is marked for each aligner.
 
-The settings of the embedded aligner were chosen on the even sentences (0, 2, …) of 'ro-en' and 'ja-en'; the error rate
-of the odd ones, which nothing was chosen on, is reported too.
+The settings of the embedded aligner were chosen on 'ro-en' and 'zh-en', the threshold of its links also with a look at
+'ja-en' and 'de-en'. Nothing was chosen on 'en-fr'.
 
   de-en  europarl100, trained on europarl20k
   ja-en  kftt, trained on kftt30k
@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import platform
 import resource
 import sys
 import unicodedata
@@ -34,7 +33,7 @@ from typing import Any, get_args
 import numpy as np
 from tabulate import tabulate
 
-from wordorder.alignment.error_rate import ErrorRate, error_rate
+from wordorder.alignment.error_rate import error_rate
 from wordorder.alignment.external import align
 from wordorder.alignment.hmm import train
 from wordorder.alignment.links import GoldLinks, Links, read_gold
@@ -44,7 +43,8 @@ from wordorder.data.text import read_lines, read_pairs
 from wordorder.data.tokenise import tokeniser
 from wordorder.data.units import Vocabulary
 from wordorder.errors import WordorderError
-from wordorder.files import write_json
+from wordorder.files import open_bytes, write_json
+from wordorder.training.record import environment
 
 Text = list[list[str]]
 Pairs = list[tuple[list[str], list[str]]]
@@ -103,8 +103,9 @@ def joint(path: Path) -> Pairs:
 
 
 def columns(path: Path) -> list[tuple[str, str]]:
-    """The first two columns of a table."""
-    rows = (line.split("\t") for line in read_lines(path))
+    """The first two columns of a table. (``read_lines`` makes spaces of its tabs.)"""
+    with open_bytes(path) as file:
+        rows = [line.decode().rstrip("\n").split("\t") for line in file]
     return [(row[0], row[1]) for row in rows if len(row) > 1]
 
 
@@ -199,20 +200,9 @@ def part(links: Links, sentences: Sequence[int]) -> Links:
 
 
 def rates(directions: tuple[Links, Links], gold: GoldLinks) -> dict[str, dict[str, float]]:
-    """For each symmetrisation the error rate of all sentences, and of the odd ones alone."""
-    odd = range(1, len(gold.sure), 2)
-    found = {}
-    for how in get_args(Symmetrisation):
-        links = symmetrise(*directions, how)
-        rate: ErrorRate = error_rate(links, gold)
-        unseen = error_rate(part(links, odd), GoldLinks(part(gold.sure, odd), part(gold.possible, odd)))
-        found[how] = {
-            "aer": rate.aer,
-            "precision": rate.precision,
-            "recall": rate.recall,
-            "aer_odd": unseen.aer,
-        }
-    return found
+    """The error rate, precision and recall of each symmetrisation."""
+    found = {how: error_rate(symmetrise(*directions, how), gold) for how in get_args(Symmetrisation)}
+    return {how: {"aer": rate.aer, "precision": rate.precision, "recall": rate.recall} for how, rate in found.items()}
 
 
 def measure(name: str, mirror: Path, peers: Sequence[str], runs: int, threads: int) -> dict[str, Any]:
@@ -239,19 +229,13 @@ def table(results: dict[str, Any]) -> str:
     for name, record in results.items():
         for aligner, turns in record["aligners"].items():
             means = {
-                how: {key: mean(turn["symmetrisations"][how][key] for turn in turns) for key in ("aer", "aer_odd")}
-                for how in get_args(Symmetrisation)
+                how: mean(turn["symmetrisations"][how]["aer"] for turn in turns) for how in get_args(Symmetrisation)
             }
-            best = min(means, key=lambda how: means[how]["aer"])
-            cells = [
-                f"{100 * rate['aer']:.1f} ({100 * rate['aer_odd']:.1f}){' *' if how == best else ''}"
-                for how, rate in means.items()
-            ]
+            best = min(means.values())
+            cells = [f"{100 * aer:.1f}{' *' if aer == best else ''}" for aer in means.values()]
             rows.append([name, aligner, len(turns), *cells, f"{mean(turn['cpu_seconds'] for turn in turns):.1f}"])
     heads = ["set", "aligner", "runs", *get_args(Symmetrisation), "CPU s"]
-    return (
-        tabulate(rows, headers=heads, disable_numparse=True) + "\n\nAER in percent; in brackets, of the odd sentences."
-    )
+    return tabulate(rows, headers=heads, disable_numparse=True) + "\n\nAlignment error rates in percent."
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -264,8 +248,8 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def main() -> None:
-    options = parse()
+def main(arguments: Sequence[str] | None = None) -> None:
+    options = parse(arguments)
     if not os.environ.get("WORDORDER_MIRROR"):
         raise WordorderError("Set WORDORDER_MIRROR to a folder with the corpora and their gold alignments.")
     mirror = Path(os.environ["WORDORDER_MIRROR"])
@@ -276,9 +260,8 @@ def main() -> None:
         print(table({name: results[name]}), flush=True)
     print(table(results))
     if options.output:
-        machine = {"processor": platform.processor() or platform.machine(), "python": platform.python_version()}
-        settings = {"threads": options.threads, "omp_num_threads": os.environ.get("OMP_NUM_THREADS")}
-        write_json(options.output, {"machine": machine, **settings, "sets": results})
+        settings = {"threads": options.threads, "aligner": HMM().model_dump()}
+        write_json(options.output, {**environment(), "settings": settings, "sets": results})
 
 
 if __name__ == "__main__":

@@ -107,7 +107,7 @@ def test_the_oracle_finds_the_gold_trees(folder: Path) -> None:
         ),
         (
             "align --config {} --model test.source --source test.source --target test.target --output out",
-            "test.source",
+            "test.source is no whole aligner",
         ),
         (
             'train-parser --config {"classes":0} --source test.source --links test.alignments --classes none'
@@ -117,7 +117,7 @@ def test_the_oracle_finds_the_gold_trees(folder: Path) -> None:
         (
             'train-parser --config {"classes":0} --source test.source --links train.alignments --model out --record out'
             " --state out",
-            "train.alignments",
+            "train.alignments, line 1: the link 10-14 points beyond its sentence pair",
         ),
         ("reorder --model test.source --source test.source --output out", "is not a whole reordering parser"),
         (

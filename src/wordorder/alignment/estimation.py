@@ -17,7 +17,11 @@ from wordorder.alignment.agreement import UNIT
 from wordorder.alignment.lexicon import Lexicon
 from wordorder.compiled import compiled
 
-ALPHA = 0.01  # of the Dirichlet priors
+ALPHA = 0.001  # of each unit in the Dirichlet prior of what is made by a unit …
+NULL_ALPHA = 0.01  # … and by null
+# Units that the prior has at most. A prior of all units, not only of those seen together, holds back units that are so
+# rare that they would explain whatever stands beside them; in a very large vocabulary it would hold back all.
+UNITS = 20_000
 
 
 @compiled
@@ -37,17 +41,24 @@ def _weight(count: float, bayes: bool) -> float:
 
 
 @compiled
+def _scale(total: float, bayes: bool) -> float:
+    # exp(ψ) of a small prior alone is 0; what was never counted then gets no probability.
+    return 1.0 / max(_weight(total, bayes), 1e-300)
+
+
+@compiled
 def estimate_forward(lexicon: Lexicon, counts: NDArray[np.int64], bayes: bool, lexical: NDArray[np.float32]) -> None:
-    """p(target unit | source unit) of every pair, from its count; the units of a row share one distribution.
+    """p(target unit | source unit) of every pair, from its count.
 
     Without ``bayes`` it is (c + α) / (n + α · units).
     """
+    prior = ALPHA * min(lexicon.columns, UNITS)
     for e in range(len(lexicon.rows) - 1):
         first, last = lexicon.rows[e], lexicon.rows[e + 1]
         total = 0
         for k in range(first, last):
             total += counts[k]
-        scale = 1.0 / _weight(total * UNIT + ALPHA * max(last - first, 1), bayes)
+        scale = _scale(total * UNIT + prior, bayes)
         for k in range(first, last):
             lexical[k] = _weight(counts[k] * UNIT + ALPHA, bayes) * scale
 
@@ -55,13 +66,13 @@ def estimate_forward(lexicon: Lexicon, counts: NDArray[np.int64], bayes: bool, l
 @compiled
 def estimate_backward(lexicon: Lexicon, counts: NDArray[np.int64], bayes: bool, lexical: NDArray[np.float32]) -> None:
     """p(source unit | target unit) of every pair, likewise."""
-    totals, units = np.zeros(lexicon.columns, np.int64), np.zeros(lexicon.columns, np.int64)
+    prior = ALPHA * min(len(lexicon.rows) - 1, UNITS)
+    totals = np.zeros(lexicon.columns, np.int64)
     for k in range(len(counts)):
         totals[lexicon.targets[k]] += counts[k]
-        units[lexicon.targets[k]] += 1
     scales = np.empty(lexicon.columns)
     for f in range(lexicon.columns):
-        scales[f] = 1.0 / _weight(totals[f] * UNIT + ALPHA * max(units[f], 1), bayes)
+        scales[f] = _scale(totals[f] * UNIT + prior, bayes)
     for k in range(len(counts)):
         lexical[k] = _weight(counts[k] * UNIT + ALPHA, bayes) * scales[lexicon.targets[k]]
 
@@ -69,8 +80,8 @@ def estimate_backward(lexicon: Lexicon, counts: NDArray[np.int64], bayes: bool, 
 @compiled
 def estimate_null(counts: NDArray[np.int64], bayes: bool) -> NDArray[np.float64]:
     """p(unit | null), from the count of every unit."""
-    scale = 1.0 / _weight(counts.sum() * UNIT + ALPHA * len(counts), bayes)
+    scale = _scale(counts.sum() * UNIT + NULL_ALPHA * len(counts), bayes)
     found = np.empty(len(counts))
     for unit in range(len(counts)):
-        found[unit] = _weight(counts[unit] * UNIT + ALPHA, bayes) * scale
+        found[unit] = _weight(counts[unit] * UNIT + NULL_ALPHA, bayes) * scale
     return found

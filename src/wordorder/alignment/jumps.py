@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 NEAR = 20  # up to so far each width has its own weight; beyond, groups grow by half
 FAR = 1000  # the last group ends here, and its weight holds for all jumps beyond
-SMOOTHING = 0.01  # the share of a uniform distribution over all widths up to FAR
+SMOOTHING = 0.1  # the share of a uniform distribution over all widths up to FAR
 
 
 def _groups() -> list[tuple[int, int]]:

@@ -9,21 +9,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, RootModel, Tag, model_validator
+from pydantic import ConfigDict, Discriminator, Field, RootModel, Tag, model_validator
 
-NAME = r"^[A-Za-z0-9][A-Za-z0-9_+.-]*$"
+from wordorder.config.analyses import Analyses
+from wordorder.config.base import Model, Name, Positive, Rate
+
 SHA256 = r"^[0-9a-f]{64}$"
 URL = r"^https?://"
-
-Name = Annotated[str, Field(pattern=NAME)]
-Positive = Annotated[int, Field(gt=0)]
-Rate = Annotated[float, Field(ge=0, lt=1)]
-
-
-class Model(BaseModel):
-    """Base of all configuration models: immutable, no unknown keys, finite numbers, defaults are checked too."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False)
 
 
 # --------------------------------------------------------------------------------------------------- datasets
@@ -374,6 +366,13 @@ class Report(Model):
     baseline: Name
 
 
+class Analysed(Model):
+    """The slice of an analysis: what there is to analyse, and the settings of this one analysis alone."""
+
+    report: Report
+    settings: Analyses
+
+
 PositionsKind = Literal["gold", "identity", "oracle", "predicted"]
 
 
@@ -439,3 +438,4 @@ class Study(Model):
         "perplexity",
         "scores",
     ]
+    analyses: Analyses = Analyses()

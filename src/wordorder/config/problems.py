@@ -12,8 +12,9 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 from pydantic import BaseModel, RootModel, Tag, ValidationError
 from pydantic_core import ErrorDetails
 
+from wordorder.config.base import NAME
 from wordorder.config.document import Document, Location, Problem, quoted
-from wordorder.config.models import NAME, SHA256, URL
+from wordorder.config.models import SHA256, URL
 from wordorder.config.published import COUNT
 
 M = TypeVar("M", bound=BaseModel)

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, RootModel, model_validator
 
-from wordorder.config.models import Model, Name, Positive
+from wordorder.config.base import Model, Name, Positive
 
 COUNT = r"^(none|\+?[0-9]+\.[0-9]+)$"
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, RootModel
 
-from wordorder.config.models import Model, Name, Positive
+from wordorder.config.base import Model, Name, Positive
 
 Symmetrisation = Literal["intersection", "grow-diag-final-and", "union"]
 
@@ -15,8 +15,8 @@ class HMM(Model):
     """The embedded aligner: two HMMs trained by agreement; see :mod:`wordorder.alignment.hmm`."""
 
     type: Literal["hmm"] = "hmm"
-    ibm1_iterations: int = Field(default=5, ge=0, description="Of IBM model 1, which the HMMs start from.")
-    iterations: Positive = Field(default=5, description="Of the HMMs.")
+    ibm1_iterations: int = Field(default=12, ge=0, description="Of IBM model 1, which the HMMs start from.")
+    iterations: Positive = Field(default=3, description="Of the HMMs.")
 
 
 class ExternalAligner(Model):

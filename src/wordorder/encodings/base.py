@@ -25,7 +25,8 @@ from typing import ClassVar, Literal
 
 from torch import Tensor, arange, device, nn
 
-from wordorder.config.models import Model, Size
+from wordorder.config.base import Model
+from wordorder.config.models import Size
 
 Stack = Literal["encoder", "decoder"]
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,25 @@ RARE_CLASS = 0
 
 _TABLE = 1 << 16  # values of f that are looked up; larger ones are rare and computed
 _LEAST_GAIN = 1e-7  # in nats: less is rounding, and following it could go round in circles
+
+
+class _Neighbours(NamedTuple):
+    """On one side: those of unit u, and how often they occur, at ``offsets[u]:offsets[u + 1]``."""
+
+    offsets: NDArray[np.int64]
+    units: NDArray[np.int64]
+    times: NDArray[np.int64]
+
+
+class _Context(NamedTuple):
+    """Where one unit stands: the ``classes`` of its neighbours; how often each class is ``before`` and ``after`` it,
+    and it is its own neighbour (``itself``); and how often it occurs at all."""
+
+    classes: NDArray[np.int64]
+    before: NDArray[np.int64]
+    after: NDArray[np.int64]
+    itself: int
+    occurrences: int
 
 
 def exchange_classes(
@@ -66,7 +86,7 @@ def exchange_classes(
     preceding = _neighbours(second, first, times, units)
     table = np.array([_entropy_term(n) for n in range(min(len(text) + 1, _TABLE))])
     for _ in range(iterations):
-        if not _exchange(frequent, counts, *following, *preceding, membership, between, sizes, table):
+        if not _exchange(frequent, counts, following, preceding, membership, between, sizes, table):
             break
     return membership[:-1].astype(np.int32)
 
@@ -77,13 +97,10 @@ def _bigrams(text: NDArray[np.int64], units: int) -> tuple[NDArray[np.int64], ND
     return both // units, both % units, times.astype(np.int64)
 
 
-def _neighbours(
-    own: NDArray[np.int64], other: NDArray[np.int64], times: NDArray[np.int64], units: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """The neighbours of unit u and their counts are ``offsets[u]:offsets[u + 1]`` of the second and third array."""
+def _neighbours(own: NDArray[np.int64], other: NDArray[np.int64], times: NDArray[np.int64], units: int) -> _Neighbours:
     order = np.argsort(own, kind="stable")
     offsets = np.searchsorted(own[order], np.arange(units + 1))
-    return offsets.astype(np.int64), other[order], times[order]
+    return _Neighbours(offsets.astype(np.int64), other[order], times[order])
 
 
 @compiled
@@ -100,12 +117,8 @@ def _f(count: int, table: NDArray[np.float64]) -> float:
 def _exchange(
     frequent: NDArray[np.int64],
     counts: NDArray[np.int64],
-    next_offsets: NDArray[np.int64],
-    next_units: NDArray[np.int64],
-    next_times: NDArray[np.int64],
-    last_offsets: NDArray[np.int64],
-    last_units: NDArray[np.int64],
-    last_times: NDArray[np.int64],
+    following: _Neighbours,
+    preceding: _Neighbours,
     membership: NDArray[np.int64],
     between: NDArray[np.int64],
     sizes: NDArray[np.int64],
@@ -117,63 +130,47 @@ def _exchange(
     before = np.zeros(classes + 1, dtype=np.int64)
     moved = 0
     for unit in frequent:
-        begin, end = next_offsets[unit], next_offsets[unit + 1]
-        itself = _count_classes(next_units[begin:end], next_times[begin:end], unit, membership, after)
-        begin, end = last_offsets[unit], last_offsets[unit + 1]
-        _count_classes(last_units[begin:end], last_times[begin:end], unit, membership, before)
-        neighbours = np.flatnonzero(after + before)
+        itself = _count_classes(following, unit, membership, after)
+        _count_classes(preceding, unit, membership, before)
+        context = _Context(np.flatnonzero(after + before), before, after, itself, counts[unit])
 
         old = membership[unit]
-        _add(between, sizes, old, neighbours, before, after, itself, counts[unit], -1)
+        _add(between, sizes, old, context, -1)
         best = old
-        highest = _gain(between, sizes, old, neighbours, before, after, itself, counts[unit], table) + _LEAST_GAIN
+        highest = _gain(between, sizes, old, context, table) + _LEAST_GAIN
         for candidate in range(1, classes):
-            gain = _gain(between, sizes, candidate, neighbours, before, after, itself, counts[unit], table)
+            gain = _gain(between, sizes, candidate, context, table)
             if gain > highest:
                 best, highest = candidate, gain
-        _add(between, sizes, best, neighbours, before, after, itself, counts[unit], 1)
+        _add(between, sizes, best, context, 1)
         membership[unit] = best
         moved += best != old
-        after[neighbours] = 0
-        before[neighbours] = 0
+        after[context.classes] = 0
+        before[context.classes] = 0
     return moved
 
 
 @compiled
-def _count_classes(
-    units: NDArray[np.int64],
-    times: NDArray[np.int64],
-    unit: int,
-    membership: NDArray[np.int64],
-    into: NDArray[np.int64],
-) -> int:
-    """Add the counts of neighbours to those of their classes; return how often ``unit`` is its own neighbour."""
+def _count_classes(neighbours: _Neighbours, unit: int, membership: NDArray[np.int64], into: NDArray[np.int64]) -> int:
+    """Add the counts of a unit's neighbours to those of their classes; return how often it is its own neighbour."""
     itself = 0
-    for index in range(len(units)):
-        if units[index] == unit:
-            itself = times[index]
+    for index in range(neighbours.offsets[unit], neighbours.offsets[unit + 1]):
+        other = neighbours.units[index]
+        if other == unit:
+            itself = neighbours.times[index]
         else:
-            into[membership[units[index]]] += times[index]
+            into[membership[other]] += neighbours.times[index]
     return itself
 
 
 @compiled
-def _add(
-    between: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-    to: int,
-    neighbours: NDArray[np.int64],
-    before: NDArray[np.int64],
-    after: NDArray[np.int64],
-    itself: int,
-    count: int,
-    sign: int,
-) -> None:
-    for other in neighbours:
-        between[other, to] += sign * before[other]
-        between[to, other] += sign * after[other]
-    between[to, to] += sign * itself
-    sizes[to] += sign * count
+def _add(between: NDArray[np.int64], sizes: NDArray[np.int64], to: int, context: _Context, sign: int) -> None:
+    """Put a unit into a class, or with ``sign`` -1 take it out."""
+    for other in context.classes:
+        between[other, to] += sign * context.before[other]
+        between[to, other] += sign * context.after[other]
+    between[to, to] += sign * context.itself
+    sizes[to] += sign * context.occurrences
 
 
 @compiled
@@ -181,18 +178,15 @@ def _gain(
     between: NDArray[np.int64],
     sizes: NDArray[np.int64],
     to: int,
-    neighbours: NDArray[np.int64],
-    before: NDArray[np.int64],
-    after: NDArray[np.int64],
-    itself: int,
-    count: int,
+    context: _Context,
     table: NDArray[np.float64],
 ) -> float:
     """What the log-likelihood gains when a unit that is in no class joins class ``to``."""
-    gain = -2 * (_f(sizes[to] + count, table) - _f(sizes[to], table))
+    before, after = context.before, context.after
+    gain = -2 * (_f(sizes[to] + context.occurrences, table) - _f(sizes[to], table))
     own = between[to, to]
-    gain += _f(own + before[to] + after[to] + itself, table) - _f(own, table)
-    for other in neighbours:
+    gain += _f(own + before[to] + after[to] + context.itself, table) - _f(own, table)
+    for other in context.classes:
         if other != to:
             if before[other]:
                 now = between[other, to]

@@ -1,0 +1,19 @@
+"""What all configuration models share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+NAME = r"^[A-Za-z0-9][A-Za-z0-9_+.-]*$"
+
+Name = Annotated[str, Field(pattern=NAME)]
+Positive = Annotated[int, Field(gt=0)]
+Rate = Annotated[float, Field(ge=0, lt=1)]
+
+
+class Model(BaseModel):
+    """Base of all configuration models: immutable, no unknown keys, finite numbers, defaults are checked too."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False)
