@@ -16,6 +16,7 @@ from wordorder.data.generate import write_split
 from wordorder.data.text import read_lines
 from wordorder.data.trees import parse_tree, tree_order
 from wordorder.reordering.orders import read_orders
+from wordorder.reordering.parser import Parser
 
 HMM = '{"type":"hmm","ibm1_iterations":3,"iterations":3}'
 
@@ -79,6 +80,37 @@ def test_from_links_to_orders(folder: Path) -> None:
     # Without the second half of the sentences, it is a parser of the first half.
     assert run(folder, f'{train} --config {{"iterations":1,"classes":20}} --model half --without 2/2') == 0
     assert json.loads((folder / "record").read_text())["sentences"] == 600
+    # At most so many sentences are those of a smaller text.
+    for side in ("source", "links"):
+        lines = (folder / f"train.{side}").read_text().splitlines()[:600]
+        (folder / f"fewer.{side}").write_text("".join(f"{line}\n" for line in lines[5::6]))
+    assert (
+        run(folder, f'{train} --config {{"iterations":1,"classes":20,"sentences":100}} --model few --without 2/2') == 0
+    )
+    fewer = train.replace("train.source", "fewer.source").replace("train.links", "fewer.links")
+    assert run(folder, f'{fewer} --config {{"iterations":1,"classes":20}} --model same') == 0
+    assert Parser.load(folder / "few").weights.tobytes() == Parser.load(folder / "same").weights.tobytes()
+
+
+def test_the_aligner_can_learn_from_fewer_pairs(folder: Path) -> None:
+    for side in ("source", "target"):
+        lines = (folder / f"train.{side}").read_text().splitlines()
+        (folder / f"third.{side}").write_text("".join(f"{line}\n" for line in lines[2::3]))
+    sizes = '"ibm1_iterations":1,"iterations":1'
+    assert (
+        run(
+            folder,
+            f'train-aligner --config {{{sizes},"sentences":400}} --source train.source'
+            " --target train.target --model capped",
+        )
+        == 0
+    )
+    assert (
+        run(folder, f"train-aligner --config {{{sizes}}} --source third.source --target third.target --model third")
+        == 0
+    )
+    capped, third = (np.load(folder / name) for name in ("capped", "third"))
+    assert capped.files == third.files and all(np.array_equal(capped[name], third[name]) for name in capped.files)
 
 
 def test_the_oracle_finds_the_gold_trees(folder: Path) -> None:
@@ -117,7 +149,7 @@ def test_the_oracle_finds_the_gold_trees(folder: Path) -> None:
         (
             'train-parser --config {"classes":0} --source test.source --links train.alignments --model out --record out'
             " --state out",
-            "train.alignments, line 1: the link 10-14 points beyond its sentence pair",
+            "train.alignments has 1200 lines of links, but there are 80 sentence pairs.",
         ),
         ("reorder --model test.source --source test.source --output out", "is not a whole reordering parser"),
         (

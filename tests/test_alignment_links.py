@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from wordorder.alignment.links import GoldLinks, Links, read_gold, read_links, write_links
-from wordorder.data.units import Shard
+from wordorder.data.units import spread
 from wordorder.errors import WordorderError
 
 Rows = list[list[tuple[int, int]]]
@@ -51,9 +51,11 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
     pairs = [sorted({(draw.randrange(9), draw.randrange(7)) for _ in range(draw.randrange(8))}) for _ in range(40)]
     write_links(tmp_path / "links", Links.of(pairs))
     assert rows(read_links(tmp_path / "links", source_lengths=[9] * 40, target_lengths=[7] * 40)) == pairs
-    part = Shard(2, 3)
-    found = read_links(tmp_path / "links", shard=part, source_lengths=[9] * len(part.range(40)))
-    assert rows(found) == [pairs[index] for index in part.range(40)]
+    chosen = spread(40, 13)
+    found = read_links(tmp_path / "links", chosen=chosen, source_lengths=[9] * 13)
+    assert rows(found) == [pairs[index] for index in range(40) if chosen[index]]
+    with pytest.raises(WordorderError, match="has 40 lines of links, but there are 41 sentence pairs"):
+        read_links(tmp_path / "links", chosen=spread(41, 13))
 
 
 def test_links_in_any_order(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from wordorder.data.ragged import Ragged
 from wordorder.data.subword import Subword, train_subword
-from wordorder.data.units import Shard, Vocabulary, read_units
+from wordorder.data.units import Shard, Vocabulary, read_units, spread
 from wordorder.errors import WordorderError
 
 
@@ -34,6 +35,14 @@ def test_shards_are_the_whole_in_order_and_of_like_size(sentences: int, count: i
     assert max(map(len, parts)) - min(map(len, parts)) <= 1
 
 
+@pytest.mark.parametrize(("sentences", "most"), [(0, 3), (1, 3), (3, 3), (10, 3), (10, 7), (1000, 999), (12, 4)])
+def test_chosen_sentences_are_evenly_spread(sentences: int, most: int) -> None:
+    chosen = spread(sentences, most)
+    assert chosen.shape == (sentences,) and chosen.sum() == min(sentences, most)
+    gaps = {later - earlier for earlier, later in pairwise(np.flatnonzero(chosen))}
+    assert not gaps or max(gaps) - min(gaps) <= 1
+
+
 @pytest.mark.parametrize("text", ["", "3", "0/4", "5/4", "1/0", "-1/4", "a/b", "1/2/3", "1.0/2"])
 def test_what_is_no_shard_is_said(text: str) -> None:
     assert Shard.parse("3/64") == Shard(3, 64)
@@ -49,6 +58,7 @@ def test_words_are_what_stands_between_spaces(tmp_path: Path) -> None:
     path.write_text("a  b c\n\nd\u00a0e \u3000\n")
     assert list(read_units(path)) == [["a", "b", "c"], [], ["d\u00a0e", "\u3000"]]
     assert list(read_units(path, shard=Shard(2, 3))) == [[]]
+    assert list(read_units(path, chosen=np.array([False, True, True]))) == [[], ["d\u00a0e", "\u3000"]]
     assert [list(read_units(path, shard=Shard(index, 2))) for index in (1, 2)] == [
         [["a", "b", "c"]],
         [[], ["d\u00a0e", "\u3000"]],

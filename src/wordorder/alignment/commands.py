@@ -46,15 +46,17 @@ def _train(options: argparse.Namespace) -> None:
     from wordorder.alignment.hmm import train
     from wordorder.config.load import slice_argument
     from wordorder.config.reordering import HMM
-    from wordorder.data.units import Vocabulary, read_units
+    from wordorder.data.units import Vocabulary, count_lines, read_units, spread
 
     config = slice_argument(options.config, HMM)
     subword = _subword(options)
+    lines = [count_lines(path) for path in (options.source, options.target)]
+    _check_lines(options, *lines)
+    chosen = spread(lines[0], config.sentences)
     texts, vocabularies = [], []
     for path in (options.source, options.target):
-        vocabularies.append(Vocabulary.build(read_units(path, subword)))
-        texts.append(vocabularies[-1].numbers(read_units(path, subword)))
-    _check_lines(options, *map(len, texts))
+        vocabularies.append(Vocabulary.build(read_units(path, subword, chosen=chosen)))
+        texts.append(vocabularies[-1].numbers(read_units(path, subword, chosen=chosen)))
     train(texts[0], texts[1], config, threads=options.threads).save(options.model, *vocabularies)
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordorder.data.text import read_lines, write_lines
-from wordorder.data.units import WHOLE, Shard
+from wordorder.data.units import count_lines
 from wordorder.errors import WordorderError
 
 Pair = tuple[int, int]
@@ -81,16 +82,19 @@ def read_links(
     *,
     source_lengths: SentenceLengths | None = None,
     target_lengths: SentenceLengths | None = None,
-    shard: Shard = WHOLE,
+    chosen: NDArray[np.bool_] | None = None,
 ) -> Links:
     """Read a file in Pharaoh format. Where the lengths of the sentences are given, every link must be inside them.
 
-    With a ``shard`` only its lines are read, and the lengths are those of its sentences.
+    ``chosen`` has one entry a line and says which are read; the lengths are those of the sentences that are.
     """
-    lines = list(enumerate(read_lines(path), start=1))
-    part = shard.range(len(lines))
+    numbered: Iterator[tuple[int, str]] = enumerate(read_lines(path), start=1)
+    if chosen is not None:
+        if (lines := count_lines(path)) != len(chosen):
+            raise _unequal(path, str(lines), len(chosen))
+        numbered = compress(numbered, chosen)
     pairs = []
-    for number, line, lengths in _with_lengths(path, lines[part.start : part.stop], source_lengths, target_lengths):
+    for number, line, lengths in _with_lengths(path, numbered, source_lengths, target_lengths):
         links = []
         for text, (i, kind, j) in _parse(path, number, line):
             if kind != "-":

@@ -17,6 +17,9 @@ class HMM(Model):
     type: Literal["hmm"] = "hmm"
     ibm1_iterations: int = Field(default=12, ge=0, description="Of IBM model 1, which the HMMs start from.")
     iterations: Positive = Field(default=3, description="Of the HMMs.")
+    sentences: Positive = Field(
+        default=2_000_000, description="Trained on at most this many pairs, evenly spread; all are aligned."
+    )
 
 
 class ExternalAligner(Model):
@@ -62,6 +65,9 @@ class Parser(Model):
     exact: int = Field(default=40, ge=0, description="Up to so many units the best tree of all is found.")
     inversion_penalty: float = Field(
         default=0.0, ge=0, description="Taken from the score of every inverted node, for pairs of much the same order."
+    )
+    sentences: Positive = Field(
+        default=200_000, description="Trained on at most this many sentences, evenly spread; all are parsed."
     )
     seed: int = Field(default=1, ge=0)
 

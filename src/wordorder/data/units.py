@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import compress, islice
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from wordorder.data.ragged import Ragged
 from wordorder.data.subword import Subword
@@ -39,14 +42,35 @@ class Shard:
 WHOLE = Shard(1, 1)
 
 
-def read_units(path: str | Path, subword: Subword | None = None, shard: Shard = WHOLE) -> Iterator[list[str]]:
+def count_lines(path: str | Path) -> int:
+    return sum(1 for _ in read_lines(path))
+
+
+def spread(sentences: int, most: int) -> NDArray[np.bool_]:
+    """Which of ``sentences`` to take so that ``most`` are, or all if there are fewer. Shape: (sentences,).
+
+    They are evenly spread, because the parts of a corpus stand one after the other.
+    """
+    most = min(most, sentences)
+    return np.diff(np.arange(sentences + 1) * most // max(sentences, 1)) > 0
+
+
+def read_units(
+    path: str | Path,
+    subword: Subword | None = None,
+    shard: Shard = WHOLE,
+    chosen: NDArray[np.bool_] | None = None,
+) -> Iterator[list[str]]:
     """The units of each line of a cleaned text: its words, or with a subword model its subwords.
 
-    An empty line has none. The file is read twice where only a shard of it is wanted.
+    An empty line has none. The file is read twice where only a shard of it is wanted. ``chosen`` has one entry a line
+    of the file and says which are read, instead of a shard.
     """
     lines = read_lines(path)
-    if shard.count > 1:
-        part = shard.range(sum(1 for _ in read_lines(path)))
+    if chosen is not None:
+        lines = compress(lines, chosen)
+    elif shard.count > 1:
+        part = shard.range(count_lines(path))
         lines = islice(lines, part.start, part.stop)
     return (words(line) if subword is None else subword.pieces(line) for line in lines)
 

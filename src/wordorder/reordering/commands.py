@@ -148,10 +148,10 @@ def _train_classes(options: argparse.Namespace) -> None:
 def _train_parser(options: argparse.Namespace) -> None:
     import numpy as np
 
-    from wordorder.alignment.links import Links, read_links
+    from wordorder.alignment.links import read_links
     from wordorder.config import reordering as config
     from wordorder.config.load import slice_argument
-    from wordorder.data.units import Shard, Vocabulary, read_units
+    from wordorder.data.units import Shard, Vocabulary, count_lines, read_units, spread
     from wordorder.errors import WordorderError
     from wordorder.files import write_json
     from wordorder.reordering.classes import read_classes
@@ -164,15 +164,12 @@ def _train_parser(options: argparse.Namespace) -> None:
         raise WordorderError(
             f"The parser's 'classes' is {settings.classes}; give --classes if, and only if, it is more than 0."
         )
-    sentences = list(read_units(options.source, _subword(options)))
-    links = read_links(options.links, source_lengths=[len(units) for units in sentences])
+    kept = np.ones(count_lines(options.source), dtype=bool)
     if options.without:
-        left_out = Shard.parse(options.without).range(len(sentences))
-        kept = [index for index in range(len(sentences)) if index not in left_out]
-        sentences, links = (
-            [sentences[index] for index in kept],
-            Links.of(map(tuple, links[index].tolist()) for index in kept),
-        )
+        kept[Shard.parse(options.without).range(len(kept))] = False
+    kept[kept] = spread(int(kept.sum()), settings.sentences)
+    sentences = list(read_units(options.source, _subword(options), chosen=kept))
+    links = read_links(options.links, source_lengths=[len(units) for units in sentences], chosen=kept)
     vocabulary = Vocabulary.build(sentences)
     source = vocabulary.numbers(sentences)
     classes = read_classes(options.classes, vocabulary) if options.classes else np.empty(0, dtype=np.int32)
