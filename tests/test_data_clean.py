@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from wordorder.config.models import Cleaning, Preparation
+from wordorder.config.datasets import Cleaning, Preparation
 from wordorder.data.clean import FILTERS, Report, clean_files, clean_pairs, count_tokens, fault
 from wordorder.errors import WordorderError
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from full_disk import no_file_larger_than
-from wordorder.config.models import Download
+from wordorder.config.datasets import Download
 from wordorder.data import download as module
 from wordorder.data.download import ATTEMPTS, download
 from wordorder.errors import WordorderError

@@ -14,7 +14,7 @@ import sacrebleu
 from sacremoses import MosesDetokenizer, MosesTokenizer
 
 from generated_pair_reader import translate
-from wordorder.config.models import Generator
+from wordorder.config.datasets import Generator
 from wordorder.data.generate import generate, write_split
 from wordorder.data.grammar.lexicon import LEXICON, OBJECT, SUBJECT, THAT, TO, Entry
 from wordorder.data.grammar.rules import Grammar

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from wordorder.config.models import Part
+from wordorder.config.datasets import Part
 from wordorder.data.importing import import_parts
 from wordorder.errors import WordorderError
 

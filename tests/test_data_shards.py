@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from wordorder.config.models import Preparation
+from wordorder.config.datasets import Preparation
 from wordorder.data.binary import gather_corpora
 from wordorder.data.clean import clean_files
 from wordorder.data.shards import gather_reports, gather_text, scatter

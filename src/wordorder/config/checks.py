@@ -111,6 +111,9 @@ def dataset_problems(data: Any, stem: str) -> list[Problem]:
     for key in ("downloads", "train", "valid", "tests"):
         if generated and _get(data, key):
             problems.append(Problem((key,), f"'{key}' cannot be given beside 'generator', which makes all sentences."))
+    if _get(data, "tokenised") is True and _get(_get(data, "preprocessing"), "tokenise") is not False:
+        problems.append(Problem(("tokenised",), "'tokenised' text is not tokenised again: set 'tokenise' to false."))
+    problems += _split_problems(data)
     for location in _test_locations(data):
         if location[-1] in _RESERVED_TESTS:
             problems.append(Problem(location, f"a test set cannot be called '{location[-1]}'; give it another name."))
@@ -124,6 +127,23 @@ def dataset_problems(data: Any, stem: str) -> list[Problem]:
             hint = nearest(file, names, "downloads")
             problems.append(Problem(location, f"{quoted(location)} is '{file}', which is no key of 'downloads'{hint}"))
     return problems
+
+
+def _split_problems(data: Any) -> Iterator[Problem]:
+    """Pairs can only be counted of a split that there is."""
+    tests = _get(data, "tests")
+    splits = ["train", "valid", *(tests if isinstance(tests, dict) else ())]
+    published = _get(data, "published_pairs")
+    for name in published if isinstance(published, dict) else ():
+        if name not in splits:
+            location = ("published_pairs", name)
+            yield Problem(location, f"{quoted(location)} is no split of this dataset{nearest(name, splits, 'splits')}")
+
+
+def derived_problems(data: Any, stem: str, originals: Collection[str]) -> list[Problem]:
+    """Problems of a dataset that is derived from one of ``originals``, written in a file called ``stem``."""
+    used = [((key,), _get(data, key)) for key in ("reverse_of", "variant_of")]
+    return [*_name_problems(data, stem, "dataset"), *_unknown(used, "datasets", originals)]
 
 
 def _test_locations(data: Any) -> Iterator[Location]:

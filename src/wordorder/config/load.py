@@ -10,11 +10,14 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from wordorder.config.checks import dataset_problems, reorderer_problems, study_problems
+from wordorder.config.alignments import GoldSet, GoldSets
+from wordorder.config.checks import dataset_problems, derived_problems, reorderer_problems, study_problems
+from wordorder.config.datasets import Dataset, DerivedDataset
 from wordorder.config.document import Document, Problem, parse_json, read_yaml
-from wordorder.config.models import Dataset, Encodings, ModelSize, Sizes, Study
+from wordorder.config.models import Encodings, ModelSize, Sizes, Study
 from wordorder.config.problems import nearest, validate
 from wordorder.config.published import PublishedParameters, PublishedTable
+from wordorder.config.published_scores import PublishedScores, PublishedScoreTables
 from wordorder.config.reordering import Aligners, Alignment, Reorderer, Reorderers
 from wordorder.errors import WordorderError
 
@@ -40,10 +43,21 @@ def load_study(path_or_name: str | Path, root: str | Path = "config") -> Study:
 
 
 def load_dataset(name: str | Path, root: str | Path = "config") -> Dataset:
-    """A dataset by its name under ``root``/datasets, or by the path of its file, which ends in .yaml."""
+    """A dataset by its name under ``root``/datasets, or by the path of its file, which ends in .yaml.
+
+    One that is derived from another gets everything from that one but what its file says.
+    """
     path = _path(name, "datasets", root)
     document = read_yaml(path)
-    return _checked(document, Dataset, dataset_problems(document.data, path.stem))
+    if not _is_derived(document):
+        return _checked(document, Dataset, dataset_problems(document.data, path.stem))
+    originals = [own for own in dataset_names(root) if not _is_derived(read_yaml(_path(own, "datasets", root)))]
+    given = _checked(document, DerivedDataset, derived_problems(document.data, path.stem, originals))
+    return given.of(load_dataset(given.original, root))
+
+
+def _is_derived(document: Document) -> bool:
+    return isinstance(document.data, dict) and bool({"reverse_of", "variant_of"} & document.data.keys())
 
 
 def load_sizes(root: str | Path = "config") -> dict[str, ModelSize]:
@@ -77,9 +91,20 @@ def load_reorderers(root: str | Path = "config") -> dict[str, Reorderer]:
     return _checked(document, Reorderers, reorderer_problems(document.data, list(load_aligners(root)))).root
 
 
+def load_gold_sets(root: str | Path = "config") -> dict[str, GoldSet]:
+    """``root``/gold_alignments.yaml, by name; none where there is no such file."""
+    path = Path(root, "gold_alignments.yaml")
+    return _checked(read_yaml(path), GoldSets).root if path.exists() else {}
+
+
 def load_published(root: str | Path = "config") -> list[PublishedTable]:
     """``root``/published/parameters.yaml. Whether its encodings and sizes exist is not looked at here."""
     return _checked(read_yaml(Path(root, "published", "parameters.yaml")), PublishedParameters).root
+
+
+def load_published_scores(root: str | Path = "config") -> list[PublishedScores]:
+    """``root``/published/scores.yaml. Whether its datasets, encodings and sizes exist is not looked at here."""
+    return _checked(read_yaml(Path(root, "published", "scores.yaml")), PublishedScoreTables).root
 
 
 def study_names(root: str | Path = "config") -> list[str]:

@@ -13,136 +13,7 @@ from pydantic import ConfigDict, Discriminator, Field, RootModel, Tag, model_val
 
 from wordorder.config.analyses import Analyses
 from wordorder.config.base import Model, Name, Positive, Rate
-
-SHA256 = r"^[0-9a-f]{64}$"
-URL = r"^https?://"
-
-
-# --------------------------------------------------------------------------------------------------- datasets
-
-
-class Download(Model):
-    """One file to fetch. ``sha256`` and ``bytes`` are those of what ``url`` serves."""
-
-    url: Annotated[str, Field(pattern=URL)]
-    sha256: Annotated[str, Field(pattern=SHA256)]
-    bytes: Positive | None = None
-    mirror: str | None = Field(
-        default=None,
-        description="Path inside the local mirror (WORDORDER_MIRROR); 'path' and 'path.gz' are tried.",
-    )
-
-
-class TextFile(Model):
-    """One side of a part: a downloaded file (``.gz`` is decompressed), or one member of a downloaded archive."""
-
-    file: str = Field(description="A key of the dataset's 'downloads'.")
-    member: str | None = Field(default=None, description="Path inside the archive, for .tar, .tgz and .zip.")
-
-
-class Part(Model):
-    """Two line-aligned text files."""
-
-    source: TextFile
-    target: TextFile
-
-
-class Cleaning(Model):
-    """Which training pairs are dropped. Lengths count tokens after Moses tokenisation."""
-
-    min_length: Positive = 1
-    max_length: Positive = 250
-    max_ratio: Annotated[float, Field(ge=1)] = Field(
-        default=1.5, description="Longer side over shorter side, in tokens; pairs above it are dropped."
-    )
-    ratio_slack: int = Field(
-        default=10, ge=0, description="Pairs whose lengths differ by at most this many tokens pass the ratio test."
-    )
-
-
-class TextPreprocessing(Model):
-    """What happens to the text before the subwords."""
-
-    normalise_punctuation: bool = True
-    tokenise: bool = Field(default=True, description="Moses tokenisation (sacremoses) before the subwords.")
-    aggressive_dash_splits: bool = False
-    cleaning: Cleaning = Cleaning()
-
-
-class Subword(Model):
-    """The joint subword model of both languages: the slice of a 'train-subword' job."""
-
-    vocabulary: Positive = Field(default=32000, description="Size of the joint BPE vocabulary.")
-    subword_sentences: Positive = Field(
-        default=10_000_000, description="BPE is trained on at most this many sentences of both sides."
-    )
-
-
-class Preprocessing(Subword, TextPreprocessing):
-    """From raw text to subwords."""
-
-
-class Preparation(Model):
-    """The slice of a 'clean' job: how the text of one language pair is treated before the subwords."""
-
-    preprocessing: TextPreprocessing
-    source_language: str
-    target_language: str
-
-
-class Import(Model):
-    """The slice of an 'import' job: the parts which, one after the other, make one split of a dataset."""
-
-    parts: Annotated[list[Part], Field(min_length=1)]
-    by_hand: str | None = Field(default=None, description="Said to the user when a file is not there.")
-
-
-class Generator(Model):
-    """The embedded language pair; see :mod:`wordorder.data.generate`.
-
-    As the slice of a 'generate' job it holds no test sets but the one to be generated, and the other splits' numbers
-    of sentences are the defaults.
-    """
-
-    seed: int = 1
-    train: Positive = 10000
-    valid: Positive = 500
-    tests: dict[Name, Positive] = {"test": 1000}
-    max_depth: Positive = Field(
-        default=2, le=20, description="Levels of phrases and relative clauses within a noun phrase."
-    )
-    max_length: int = Field(default=20, ge=8, description="Longer source sentences are drawn again. Counts words.")
-    adjectives: Rate = Field(default=0.5, description="Probability that a noun has an adjective.")
-    modifiers: Rate = Field(
-        default=0.3, description="Probability that a noun has a prepositional phrase or relative clause."
-    )
-    adjuncts: Rate = Field(
-        default=0.3, description="Probability of a time, of a place and of a manner, each by itself."
-    )
-
-
-class Dataset(Model):
-    """A language pair with its training, validation and test parts."""
-
-    name: Name
-    title: str
-    source_language: str
-    target_language: str
-    licence: str
-    homepage: str | None = None
-    by_hand: str | None = Field(default=None, description="How to get the files where a licence gates them.")
-    downloads: dict[Name, Download] = {}
-    train: list[Part] = []
-    valid: list[Part] = []
-    tests: dict[Name, list[Part]] = {}
-    generator: Generator | None = None
-    preprocessing: Preprocessing = Preprocessing()
-    shards: Positive = Field(default=1, description="Into how many jobs the preprocessing of 'train' is scattered.")
-
-    @property
-    def test_names(self) -> list[str]:
-        return list(self.generator.tests if self.generator else self.tests)
-
+from wordorder.config.published_scores import PublishedInStudy, Shown
 
 # ------------------------------------------------------------------------------------------- models and recipe
 
@@ -318,14 +189,27 @@ class Comparison(Model):
 
 class Significance(Model):
     paired_test: Literal["bootstrap", "randomisation"] = Field(
-        default="bootstrap", description="sacreBLEU's paired bootstrap, or its approximate randomisation, per seed."
+        default="bootstrap", description="Which of the two paired tests of a seed the table shows; both are made."
     )
-    bootstrap_samples: Positive = Field(default=1000, description="Resamples (or shuffles) of a paired test.")
+    bootstrap_samples: Positive = Field(default=1000, description="Resamples, or shuffles, of each test.")
     alpha: Rate = 0.05
     seed: Positive = Field(default=12345, description="Not 0, which means 'a new seed every time' to sacreBLEU.")
 
 
-Metric = Literal["bleu", "chrf", "chrf++", "ter"]
+Metric = Literal["bleu", "bleu_legacy", "chrf", "chrf++", "ter"]
+
+
+class Comet(Model):
+    """A COMET model (Rei et al. 2020): the slice of a 'comet' job."""
+
+    model: Annotated[str, Field(min_length=1)] = Field(
+        default="Unbabel/wmt22-comet-da",
+        description="A name on Hugging Face, looked for in the local cache; or a folder or a checkpoint of a model.",
+    )
+    precision: Literal["fp32", "fp16"] = Field(
+        default="fp32",
+        description="Of the arithmetic, on every device. The command comet-score 2.2.7 computes in fp16.",
+    )
 
 
 class Scoring(Model):
@@ -364,6 +248,8 @@ class Report(Model):
     seeds: list[int]
     metrics: Annotated[list[Metric], Field(min_length=1)]
     baseline: Name
+    alpha: Rate = Field(default=0.05, exclude_if=lambda value: value == 0.05)
+    comet: Comet | None = Field(default=None, exclude_if=lambda value: value is None)
 
 
 class Analysed(Model):
@@ -371,6 +257,15 @@ class Analysed(Model):
 
     report: Report
     settings: Analyses
+    source_languages: dict[Name, str] = Field(default={}, description="By dataset.")
+    target_languages: dict[Name, str] = Field(default={}, description="By dataset; chooses BLEU's tokeniser.")
+
+
+class PublishedReport(Model):
+    """The slice of the table 'published': what there is to show, and the papers' scores to show beside it."""
+
+    report: Report
+    published: list[PublishedInStudy]
 
 
 PositionsKind = Literal["gold", "identity", "oracle", "predicted"]
@@ -426,12 +321,16 @@ class Study(Model):
     reordering: Reordering = Reordering()
     decoding: Decoding = Decoding()
     metrics: Annotated[list[Metric], Field(min_length=1)] = ["bleu", "chrf++"]
+    comet: Comet | None = Field(default=None, description="Scores by COMET, too; see docs/statistics.md.")
     baseline: Name
     comparisons: list[Comparison] = Field(
         default=[], description="The family, declared before the run; every encoding against the baseline if empty."
     )
     significance: Significance = Significance()
     tables: list[Literal["scores", "significance", "parameters"]] = ["scores", "significance", "parameters"]
+    published: list[Shown] = Field(
+        default=[], description="Published tables to show beside our scores, from published/scores.yaml."
+    )
     figures: list[Literal["similarity", "encoding_matrix", "perplexity", "scores"]] = [
         "similarity",
         "encoding_matrix",

@@ -13,8 +13,8 @@ from pydantic import BaseModel, RootModel, Tag, ValidationError
 from pydantic_core import ErrorDetails
 
 from wordorder.config.base import NAME
+from wordorder.config.datasets import MD5, SHA1, SHA256, URL
 from wordorder.config.document import Document, Location, Problem, quoted
-from wordorder.config.models import SHA256, URL
 from wordorder.config.published import COUNT
 
 M = TypeVar("M", bound=BaseModel)
@@ -42,6 +42,8 @@ _EXPECTED = {
 _PATTERNS = {
     NAME: "a name of letters, digits and . _ + - that starts with a letter or digit",
     SHA256: "64 hexadecimal digits in lower case",
+    SHA1: "40 hexadecimal digits in lower case",
+    MD5: "32 hexadecimal digits in lower case",
     COUNT: "millions with their decimals, such as '63.08' or '+0.06', or 'none'",
     URL: "an address that starts with https:// or http://",
 }

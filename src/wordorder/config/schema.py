@@ -6,18 +6,24 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from wordorder.config.models import Dataset, Encodings, Sizes, Study
+from wordorder.config.alignments import GoldSets
+from wordorder.config.datasets import Dataset, DerivedDataset
+from wordorder.config.models import Encodings, Sizes, Study
 from wordorder.config.published import PublishedParameters
+from wordorder.config.published_scores import PublishedScoreTables
 from wordorder.config.reordering import Aligners, Reorderers
 
 _MODELS: dict[str, type[BaseModel]] = {
     "study": Study,
     "dataset": Dataset,
+    "derived_dataset": DerivedDataset,
     "sizes": Sizes,
     "encodings": Encodings,
     "aligners": Aligners,
     "reorderers": Reorderers,
+    "gold_alignments": GoldSets,
     "published_parameters": PublishedParameters,
+    "published_scores": PublishedScoreTables,
 }
 
 

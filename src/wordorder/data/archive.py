@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import gzip
 import lzma
 import stat
 import tarfile
@@ -11,10 +10,10 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, cast
+from typing import IO
 
 from wordorder.errors import WordorderError
-from wordorder.files import open_bytes, reading
+from wordorder.files import decompressed, open_bytes, reading
 
 _DAMAGE = (tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError)
 
@@ -23,8 +22,8 @@ _DAMAGE = (tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError)
 def open_member(archive: str | Path, member: str | None) -> Iterator[IO[bytes]]:
     """Open ``member`` of a ``.zip`` or a (compressed) tar ``archive`` for reading, or the file itself if ``None``.
 
-    A name that ends in ``.gz`` is decompressed, inside an archive too. A damaged archive, a missing member and a member
-    that is no ordinary file are a :class:`WordorderError`.
+    A name that ends in ``.gz`` or ``.bz2`` is decompressed, inside an archive too. A damaged archive, a missing member
+    and a member that is no ordinary file are a :class:`WordorderError`.
     """
     if member is None:
         with open_bytes(archive) as file:
@@ -32,12 +31,8 @@ def open_member(archive: str | Path, member: str | None) -> Iterator[IO[bytes]]:
         return
     opener = _open_zip if str(archive).endswith(".zip") else _open_tar
     try:
-        with reading(archive), opener(archive, member) as file:
-            if member.endswith(".gz"):
-                with gzip.open(file) as inner:
-                    yield cast(IO[bytes], inner)
-            else:
-                yield file
+        with reading(archive), opener(archive, member) as file, decompressed(file, member) as text:
+            yield text
     except _DAMAGE as error:
         raise WordorderError(f"{archive} is no archive or damaged: {error}. Delete it and fetch it again.") from error
 

@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wordorder.config.models import Cleaning, Preparation, TextPreprocessing
+from wordorder.config.datasets import Cleaning, Preparation, TextPreprocessing
 from wordorder.data.normalise import normaliser
+from wordorder.data.overlap import HeldOut
+from wordorder.data.segment import segmenter
 from wordorder.data.text import line_writer, read_pairs
 from wordorder.data.tokenise import tokeniser
 from wordorder.files import write_json
@@ -25,7 +27,10 @@ _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U0
 
 @dataclass
 class Report:
-    """What cleaning did. Token counts are those of the kept pairs."""
+    """What cleaning did. Token counts are those of the kept pairs.
+
+    'overlap' is counted as removed where pairs were compared with held-out text.
+    """
 
     read: int = 0
     kept: int = 0
@@ -67,22 +72,35 @@ def preprocessor(language: str, preprocessing: TextPreprocessing) -> Callable[[s
     if not preprocessing.tokenise:
         return normalise
     tokenise = tokeniser(language, aggressive_dash_splits=preprocessing.aggressive_dash_splits)
+    if name := preprocessing.segment.get(language):
+        tokenise = segmenter(name, tokenise)
     return lambda line: tokenise(normalise(line))
 
 
 def clean_pairs(
-    pairs: Iterable[tuple[str, str]], preparation: Preparation, *, report: Report, keep_all: bool = False
+    pairs: Iterable[tuple[str, str]],
+    preparation: Preparation,
+    *,
+    report: Report,
+    keep_all: bool = False,
+    held_out: HeldOut | None = None,
 ) -> Iterator[tuple[int, str, str]]:
     """Yield (number of the pair in ``pairs``, from 0; source; target) for the pairs kept, and count in ``report``.
 
-    With ``keep_all`` nothing is dropped, as validation and test sets need it.
+    With ``keep_all`` nothing is dropped, as validation and test sets need it. Pairs of which a side occurs in
+    ``held_out`` are dropped, before any other filter is asked.
     """
     preprocessing = preparation.preprocessing
     prepare_source = preprocessor(preparation.source_language, preprocessing)
     prepare_target = preprocessor(preparation.target_language, preprocessing)
+    if held_out is not None:
+        report.removed.setdefault("overlap", 0)
     for number, (raw_source, raw_target) in enumerate(pairs):
-        source, target = prepare_source(raw_source), prepare_target(raw_target)
         report.read += 1
+        if held_out is not None and held_out.has(raw_source, raw_target):
+            report.removed["overlap"] += 1
+            continue
+        source, target = prepare_source(raw_source), prepare_target(raw_target)
         source_tokens, target_tokens = count_tokens(source), count_tokens(target)
         name = None if keep_all else fault(source_tokens, target_tokens, preprocessing.cleaning)
         if name is not None:
@@ -104,8 +122,9 @@ def clean_files(
     report: str | Path,
     kept: str | Path | None = None,
     keep_all: bool = False,
+    held_out: HeldOut | None = None,
 ) -> Report:
-    """Clean a parallel text into two files and a JSON report.
+    """Clean a parallel text into two files and a JSON report; see :func:`clean_pairs`.
 
     ``kept`` gets the numbers, from 0, of the kept lines of the input, one a line, by which annotations of the sentences
     (alignments, trees) can be chosen to match.
@@ -115,7 +134,9 @@ def clean_files(
     with ExitStack() as stack:
         write_source, write_target = (stack.enter_context(line_writer(path)) for path in (output_source, output_target))
         write_kept = stack.enter_context(line_writer(kept)) if kept else None
-        for number, source_line, target_line in clean_pairs(pairs, preparation, report=counts, keep_all=keep_all):
+        for number, source_line, target_line in clean_pairs(
+            pairs, preparation, report=counts, keep_all=keep_all, held_out=held_out
+        ):
             write_source(source_line)
             write_target(target_line)
             if write_kept:

@@ -7,8 +7,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+from wordorder.config.datasets import Download, Generator, Import, Preparation, Subword
 from wordorder.config.load import slice_argument
-from wordorder.config.models import Download, Generator, Import, Preparation, Subword
+from wordorder.errors import WordorderError
 
 
 def add_commands(subparsers: Any) -> None:
@@ -59,6 +60,20 @@ def add_commands(subparsers: Any) -> None:
     paths(parser, output_source="cleaned source text", output_target="cleaned target text", report="JSON report")
     parser.add_argument("--keep-all", action="store_true", help="drop no pair (validation and test sets)")
     parser.add_argument("--kept", type=Path, metavar="PATH", help="write the line numbers, from 0, of the kept pairs")
+    parser.add_argument(
+        "--held-out",
+        type=Path,
+        nargs="+",
+        metavar="PATH",
+        help="source and target texts, in turn, of validation and test sets: pairs that share a side with them, but "
+        "for case, spaces and punctuation, are dropped",
+    )
+
+    parser = command(
+        "detokenise", _detokenise, "Write tokenised text as people write it, so that scores can be compared."
+    )
+    parser.add_argument("--language", required=True, help="the language of the text, for the Moses rules")
+    paths(parser, input="tokenised text", output="the text to write")
 
     for name, run, text in (
         ("gather-text", _gather_text, "Concatenate texts."),
@@ -114,7 +129,11 @@ def _scatter(options: argparse.Namespace) -> None:
 
 def _clean(options: argparse.Namespace) -> None:
     from wordorder.data.clean import clean_files
+    from wordorder.data.overlap import HeldOut
 
+    files = options.held_out
+    if files and len(files) % 2:
+        raise WordorderError(f"--held-out was given {len(files)} files. Give pairs of a source and a target text.")
     clean_files(
         slice_argument(options.config, Preparation),
         options.source,
@@ -124,7 +143,15 @@ def _clean(options: argparse.Namespace) -> None:
         report=options.report,
         kept=options.kept,
         keep_all=options.keep_all,
+        held_out=HeldOut.read(zip(files[::2], files[1::2], strict=True)) if files else None,
     )
+
+
+def _detokenise(options: argparse.Namespace) -> None:
+    from wordorder.data.text import read_lines, write_lines
+    from wordorder.data.tokenise import detokeniser
+
+    write_lines(options.output, map(detokeniser(options.language), read_lines(options.input)))
 
 
 def _gather_text(options: argparse.Namespace) -> None:

@@ -5,8 +5,6 @@ A download that is cut leaves ``OUTPUT.part``, and the next attempt asks the ser
 
 from __future__ import annotations
 
-import gzip
-import hashlib
 import http.client
 import re
 import ssl
@@ -14,25 +12,22 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterable
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 from urllib.parse import urlsplit
 
 from wordorder import __version__
-from wordorder.config.models import Download
+from wordorder.config.datasets import Download
+from wordorder.data.checksums import expected, fault
+from wordorder.data.mirror import Unusable, candidates, copy
 from wordorder.errors import WordorderError
-from wordorder.files import DISK_FULL, atomic, move_into_place, reading, sha256
+from wordorder.files import DISK_FULL, atomic, move_into_place, sha256
 from wordorder.progress import Progress
 
 ATTEMPTS = 5  # in a row that bring no new byte
 TIMEOUT = 60.0  # seconds in which the server must say something
 _BLOCK = 1 << 18
 _TRANSIENT = {408, 425, 429, 500, 502, 503, 504}
-
-
-class _Unusable(Exception):
-    """A place does not give the file; the message is the end of a sentence about it."""
 
 
 class _Interrupted(Exception):
@@ -43,71 +38,64 @@ def download(entry: Download, output: str | Path, *, mirror: str | Path | None, 
     """Put the file that ``entry`` describes at ``output``.
 
     Args:
-        entry: URL, SHA-256 and place in the mirror.
+        entry: URL, checksums and place in the mirror.
         output: Where the file goes. It appears when its checksum is right.
         mirror: Folder with local copies. There ``entry.mirror`` and the same with ``.gz`` (decompressed) are tried. A
-            copy with another checksum is passed over with a warning.
+            copy with another checksum is passed over with a warning, unless its text has the right one.
         pause: Seconds before the second attempt; doubled before each further one.
     """
     output = Path(output)
     tried = []
-    for candidate, decompress in _candidates(entry, mirror):
+    for candidate in candidates(entry, mirror):
         try:
-            _copy(candidate, decompress, entry, output)
+            with atomic(output) as temporary:
+                copy(candidate, entry, temporary, name=output.name)
+            _tell(entry, output)
             return
-        except _Unusable as error:
+        except Unusable as error:
             tried.append(f"{candidate} {error}.")
             if candidate.exists():
-                print(f"wordorder: warning: {tried[-1]} The URL is tried instead.", file=sys.stderr)
+                instead = " The URL is tried instead." if entry.url else ""
+                print(f"wordorder: warning: {tried[-1]}{instead}", file=sys.stderr)
     try:
-        _fetch(entry, output, pause)
-    except _Unusable as error:
+        if entry.url is None:
+            raise WordorderError(
+                f"{output.name} cannot be downloaded by a program. {' '.join([*tried, entry.by_hand or ''])} "
+                f"{_advice(entry, output)}"
+            )
+        _fetch(entry, entry.url, output, pause)
+        _tell(entry, output)
+    except Unusable as error:
         raise WordorderError(
             f"{output.name} could not be had. {' '.join([*tried, f'{entry.url} {error}.'])} {_advice(entry, output)}"
         ) from error
 
 
 def _advice(entry: Download, output: Path) -> str:
-    mirror = f"set WORDORDER_MIRROR to a folder that holds it as {entry.mirror}, or " if entry.mirror else ""
-    return f"Without a network, {mirror}put the file with SHA-256 {entry.sha256} at {output} by hand."
+    network = "Without a network, set" if entry.url else "Then set"
+    mirror = f"{network} WORDORDER_MIRROR to a folder that holds it as {entry.mirror}, or put" if entry.mirror else ""
+    kinds = " and ".join(f"{kind} {value}" for kind, value in expected(entry).items())
+    kinds = kinds or (f"{entry.lines} lines" if entry.lines else "")
+    start = mirror or ("Without a network, put" if entry.url else "Then put")
+    return f"{start} the file{f' with {kinds}' if kinds else ''} at {output} by hand."
 
 
-# ------------------------------------------------------------------------------------------------------- mirror
-
-
-def _candidates(entry: Download, mirror: str | Path | None) -> Iterable[tuple[Path, bool]]:
-    """Paths in the mirror, and whether they hold the file compressed."""
-    if mirror is not None and entry.mirror is not None:
-        yield Path(mirror, entry.mirror), False
-        yield Path(mirror, f"{entry.mirror}.gz"), True
-
-
-def _copy(candidate: Path, decompress: bool, entry: Download, output: Path) -> None:
-    if not candidate.is_file():
-        raise _Unusable("does not exist")
-    digest = hashlib.sha256()
-    with atomic(output) as temporary:
-        try:
-            with (
-                reading(candidate),
-                cast(IO[bytes], gzip.open(candidate) if decompress else candidate.open("rb")) as file,
-                temporary.open("wb") as copy,
-                Progress(f"Copying {output.name}", total=entry.bytes, unit="B") as progress,
-            ):
-                while block := file.read(_BLOCK):
-                    digest.update(block)
-                    copy.write(block)
-                    progress.advance(len(block))
-        except WordorderError as error:  # from reading(): damaged or not allowed
-            raise _Unusable(f"is of no use ({error})") from error
-        if digest.hexdigest() != entry.sha256:
-            raise _Unusable(f"has SHA-256 {digest.hexdigest()} instead of {entry.sha256}")
+def _tell(entry: Download, output: Path) -> None:
+    """Note by what the file was known, where that is less than its SHA-256."""
+    found = sha256(output)
+    if found == entry.sha256:
+        return
+    if entry.sha256 is not None or entry.text_sha256 is not None:
+        known = "the SHA-256 of its text, which was compressed otherwise"
+    else:
+        known = " and ".join(expected(entry)) or (f"its {entry.lines} lines" if entry.lines else "nothing but its name")
+    print(f"wordorder: {output.name} is known by {known}. It has SHA-256 {found} here.", file=sys.stderr)
 
 
 # ---------------------------------------------------------------------------------------------------------- URL
 
 
-def _opener() -> urllib.request.OpenerDirector:
+def opener() -> urllib.request.OpenerDirector:
     """HTTP and HTTPS with redirects and proxies; no other scheme, also not by a redirect."""
     opener = urllib.request.OpenerDirector()
     for handler in (
@@ -123,19 +111,18 @@ def _opener() -> urllib.request.OpenerDirector:
     return opener
 
 
-def _fetch(entry: Download, output: Path, pause: float) -> None:
-    if urlsplit(entry.url).scheme not in ("http", "https"):
-        raise _Unusable("is no http or https address")
+def _fetch(entry: Download, url: str, output: Path, pause: float) -> None:
+    if urlsplit(url).scheme not in ("http", "https"):
+        raise Unusable("is no http or https address")
     part = output.with_name(f"{output.name}.part")
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
-        _fetch_part(entry, part, pause)
-        found = sha256(part)
-        if found != entry.sha256:
+        _fetch_part(entry, url, part, pause)
+        if why := fault(entry, part, name=output.name):
             part.unlink()
-            raise _Unusable(
-                f"serves a file with SHA-256 {found} instead of {entry.sha256}: it was changed there, or the dataset's "
-                "'sha256' is wrong"
+            raise Unusable(
+                f"serves a file with {why.removeprefix('has ')}: it was changed there, or what the dataset says of it "
+                "is wrong"
             )
         move_into_place(part, output)
     except OSError as error:
@@ -147,12 +134,12 @@ def _fetch(entry: Download, output: Path, pause: float) -> None:
         raise WordorderError(f"{output} cannot be downloaded: {error}.") from error
 
 
-def _fetch_part(entry: Download, part: Path, pause: float) -> None:
+def _fetch_part(entry: Download, url: str, part: Path, pause: float) -> None:
     """Bring ``part`` to its full length, through interruptions."""
     failures, furthest = 0, _size(part)
     while True:
         try:
-            _fetch_rest(entry, part)
+            _fetch_rest(entry, url, part)
             return
         except _Interrupted as error:
             if _size(part) > furthest:
@@ -161,11 +148,11 @@ def _fetch_part(entry: Download, part: Path, pause: float) -> None:
             if failures == ATTEMPTS:
                 size = _size(part)
                 kept = f"; the first {size} bytes are kept in {part} for the next attempt" if size else ""
-                raise _Unusable(f"cannot be reached or breaks off ({error}){kept}") from error
+                raise Unusable(f"cannot be reached or breaks off ({error}){kept}") from error
             time.sleep(pause * 2 ** (failures - 1))
 
 
-def _fetch_rest(entry: Download, part: Path) -> None:
+def _fetch_rest(entry: Download, url: str, part: Path) -> None:
     """Append to ``part`` what it lacks, in one request."""
     start = _size(part)
     if entry.bytes is not None and start >= entry.bytes:
@@ -177,7 +164,7 @@ def _fetch_rest(entry: Download, part: Path) -> None:
     if start:
         headers["Range"] = f"bytes={start}-"
     try:
-        with _opener().open(urllib.request.Request(entry.url, headers=headers), timeout=TIMEOUT) as response:
+        with opener().open(urllib.request.Request(url, headers=headers), timeout=TIMEOUT) as response:
             if response.status == 200:
                 start = 0
             elif response.status != 206 or not _starts_at(response.headers.get("Content-Range"), start):
@@ -190,7 +177,7 @@ def _fetch_rest(entry: Download, part: Path) -> None:
                 return
             part.unlink()
         elif error.code not in _TRANSIENT:
-            raise _Unusable(f"answers {error.code} {error.reason}") from error
+            raise Unusable(f"answers {error.code} {error.reason}") from error
         raise _Interrupted(f"status {error.code} {error.reason}") from error
     except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError, ssl.SSLError) as error:
         raise _Interrupted(str(getattr(error, "reason", error)) or type(error).__name__) from error
@@ -200,7 +187,7 @@ def _append(response: Any, part: Path, start: int, entry: Download) -> None:
     length = response.headers.get("Content-Length")
     end = start + int(length) if length is not None and length.isdigit() else None
     if end is not None and entry.bytes is not None and end != entry.bytes:
-        raise _Unusable(f"serves {end} bytes instead of {entry.bytes}")
+        raise Unusable(f"serves {end} bytes instead of {entry.bytes}")
     name = part.name.removesuffix(".part")
     with (
         part.open("ab" if start else "wb") as file,

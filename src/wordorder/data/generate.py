@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from random import Random
 
-from wordorder.config.models import Generator
+from wordorder.config.datasets import Generator
 from wordorder.data.grammar.lexicon import LEXICON, Entry
 from wordorder.data.grammar.rules import Grammar
 from wordorder.data.grammar.transduction import SentencePair, read_off

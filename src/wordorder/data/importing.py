@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from wordorder.config.models import Part, TextFile
+from wordorder.config.datasets import Choice, Part, TextFile
 from wordorder.data.archive import open_member
-from wordorder.data.text import decode_lines, strict_pairs, write_pairs
+from wordorder.data.formats import Sentence, read_sentences
+from wordorder.data.overlap import bucket, letters
+from wordorder.data.text import strict_pairs, write_pairs
 from wordorder.errors import WordorderError
 
 
@@ -27,24 +29,50 @@ def import_parts(
 
     def pairs() -> Iterator[tuple[str, str]]:
         for part in parts:
-            yield from strict_pairs(
-                _lines(part.source, Path(downloads), by_hand),
-                _lines(part.target, Path(downloads), by_hand),
-                _name(part.source, Path(downloads)),
-                _name(part.target, Path(downloads)),
-            )
+            found = _pairs(part, Path(downloads), by_hand)
+            yield from choose(found, part.choose) if part.choose else found
 
     return write_pairs(source, target, pairs())
+
+
+def choose(pairs: Iterable[tuple[str, str]], choice: Choice) -> Iterator[tuple[str, str]]:
+    """The pairs that fall into the buckets that ``choice`` takes.
+
+    If each sentence is to be taken once, its memory holds those that were.
+    """
+    taken: set[str] = set()
+    for number, pair in enumerate(pairs, start=1):
+        sentence = pair[choice.by == "target"]
+        own = number % choice.of if choice.by == "line" else bucket(sentence, choice.of)
+        if own in choice.drop if choice.drop else own not in choice.keep:
+            continue
+        if choice.unique:
+            if letters(sentence) in taken:
+                continue
+            taken.add(letters(sentence))
+        yield pair
+
+
+def _pairs(part: Part, downloads: Path, by_hand: str | None) -> Iterator[tuple[str, str]]:
+    names = [_name(text, downloads) for text in (part.source, part.target)]
+    sides = [_sentences(text, downloads, by_hand) for text in (part.source, part.target)]
+    for source, target in strict_pairs(*sides, *names):
+        if source.place != target.place and None not in (source.place, target.place):
+            raise WordorderError(
+                f"{names[0]} has {source.place} where {names[1]} has {target.place}. One side lacks a sentence before "
+                "it or numbers its sentences otherwise; which belong together cannot be guessed."
+            )
+        yield source.text, target.text
 
 
 def _name(text: TextFile, downloads: Path) -> str:
     return f"'{text.member}' of {downloads / text.file}" if text.member else str(downloads / text.file)
 
 
-def _lines(text: TextFile, downloads: Path, by_hand: str | None) -> Iterator[str]:
+def _sentences(text: TextFile, downloads: Path, by_hand: str | None) -> Iterator[Sentence]:
     path = downloads / text.file
     if not path.exists():
         advice = by_hand or "Download it first."
         raise WordorderError(f"{path} does not exist. {advice}")
     with open_member(path, text.member) as file:
-        yield from decode_lines(file, _name(text, downloads))
+        yield from read_sentences(file, text, _name(text, downloads))

@@ -7,14 +7,18 @@ from collections.abc import Callable
 
 from sacremoses import MosesPunctNormalizer
 
+from wordorder.data.tokenise import UNSPACED_LANGUAGES, base_language
+
 
 def normaliser(language: str, *, punctuation: bool) -> Callable[[str], str]:
     """A function that brings a line to Unicode NFC and squeezes its white space.
 
     With ``punctuation`` it also applies the Moses punctuation rules (``normalize-punctuation.perl``, through
     sacremoses). They know English, German, French, Spanish and Czech; other languages get the rules common to all.
+    Chinese and Japanese keep their punctuation, for which there are no such rules.
     """
-    moses = MosesPunctNormalizer(lang=language) if punctuation else None
+    spaced = base_language(language) not in UNSPACED_LANGUAGES
+    moses = MosesPunctNormalizer(lang=language) if punctuation and spaced else None
 
     def normalise(line: str) -> str:
         line = unicodedata.normalize("NFC", line)

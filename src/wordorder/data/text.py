@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import zip_longest
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
 
 from wordorder.errors import WordorderError
 from wordorder.files import atomic, open_bytes
@@ -20,6 +20,12 @@ from wordorder.files import atomic, open_bytes
 _BYTE_ORDER_MARK = "\ufeff"
 # Unicode categories Cc (control), Zl and Zp (line and paragraph separators).
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_CONTROL_BUT_TAB = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def one_line(text: str) -> str:
+    """``text`` with a space for each control character and line separator."""
+    return _CONTROL.sub(" ", text)
 
 
 def read_lines(path: str | Path) -> Iterator[str]:
@@ -32,8 +38,9 @@ def read_lines(path: str | Path) -> Iterator[str]:
         yield from decode_lines(file, path)
 
 
-def decode_lines(file: IO[bytes], name: object) -> Iterator[str]:
+def decode_lines(file: IO[bytes], name: object, *, keep_tabs: bool = False) -> Iterator[str]:
     """:func:`read_lines` for an open binary file; ``name`` is what error messages call it."""
+    control = _CONTROL_BUT_TAB if keep_tabs else _CONTROL
     offset = 0
     for number, line in enumerate(file, start=1):
         try:
@@ -45,12 +52,15 @@ def decode_lines(file: IO[bytes], name: object) -> Iterator[str]:
                 "example with iconv), and if it is compressed, let its name end in .gz."
             ) from error
         offset += len(line)
-        yield _CONTROL.sub(" ", text.removeprefix(_BYTE_ORDER_MARK) if number == 1 else text)
+        yield control.sub(" ", text.removeprefix(_BYTE_ORDER_MARK) if number == 1 else text)
+
+
+T = TypeVar("T")
 
 
 def strict_pairs(
-    source: Iterable[str], target: Iterable[str], source_name: object, target_name: object
-) -> Iterator[tuple[str, str]]:
+    source: Iterable[T], target: Iterable[T], source_name: object, target_name: object
+) -> Iterator[tuple[T, T]]:
     """Yield pairs of lines; two sides of different length are a :class:`WordorderError` that says both lengths."""
     sources, targets = iter(source), iter(target)
     for read, (source_line, target_line) in enumerate(zip_longest(sources, targets)):

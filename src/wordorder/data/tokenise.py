@@ -1,15 +1,30 @@
 """Moses tokenisation and its inverse, through sacremoses.
 
 Sacremoses falls back to the English list of abbreviations for a language that it does not know, and leaves unspaced
-Chinese and Japanese as they are: segment those before, or leave their words to the subword model. Nothing is escaped
-(``&`` stays ``&``).
+Chinese and Japanese as they are: a segmenter finds their words (:mod:`wordorder.data.segment`), or the subword model.
+Nothing is escaped (``&`` stays ``&``).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from sacremoses import MosesDetokenizer, MosesTokenizer
+
+UNSPACED_LANGUAGES = ("ja", "zh")
+
+# What is written without spaces around it: Han, kana and their marks, full-width letters and punctuation.
+WIDE = (
+    "\u2e80-\u303f\u3040-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\ufe30-\ufe4f\uff01-\uffef\U00020000-\U0003ffff"
+)
+_CLOSE = f"{WIDE}\u2014\u2018\u2019\u201c\u201d\u2026"  # also the dashes and quotes that Latin has too
+_SPACE_AT_WIDE = re.compile(f"(?<=[{_CLOSE}]) +| +(?=[{_CLOSE}])")
+
+
+def base_language(language: str) -> str:
+    """'zh' of 'zh-TW'."""
+    return re.split("[-_]", language.lower())[0]
 
 
 def tokeniser(language: str, *, aggressive_dash_splits: bool = False) -> Callable[[str], str]:
@@ -26,10 +41,16 @@ def tokeniser(language: str, *, aggressive_dash_splits: bool = False) -> Callabl
 
 
 def detokeniser(language: str) -> Callable[[str], str]:
-    """A function that undoes :func:`tokeniser`, as far as the Moses rules for ``language`` can."""
+    """A function that undoes :func:`tokeniser`, as far as the Moses rules for ``language`` can.
+
+    In Chinese and Japanese it also removes the spaces beside Han, kana and full-width characters, whoever put them
+    there; between Latin words they stay.
+    """
     moses = MosesDetokenizer(lang=language)
 
     def detokenise(line: str) -> str:
         return str(moses.detokenize(line.split(), unescape=False))
 
-    return detokenise
+    if base_language(language) not in UNSPACED_LANGUAGES:
+        return detokenise
+    return lambda line: _SPACE_AT_WIDE.sub("", detokenise(line))

@@ -28,6 +28,7 @@ def add_commands(subparsers: Any) -> None:
         help="reordered source positions of the corpus, for a model whose encoding needs them",
     )
     corpus.add_argument("--language", required=True, help="target language, for the detokenisation")
+    corpus.add_argument("--as-it-is", action="store_true", help="the corpus was not tokenised: detokenise nothing")
     corpus.add_argument("--output", required=True, type=Path, metavar="OUT", help="detokenised translations")
     corpus.add_argument("--nbest", required=True, type=Path, metavar="OUT", help="n-best lists with scores, JSON lines")
     corpus.set_defaults(run=_translate)
@@ -64,13 +65,20 @@ def _translate(options: argparse.Namespace) -> None:
     check_positions(model, given=options.positions is not None)
     corpus = ParallelCorpus.open(options.corpus, positions=options.positions)
     translate_corpus(
-        model, corpus, subword, language=options.language, config=config, output=options.output, nbest=options.nbest
+        model,
+        corpus,
+        subword,
+        language=None if options.as_it_is else options.language,
+        config=config,
+        output=options.output,
+        nbest=options.nbest,
     )
 
 
 def _translate_text(options: argparse.Namespace) -> None:
+    from wordorder.config.datasets import TextPreprocessing
     from wordorder.config.load import slice_argument
-    from wordorder.config.models import Decoding, TextPreprocessing
+    from wordorder.config.models import Decoding
     from wordorder.data.text import decode_lines
     from wordorder.decoding.translate import translate_lines
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from wordorder.config.models import Decoding, TextPreprocessing
+from wordorder.config.datasets import TextPreprocessing
+from wordorder.config.models import Decoding
 from wordorder.data.arrays import Integers
 from wordorder.data.binary import ParallelCorpus
 from wordorder.data.clean import preprocessor
@@ -154,7 +155,7 @@ def translate_corpus(
     corpus: ParallelCorpus,
     subword: Subword,
     *,
-    language: str,
+    language: str | None,
     config: Decoding,
     output: str | Path,
     nbest: str | Path,
@@ -163,14 +164,15 @@ def translate_corpus(
 
     The corpus brings the reordered positions that some models need.
 
-    output: the best hypothesis, detokenised by the Moses rules of ``language``; an empty line where it is empty.
+    output: the best hypothesis, detokenised by the Moses rules of ``language``, or as it is with None, where the text
+        was not tokenised; an empty line where it is empty.
     nbest: JSON, {"index": number from 0, "hypotheses": [{"text", "tokens", "score", "log_probability"}, best first]}.
     """
     check_vocabularies(model, subword, corpus)
     sources = [corpus.source(index) for index in range(len(corpus))]
     positions = None if corpus.positions is None else [corpus.positions[index] for index in range(len(corpus))]
     found = translate(model, sources, config, positions=positions)
-    detokenise = detokeniser(language)
+    detokenise = detokeniser(language) if language else str
     with line_writer(output) as write_best, line_writer(nbest) as write_all:
         for index, hypotheses in enumerate(found):
             lines = texts(hypotheses, subword, detokenise)
@@ -201,5 +203,5 @@ def translate_lines(
     check_vocabularies(model, subword)
     prepare = preprocessor(source_language, preprocessing)
     sources = [np.array(subword.encode(prepare(line)), dtype=np.int64) for line in lines]
-    detokenise = detokeniser(target_language)
+    detokenise = detokeniser(target_language) if preprocessing.tokenise else str
     return ["".join(texts(hypotheses[:1], subword, detokenise)) for hypotheses in translate(model, sources, config)]

@@ -226,8 +226,8 @@ def _identity(options: argparse.Namespace) -> None:
 
 
 def _gold(options: argparse.Namespace) -> None:
+    from wordorder.config.datasets import Preparation
     from wordorder.config.load import slice_argument
-    from wordorder.config.models import Preparation
     from wordorder.data.binary import ParallelCorpus
     from wordorder.data.positions import write_positions
     from wordorder.reordering.gold import gold_positions

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from wordorder.config.models import Preparation
+from wordorder.config.datasets import Preparation
 from wordorder.data.arrays import Integers
 from wordorder.data.binary import ParallelCorpus
 from wordorder.data.clean import Report, clean_pairs

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from wordorder.config.models import Generator
+from wordorder.config.datasets import Generator
 from wordorder.data.grammar.lexicon import OBJECT, SUBJECT, THAT, TO, Entry
 from wordorder.data.grammar.transduction import Derivation, Marked, Word, inverted, straight
 

@@ -1,0 +1,76 @@
+"""Typed models of ``config/gold_alignments.yaml``: sentence pairs whose words people have linked by hand."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, RootModel, model_validator
+
+from wordorder.config.base import Model, Name
+from wordorder.config.datasets import Download, Preparation
+
+_PREFIX = "gold."  # a gold set lies beside the splits of a dataset, none of which may be called so
+
+
+def gold_split(name: str) -> str:
+    """What the files of a gold set are called among those of a dataset's splits."""
+    return f"{_PREFIX}{name}"
+
+
+class GoldText(Model):
+    """The files of text and links: two texts, or one with lines 'source ||| target'. Words stand between spaces."""
+
+    source: Name | None = None
+    target: Name | None = None
+    joint: Name | None = None
+    links: Name = Field(description="Pharaoh format: 'i-j' is a sure and 'ipj' a possible link.")
+    first: Literal[0, 1] = Field(description="The number of the first word of a sentence in the links.")
+
+    @model_validator(mode="after")
+    def _one_way(self) -> GoldText:
+        given = [self.source is not None, self.target is not None, self.joint is not None]
+        if given not in ([True, True, False], [False, False, True]):
+            raise ValueError("either 'source' and 'target' or 'joint' must be given")
+        return self
+
+    @property
+    def files(self) -> list[str]:
+        """The keys of the downloads that are needed."""
+        return [name for name in (self.source, self.target, self.joint, self.links) if name is not None]
+
+
+class GoldSet(Model):
+    """Sentence pairs with gold links, which are sure or only possible (Och and Ney 2003)."""
+
+    title: str
+    source_language: str
+    target_language: str
+    licence: str
+    homepage: str | None = None
+    downloads: Annotated[dict[Name, Download], Field(min_length=1)]
+    text: GoldText
+
+    @model_validator(mode="after")
+    def _files_exist(self) -> GoldSet:
+        unknown = sorted(set(self.text.files) - set(self.downloads))
+        if unknown:
+            raise ValueError(f"'text' names the file '{unknown[0]}', which is no key of 'downloads'")
+        return self
+
+    def direction(self, source: str, target: str) -> Literal["same", "reverse"] | None:
+        """How a model between two languages reads it; None if it is of other languages."""
+        pair = self.source_language, self.target_language
+        return "same" if pair == (source, target) else "reverse" if pair == (target, source) else None
+
+
+class GoldSets(RootModel[dict[Name, GoldSet]]):
+    """``config/gold_alignments.yaml``."""
+
+
+class GoldImport(Model):
+    """The slice of an 'import-gold' job: a gold set, and how a dataset treats its text."""
+
+    text: GoldText
+    members: dict[Name, str] = Field(description="What to read of files that are archives, without folders.")
+    reverse: bool = Field(description="Whether the dataset translates in the other direction.")
+    preparation: Preparation

@@ -1,0 +1,308 @@
+"""Typed models of a dataset: its files, its splits, and how its text is prepared."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, RootModel, model_validator
+
+from wordorder.config.base import Model, Name, Positive, Rate
+
+SHA256 = r"^[0-9a-f]{64}$"
+SHA1 = r"^[0-9a-f]{40}$"
+MD5 = r"^[0-9a-f]{32}$"
+URL = r"^https?://"
+
+
+def _unset(value: Any) -> bool:
+    """Keys that came later are no part of a slice that does not use them: what was finished before stays finished."""
+    return value is None or value is False or value == [] or value == {}
+
+
+class Download(Model):
+    """One file to fetch, or to get by hand. Checksums and ``bytes`` are those of what ``url`` serves."""
+
+    url: Annotated[str, Field(pattern=URL)] | None = Field(default=None, exclude_if=_unset)
+    sha256: Annotated[str, Field(pattern=SHA256)] | None = Field(default=None, exclude_if=_unset)
+    md5: Annotated[str, Field(pattern=MD5)] | None = Field(
+        default=None, exclude_if=_unset, description="Where no SHA-256 is published."
+    )
+    git_blob: Annotated[str, Field(pattern=SHA1)] | None = Field(
+        default=None, exclude_if=_unset, description="Its object number in git."
+    )
+    bytes: Positive | None = None
+    mirror: str | None = Field(
+        default=None,
+        description="Path inside the local mirror (WORDORDER_MIRROR); 'path' and 'path.gz' are tried.",
+    )
+    text_sha256: Annotated[str, Field(pattern=SHA256)] | None = Field(
+        default=None,
+        exclude_if=_unset,
+        description="Of the uncompressed text, by which a copy in the mirror is known that was compressed otherwise.",
+    )
+    text_member: str | None = Field(
+        default=None, exclude_if=_unset, description="The member of a .zip whose text 'text_sha256' is about."
+    )
+    lines: Positive | None = Field(
+        default=None, exclude_if=_unset, description="How many lines the text has, where no checksum is published."
+    )
+    by_hand: str | None = Field(
+        default=None, exclude_if=_unset, description="How to get the file where nobody may download it; replaces 'url'."
+    )
+
+    @model_validator(mode="after")
+    def _known_by_its_checksum(self) -> Download:
+        if (self.url is None) == (self.by_hand is None):
+            raise ValueError("either 'url' or 'by_hand' must be given")
+        if self.by_hand is None and not (self.sha256 or self.md5 or self.git_blob):
+            raise ValueError("one of 'sha256', 'md5' and 'git_blob' must be given, of what 'url' serves")
+        return self
+
+
+TextFormat = Literal["text", "tsv", "tmx", "sgm", "ted"]
+
+
+class TextFile(Model):
+    """One side of a part: a downloaded file (``.gz`` and ``.bz2`` are decompressed), or one member of an archive."""
+
+    file: str = Field(description="A key of the dataset's 'downloads'.")
+    member: str | None = Field(default=None, description="Path inside the archive, for .tar, .tgz and .zip.")
+    format: TextFormat = Field(
+        default="text",
+        exclude_if=lambda value: value == "text",
+        description="'text' has one sentence a line; 'tsv' has it in a 'column'; 'tmx' are translation units, of which "
+        "one 'language' is taken; 'sgm' are the <seg> elements of WMT's .sgm and IWSLT's .xml files; 'ted' are the "
+        "lines of IWSLT's train.tags files that are no tags.",
+    )
+    column: Positive | None = Field(default=None, exclude_if=_unset, description="Of a 'tsv' file, from 1.")
+    separator: str | None = Field(default=None, exclude_if=_unset, description="Of a 'tsv' file; a tab if missing.")
+    language: str | None = Field(default=None, exclude_if=_unset, description="Of a 'tmx' file, such as 'ro'.")
+    keep_tags: list[str] = Field(
+        default=[], exclude_if=_unset, description="Tags of a 'ted' file whose text is a sentence too, such as 'title'."
+    )
+    unescape: bool = Field(
+        default=False, exclude_if=_unset, description="&amp; &lt; &gt; &quot; &apos; &#91; &#93; &#124; become text."
+    )
+
+    @model_validator(mode="after")
+    def _keys_of_the_format(self) -> TextFile:
+        for key, format, needed in (
+            ("column", "tsv", True),
+            ("separator", "tsv", False),
+            ("language", "tmx", True),
+            ("keep_tags", "ted", False),
+        ):
+            given = not _unset(getattr(self, key))
+            if given and self.format != format:
+                raise ValueError(f"'{key}' is only for the format '{format}'")
+            if needed and not given and self.format == format:
+                raise ValueError(f"the format '{format}' needs '{key}'")
+        return self
+
+
+class Choice(Model):
+    """Some pairs of a part, for corpora that nobody has split: each pair falls into one of ``of`` buckets.
+
+    By 'line' the bucket is the number of the pair, from 1, modulo ``of``; by 'source' or 'target' it is a hash of that
+    sentence's letters and digits, so that all pairs with this sentence fall into the same one.
+    """
+
+    by: Literal["line", "source", "target"]
+    of: Annotated[int, Field(ge=2)]
+    keep: list[Annotated[int, Field(ge=0)]] = Field(default=[], description="These buckets are taken.")
+    drop: list[Annotated[int, Field(ge=0)]] = Field(default=[], description="All buckets but these are taken.")
+    unique: bool = Field(default=False, description="Of the pairs with the same sentence 'by', only the first.")
+
+    @model_validator(mode="after")
+    def _buckets(self) -> Choice:
+        if bool(self.keep) == bool(self.drop):
+            raise ValueError("either 'keep' or 'drop' must name buckets")
+        if max(self.keep + self.drop) >= self.of:
+            raise ValueError(f"the buckets are 0 to {self.of - 1}")
+        if self.unique and self.by == "line":
+            raise ValueError("'unique' needs 'by' to be 'source' or 'target'")
+        return self
+
+
+class Part(Model):
+    """Two line-aligned text files, or two sides of one."""
+
+    source: TextFile
+    target: TextFile
+    choose: Choice | None = Field(default=None, exclude_if=_unset)
+
+    def reversed(self) -> Part:
+        sides = {"line": "line", "source": "target", "target": "source"}
+        choose = self.choose and self.choose.model_copy(update={"by": sides[self.choose.by]})
+        return Part(source=self.target, target=self.source, choose=choose)
+
+
+class Cleaning(Model):
+    """Which training pairs are dropped. Lengths count tokens after Moses tokenisation."""
+
+    min_length: Positive = 1
+    max_length: Positive = 250
+    max_ratio: Annotated[float, Field(ge=1)] = Field(
+        default=1.5, description="Longer side over shorter side, in tokens; pairs above it are dropped."
+    )
+    ratio_slack: int = Field(
+        default=10, ge=0, description="Pairs whose lengths differ by at most this many tokens pass the ratio test."
+    )
+
+
+class TextPreprocessing(Model):
+    """What happens to the text before the subwords."""
+
+    normalise_punctuation: bool = True
+    tokenise: bool = Field(default=True, description="Moses tokenisation (sacremoses) before the subwords.")
+    aggressive_dash_splits: bool = False
+    segment: dict[str, Literal["mecab", "jieba"]] = Field(
+        default={},
+        exclude_if=_unset,
+        description="What finds the words of a language that is written without spaces: {ja: mecab}, {zh: jieba}. "
+        "Without it they are left to the subwords.",
+    )
+    cleaning: Cleaning = Cleaning()
+
+
+class Subword(Model):
+    """The joint subword model of both languages: the slice of a 'train-subword' job."""
+
+    vocabulary: Positive = Field(default=32000, description="Size of the joint BPE vocabulary.")
+    subword_sentences: Positive = Field(
+        default=10_000_000, description="BPE is trained on at most this many sentences of both sides."
+    )
+
+
+class Preprocessing(Subword, TextPreprocessing):
+    """From raw text to subwords."""
+
+    remove_overlap: bool = Field(
+        default=False,
+        description="Drop training pairs one of whose sides has the same letters and digits, whatever their case, as "
+        "that side of a pair of 'valid' or of a test set.",
+    )
+
+
+class Preparation(Model):
+    """The slice of a 'clean' job: how the text of one language pair is treated before the subwords."""
+
+    preprocessing: TextPreprocessing
+    source_language: str
+    target_language: str
+
+
+class Import(Model):
+    """The slice of an 'import' job: the parts which, one after the other, make one split of a dataset."""
+
+    parts: Annotated[list[Part], Field(min_length=1)]
+    by_hand: str | None = Field(default=None, description="Said to the user when a file is not there.")
+
+
+class Generator(Model):
+    """The embedded language pair; see :mod:`wordorder.data.generate`.
+
+    As the slice of a 'generate' job it holds no test sets but the one to be generated, and the other splits' numbers
+    of sentences are the defaults.
+    """
+
+    seed: int = 1
+    train: Positive = 10000
+    valid: Positive = 500
+    tests: dict[Name, Positive] = {"test": 1000}
+    max_depth: Positive = Field(
+        default=2, le=20, description="Levels of phrases and relative clauses within a noun phrase."
+    )
+    max_length: int = Field(default=20, ge=8, description="Longer source sentences are drawn again. Counts words.")
+    adjectives: Rate = Field(default=0.5, description="Probability that a noun has an adjective.")
+    modifiers: Rate = Field(
+        default=0.3, description="Probability that a noun has a prepositional phrase or relative clause."
+    )
+    adjuncts: Rate = Field(
+        default=0.3, description="Probability of a time, of a place and of a manner, each by itself."
+    )
+
+
+class Dataset(Model):
+    """A language pair with its training, validation and test parts."""
+
+    name: Name
+    title: str
+    source_language: str
+    target_language: str
+    licence: str
+    homepage: str | None = None
+    by_hand: str | None = Field(default=None, description="How to get the files where a licence gates them.")
+    downloads: dict[Name, Download] = {}
+    download_folder: Name | None = Field(
+        default=None,
+        description="Where the files lie under resources/downloads, if not in the dataset's own folder: datasets that "
+        "need the same archive fetch it once if they name the same folder.",
+    )
+    tokenised: bool = Field(
+        default=False,
+        description="The text has spaces between its tokens already. They are kept for training ('preprocessing."
+        "tokenise' must be false); translations and references are detokenised before they are scored.",
+    )
+    published_pairs: dict[Name, Positive] = Field(
+        default={}, description="Numbers of pairs that others report of 'train', 'valid' or a test set; compared."
+    )
+    train: list[Part] = []
+    valid: list[Part] = []
+    tests: dict[Name, list[Part]] = {}
+    generator: Generator | None = None
+    preprocessing: Preprocessing = Preprocessing()
+    shards: Positive = Field(default=1, description="Into how many jobs the preprocessing of 'train' is scattered.")
+
+    @property
+    def test_names(self) -> list[str]:
+        return list(self.generator.tests if self.generator else self.tests)
+
+    @property
+    def detokenise(self) -> bool:
+        """Whether translations must be detokenised. Those of untokenised text are what people write already."""
+        return self.preprocessing.tokenise or self.tokenised or self.generator is not None
+
+    @property
+    def folder(self) -> str:
+        """Where its downloads lie under resources/downloads."""
+        return self.download_folder or self.name
+
+
+class PublishedPairs(RootModel[dict[Name, Positive]]):
+    """The slice of a 'count-pairs' job."""
+
+
+class DerivedDataset(Model):
+    """A dataset file that says no more than how it differs from another one, whose downloads it shares."""
+
+    name: Name
+    title: str
+    reverse_of: Name | None = Field(default=None, description="The same in the other direction.")
+    variant_of: Name | None = Field(default=None, description="The same but for what follows.")
+    vocabulary: Positive | None = Field(default=None, description="Replaces 'preprocessing.vocabulary'.")
+
+    @model_validator(mode="after")
+    def _of_one(self) -> DerivedDataset:
+        if (self.reverse_of is None) == (self.variant_of is None):
+            raise ValueError("either 'reverse_of' or 'variant_of' must be given")
+        return self
+
+    @property
+    def original(self) -> str:
+        return self.reverse_of or self.variant_of or ""
+
+    def of(self, original: Dataset) -> Dataset:
+        """The dataset in full."""
+        own: dict[str, Any] = {"name": self.name, "title": self.title, "download_folder": original.folder}
+        if self.vocabulary is not None:
+            own["preprocessing"] = original.preprocessing.model_copy(update={"vocabulary": self.vocabulary})
+        if self.reverse_of is not None:
+            own |= {
+                "source_language": original.target_language,
+                "target_language": original.source_language,
+                "train": [part.reversed() for part in original.train],
+                "valid": [part.reversed() for part in original.valid],
+                "tests": {test: [part.reversed() for part in parts] for test, parts in original.tests.items()},
+            }
+        return original.model_copy(update=own)

@@ -1,0 +1,122 @@
+"""Whether the downloads of datasets can be had, without fetching them: in the mirror, and at their addresses."""
+
+from __future__ import annotations
+
+import http.client
+import tempfile
+import urllib.error
+import urllib.request
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from wordorder import __version__
+from wordorder.config.datasets import Dataset, Download
+from wordorder.data.checksums import fault
+from wordorder.data.download import opener
+from wordorder.data.mirror import Unusable, candidates, copy
+
+TIMEOUT = 20.0  # seconds for an answer
+_WORKERS = 8
+
+
+@dataclass(frozen=True)
+class Place:
+    """What was found at one place. ``good`` is None where nothing can be said: no copy, no network."""
+
+    good: bool | None
+    text: str
+
+
+@dataclass(frozen=True)
+class Availability:
+    """Where one file can be had; ``folder`` is that of its dataset below resources/downloads, often its name."""
+
+    folder: str
+    file: str
+    mirror: Place
+    address: Place
+
+    @property
+    def had(self) -> bool:
+        """Whether it can be had, and no place has a wrong file."""
+        places = (self.mirror.good, self.address.good)
+        return True in places and False not in places
+
+    def __str__(self) -> str:
+        mark = "ok  " if self.had else "BAD "
+        return f"{mark}{self.folder}/{self.file}: mirror: {self.mirror.text}; address: {self.address.text}"
+
+
+def check_datasets(
+    datasets: Iterable[Dataset], mirror: str | Path | None, *, timeout: float = TIMEOUT
+) -> Iterator[Availability]:
+    """Look for every file of the datasets, in their order; several addresses are asked at once.
+
+    A file that several datasets share is looked for once.
+    """
+    files = {(data.folder, file): entry for data in datasets for file, entry in data.downloads.items()}
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        asked = [pool.submit(_ask, entry, timeout) for entry in files.values()]
+        for ((folder, file), entry), answer in zip(files.items(), asked, strict=True):
+            yield Availability(folder, file, _look(entry, file, mirror), answer.result())
+
+
+def summary(found: Iterable[Availability]) -> str:
+    """A table: how many files each folder of downloads has, and how many can be had where."""
+    rows: dict[str, Counter[str]] = {}
+    for file in found:
+        counts = rows.setdefault(file.folder, Counter())
+        counts["files"] += 1
+        counts["in the mirror"] += file.mirror.good is True
+        counts["at the address"] += file.address.good is True
+        counts["wrong"] += False in (file.mirror.good, file.address.good)
+        counts["not to be had"] += not (file.mirror.good or file.address.good)
+    columns = ("files", "in the mirror", "at the address", "wrong", "not to be had")
+    width = max(map(len, ["folder", *rows]))
+    lines = [" ".join([f"{'folder':<{width}}", *columns])]
+    lines += [
+        " ".join([f"{name:<{width}}", *(f"{counts[column]:>{len(column)}}" for column in columns)])
+        for name, counts in rows.items()
+    ]
+    return "\n".join(lines)
+
+
+def _look(entry: Download, file: str, mirror: str | Path | None) -> Place:
+    wrong = []
+    for candidate in candidates(entry, mirror):
+        if not candidate.exists():
+            continue
+        if candidate.name == Path(entry.mirror or "").name and fault(entry, candidate, name=file) is None:
+            return Place(True, "right")
+        with tempfile.TemporaryDirectory() as folder:  # a copy that is compressed otherwise
+            try:
+                copy(candidate, entry, Path(folder, "copy"), name=file, quiet=True)
+                return Place(True, "right, compressed otherwise")
+            except Unusable as error:
+                wrong.append(f"{candidate} {error}")
+    if wrong:
+        return Place(False, "; ".join(wrong))
+    return Place(None, "no copy" if mirror else "WORDORDER_MIRROR is not set")
+
+
+def _ask(entry: Download, timeout: float) -> Place:
+    """Ask for the head of the file alone."""
+    if entry.url is None:
+        return Place(None, f"none, to be got by hand: {entry.by_hand}")
+    headers = {"User-Agent": f"wordorder/{__version__}", "Accept-Encoding": "identity"}
+    request = urllib.request.Request(entry.url, headers=headers, method="HEAD")
+    try:
+        with opener().open(request, timeout=timeout) as response:
+            length = response.headers.get("Content-Length", "")
+    except urllib.error.HTTPError as error:
+        return Place(False, f"answers {error.code} {error.reason}")
+    except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
+        return Place(None, f"not reached ({getattr(error, 'reason', None) or error or type(error).__name__})")
+    if not length.isdigit() or entry.bytes is None:
+        return Place(True, f"reached, {f'{length} bytes' if length.isdigit() else 'size not told'}")
+    if int(length) != entry.bytes:
+        return Place(False, f"serves {length} bytes instead of {entry.bytes}")
+    return Place(True, "reached, size right")

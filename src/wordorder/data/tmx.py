@@ -1,0 +1,105 @@
+"""Translation memories (TMX): one language of every translation unit, as a stream.
+
+TMX 1.4: <tu> holds one <tuv xml:lang="…"> a language, each with a <seg>.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import IO, Any
+from xml.parsers import expat
+
+from wordorder.data.text import one_line
+from wordorder.data.tokenise import base_language
+from wordorder.errors import WordorderError
+
+_BLOCK = 1 << 16
+_CODES = {"bpt", "ept", "it", "ph", "ut"}  # native codes of a text editor, not text
+
+
+class _Unsafe(Exception):
+    """The document declares entities, by which a small file can grow without end."""
+
+
+class _Units:
+    """What the parser calls; ``texts`` are those of the units that have ended."""
+
+    def __init__(self, language: str) -> None:
+        self.language = language
+        self.texts: list[str] = []
+        self.seen: set[str] = set()
+        self._found: str | None = None
+        self._wanted = False  # inside a <tuv> of the language
+        self._codes = 0  # how many <ph> and the like are open
+        self._pieces: list[str] | None = None  # of the <seg> that is read
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        if tag == "tu":
+            self._found = None
+        elif tag == "tuv":
+            language = attributes.get("xml:lang") or attributes.get("lang") or ""
+            self.seen.add(language)
+            self._wanted = self._found is None and _same(language, self.language)
+        elif tag == "seg" and self._wanted:
+            self._pieces = []
+        elif tag in _CODES:
+            self._codes += 1
+
+    def end(self, tag: str) -> None:
+        if tag == "tu":
+            self.texts.append(self._found or "")
+        elif tag == "tuv":
+            self._wanted = False
+        elif tag == "seg" and self._pieces is not None:
+            self._found, self._pieces = one_line("".join(self._pieces)).strip(), None
+        elif tag in _CODES:
+            self._codes -= 1
+
+    def characters(self, data: str) -> None:
+        if self._pieces is not None and not self._codes:
+            self._pieces.append(data)
+
+
+def read_tmx(file: IO[bytes], language: str, name: str) -> Iterator[str]:
+    """The text in ``language`` of every <tu>, the first where it has several and '' where it has none.
+
+    As every unit gives one line in any language, two languages read from one file belong together line by line.
+    A document that is not well-formed, that declares entities, or in which the language never occurs is a
+    :class:`WordorderError`.
+    """
+    units, parser = _Units(language), expat.ParserCreate()
+    parser.StartElementHandler, parser.EndElementHandler = units.start, units.end
+    parser.CharacterDataHandler, parser.EntityDeclHandler = units.characters, _refuse
+    parser.buffer_text = True
+    found = False
+    try:
+        while True:
+            block = file.read(_BLOCK)
+            parser.Parse(block, not block)
+            found = found or any(units.texts)
+            yield from units.texts
+            units.texts.clear()
+            if not block:
+                break
+    except expat.ExpatError as error:
+        raise WordorderError(
+            f"{name}, line {error.lineno}: this is not well-formed XML ({expat.ErrorString(error.code)}). Delete the "
+            "file and fetch it again."
+        ) from error
+    except _Unsafe as error:
+        raise WordorderError(
+            f"{name}, line {parser.CurrentLineNumber}: the document declares entities, which is refused, because they "
+            "can blow up a small file. Write the text out."
+        ) from error
+    if not found:
+        languages = ", ".join(sorted(units.seen)) or "none"
+        raise WordorderError(f"{name} has no text in the language '{language}'. Its languages are: {languages}.")
+
+
+def _refuse(*_: Any) -> None:
+    raise _Unsafe
+
+
+def _same(given: str, wanted: str) -> bool:
+    """Whether 'EN-us' is what 'en' means; 'pt-br' is only itself."""
+    return given.lower() == wanted.lower() or base_language(given) == wanted.lower()

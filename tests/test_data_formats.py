@@ -1,0 +1,302 @@
+"""Each format in which corpora come, written here by hand, and what must never happen: two sides that shift."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import tarfile
+import tracemalloc
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wordorder.config.datasets import Choice, Part, TextFile
+from wordorder.data.formats import Sentence, read_sentences, unescape
+from wordorder.data.importing import choose, import_parts
+from wordorder.errors import WordorderError
+
+
+def read(content: str | bytes, **keys: Any) -> list[Sentence]:
+    data = content.encode() if isinstance(content, str) else content
+    return list(read_sentences(io.BytesIO(data), TextFile(file="x", **keys), "FILE"))
+
+
+def texts(content: str | bytes, **keys: Any) -> list[str]:
+    return [sentence.text for sentence in read(content, **keys)]
+
+
+# ---------------------------------------------------------------------------------------------------------- TSV
+
+TSV = "\ufeffHi.\tHallo!\tCC-BY\r\nA\u2028b\x0c c.\tZ\x85w.\n\n"
+
+
+def test_tsv_gives_a_column_and_an_empty_sentence_for_an_empty_line() -> None:
+    assert texts(TSV, format="tsv", column=1) == ["Hi.", "A b  c.", ""]
+    assert texts(TSV, format="tsv", column=2) == ["Hallo!", "Z w.", ""]
+
+
+def test_tsv_with_another_separator() -> None:
+    line = "0.9 ||| A-1 ||| 3 ||| これは\t本 ||| a | book\n"
+    assert texts(line, format="tsv", column=4, separator=" ||| ") == ["これは 本"]
+    assert texts(line, format="tsv", column=5, separator=" ||| ") == ["a | book"]
+
+
+def test_tsv_with_too_few_columns_is_told_with_its_line() -> None:
+    with pytest.raises(WordorderError, match=r"FILE, line 2: there are 1 columns, parted by a tab, but column 2 is"):
+        texts("a\tb\nc\n", format="tsv", column=2)
+    with pytest.raises(WordorderError, match=r"parted by ' \|\|\| ', but column 3"):
+        texts("a ||| b\n", format="tsv", column=3, separator=" ||| ")
+
+
+# ---------------------------------------------------------------------------------------------------------- TMX
+
+TMX = """<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE tmx SYSTEM "tmx14.dtd">
+<tmx version="1.4"><header srclang="en"><note>not text</note></header><body>
+<tu><tuv xml:lang="en"><prop>no</prop><seg>Fish &amp; chips
+ are &lt;good&gt;.</seg></tuv><tuv xml:lang="ro"><seg>Pește</seg></tuv></tu>
+<tu><tuv xml:lang="ro"><seg>Doar română</seg></tuv></tu>
+<tu><tuv lang="EN-US"><seg>one</seg></tuv><tuv xml:lang="en"><seg>two</seg></tuv><tuv xml:lang="RO"><seg/></tuv></tu>
+<tu><tuv xml:lang="ro"><seg>Un <bpt i="1">&lt;b&gt;</bpt><hi>cuvânt</hi><ept i="1">x</ept>.</seg></tuv>
+<tuv xml:lang="en"><seg>A word\u2028.</seg></tuv></tu>
+</body></tmx>"""
+
+
+def test_tmx_gives_one_line_for_every_unit_in_each_language() -> None:
+    assert texts(TMX, format="tmx", language="en") == ["Fish & chips  are <good>.", "", "one", "A word ."]
+    assert texts(TMX, format="tmx", language="ro") == ["Pește", "Doar română", "", "Un cuvânt."]
+
+
+def test_tmx_in_utf_16() -> None:
+    utf16 = TMX.replace('encoding="UTF-8"', 'encoding="UTF-16"').encode("utf-16")
+    assert texts(utf16, format="tmx", language="ro") == texts(TMX, format="tmx", language="ro")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (TMX[:-20], r"FILE, line 9: this is not well-formed XML \(unclosed token\)"),
+        (TMX.replace("</seg>", "</sag>", 1), r"FILE, line 5: this is not well-formed XML \(mismatched tag\)"),
+        (
+            TMX.replace('"tmx14.dtd">', '"x.dtd" [\n<!ENTITY a "aaaa">\n<!ENTITY b "&a;&a;">]>'),
+            r"FILE, line 3: the document declares entities, which is refused",
+        ),
+        ("", r"FILE, line 1: this is not well-formed XML"),
+    ],
+)
+def test_bad_tmx_is_told(content: str, message: str) -> None:
+    with pytest.raises(WordorderError, match=message):
+        texts(content, format="tmx", language="en")
+
+
+def test_tmx_without_the_language_names_those_it_has() -> None:
+    with pytest.raises(WordorderError, match=r"no text in the language 'de'. Its languages are: EN-US, RO, en, ro\."):
+        texts(TMX, format="tmx", language="de")
+    with pytest.raises(WordorderError, match="no text in the language 'en-GB'"):  # 'en' may be any English
+        texts(TMX, format="tmx", language="en-GB")
+
+
+class Endless(io.RawIOBase):
+    """A translation memory of so many units, made while it is read."""
+
+    def __init__(self, units: int) -> None:
+        unit = b'<tu><tuv xml:lang="en"><seg>word</seg></tuv></tu>\n'
+        self.blocks: Iterator[bytes] = iter([b"<tmx>", *[unit * 1000] * (units // 1000), b"</tmx>"])
+
+    def read(self, size: int = -1) -> bytes:
+        return next(self.blocks, b"")
+
+
+def test_tmx_needs_constant_memory() -> None:
+    def peak(units: int) -> int:
+        tracemalloc.start()
+        text = TextFile(file="x", format="tmx", language="en")
+        assert sum(1 for _ in read_sentences(Endless(units), text, "FILE")) == units  # type: ignore[arg-type]
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return found
+
+    assert peak(40_000) < 2 * peak(4_000)
+
+
+# ------------------------------------------------------------------------------------------------ SGM and TED XML
+
+SGM = """<srcset setid="newstest2013" srclang="any">
+<doc sysid="ref" docid="abc-1" genre="news">
+<hl>
+<seg id="1"> A headline &amp; more </seg>
+</hl>
+<p><seg id="2">One.</seg><seg id="3">Two
+lines.</seg></p>
+</doc>
+<DOC docid='abc-2'>
+<seg id=1></seg>
+<description>no <b>text</b></description>
+</doc></srcset>
+"""
+
+
+def test_sgm_gives_its_segments_and_their_places() -> None:
+    assert texts(SGM, format="sgm") == ["A headline & more", "One.", "Two lines.", ""]
+    places = [sentence.place for sentence in read(SGM, format="sgm")]
+    assert places[2:] == ["document 'abc-1', segment 3", "document 'abc-2', segment 1"]
+
+
+def test_cut_sgm_is_told() -> None:
+    with pytest.raises(WordorderError, match=r"FILE, line 6: a <seg> begins there that has no </seg>"):
+        texts(SGM[: SGM.index("lines")], format="sgm")
+    with pytest.raises(WordorderError, match="FILE is empty"):
+        texts("", format="sgm")
+
+
+# --------------------------------------------------------------------------------------------- TED's train.tags
+
+TAGS = """<url>http://www.ted.com/talks/{lang}/1</url>
+<keywords>talks</keywords>
+<talkid>1</talkid>
+<title>Title {lang}</title>
+<description>TED Talk: about {lang}.</description>
+ First {lang}.
+Second {lang}.
+<reviewer></reviewer>
+{more}<url>http://www.ted.com/talks/{lang}/2</url>
+<title>Other {lang}</title>
+Third {lang}.
+"""
+
+
+def test_ted_gives_lines_that_are_no_tags() -> None:
+    english = TAGS.format(lang="en", more="")
+    assert texts(english, format="ted") == ["First en.", "Second en.", "Third en."]
+    kept = texts(english, format="ted", keep_tags=["title", "description"])
+    assert kept == ["Title en", "TED Talk: about en.", "First en.", "Second en.", "Other en", "Third en."]
+    german = TAGS.format(lang="de", more='<translator href="x">A B</translator>\n')
+    assert [s.place for s in read(german, format="ted")] == [s.place for s in read(english, format="ted")]
+
+
+# --------------------------------------------------------------------------------------------------- two sides
+
+
+def write(folder: Path, **files: str) -> None:
+    for name, text in files.items():
+        (folder / name.replace("_", ".")).write_text(text)
+
+
+def imported(folder: Path, part: dict[str, Any]) -> list[tuple[str, str]]:
+    import_parts([Part.model_validate(part)], folder, folder / "s", folder / "t")
+    return list(zip((folder / "s").read_text().splitlines(), (folder / "t").read_text().splitlines(), strict=True))
+
+
+def both(format: str, **keys: Any) -> dict[str, Any]:
+    return {
+        side: {"file": f"x.{lang}", "format": format, **keys} for side, lang in (("source", "en"), ("target", "de"))
+    }
+
+
+def test_segments_that_one_side_lacks_shift_nothing(tmp_path: Path) -> None:
+    write(tmp_path, x_en=SGM, x_de=SGM.replace('<seg id="2">One.</seg>', '<seg id="2">Eins.</seg>'))
+    assert imported(tmp_path, both("sgm"))[1] == ("One.", "Eins.")
+    # As many segments on both sides, but other ones.
+    write(tmp_path, x_de=SGM.replace('<seg id="2">One.</seg>', "").replace("</doc></srcset>", "<seg id=2>x</seg>"))
+    with pytest.raises(
+        WordorderError, match=r"x\.en has document 'abc-1', segment 2 where .*x\.de has document 'abc-1', segment 3"
+    ):
+        imported(tmp_path, both("sgm"))
+
+
+def test_talks_of_other_lengths_are_told_though_the_sums_agree(tmp_path: Path) -> None:
+    english, german = TAGS.format(lang="en", more=""), TAGS.format(lang="de", more="")
+    write(tmp_path, x_en=english, x_de=german)
+    assert len(imported(tmp_path, both("ted"))) == 3
+    write(tmp_path, x_de=german.replace("Second de.\n", "") + "Fourth de.\n")
+    with pytest.raises(WordorderError, match=r"x\.en has talk 1 where .*x\.de has talk 2"):
+        imported(tmp_path, both("ted"))
+
+
+def test_both_sides_of_one_file(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as zipped:
+        zipped.writestr("deep/x.tmx", TMX)
+    side = {"file": "x.zip", "member": "deep/x.tmx", "format": "tmx"}
+    pairs = imported(tmp_path, {"source": {**side, "language": "ro"}, "target": {**side, "language": "en"}})
+    assert pairs[0] == ("Pește", "Fish & chips  are <good>.") and len(pairs) == 4
+
+
+def test_compression_goes_by_the_name_inside_archives_too(tmp_path: Path) -> None:
+    (tmp_path / "x.en.bz2").write_bytes(bz2.compress(b"one\ntwo\n"))
+    with tarfile.open(tmp_path / "x.tar", "w") as tar:
+        for name, data in (("./a/x.de.gz", gzip.compress(b"eins\nzwei\n")), ("x.fr.bz2", bz2.compress(b"un\ndeux\n"))):
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+    for member, first in (("a/x.de.gz", "eins"), ("x.fr.bz2", "un")):
+        part = {"source": {"file": "x.en.bz2"}, "target": {"file": "x.tar", "member": member}}
+        assert imported(tmp_path, part)[0] == ("one", first)
+    (tmp_path / "x.en.bz2").write_bytes(bz2.compress(b"one\ntwo\n")[:-8])
+    with pytest.raises(WordorderError, match=r"x\.en\.bz2 is damaged"):
+        imported(tmp_path, part)
+
+
+# ------------------------------------------------------------------------------------------------------ choices
+
+PAIRS = [(f"Sentence {number // 3}.", f"Satz {number}!") for number in range(900)]
+
+
+def chosen(**keys: Any) -> list[tuple[str, str]]:
+    return list(choose(PAIRS, Choice(**keys)))
+
+
+def test_every_23rd_line_is_put_aside() -> None:
+    aside = chosen(by="line", of=23, keep=[0])
+    assert aside == PAIRS[22::23]
+    assert chosen(by="line", of=23, drop=[0]) == [pair for i, pair in enumerate(PAIRS, 1) if i % 23]
+
+
+def test_a_split_by_sentence_parts_no_two_pairs_with_the_same() -> None:
+    rest, valid, test = (
+        chosen(by="source", of=10, **keys) for keys in ({"drop": [0, 1]}, {"keep": [0]}, {"keep": [1]})
+    )
+    assert len(rest) + len(valid) + len(test) == len(PAIRS)
+    for one, other in ((rest, valid), (rest, test), (valid, test)):
+        assert not {source for source, _ in one} & {source for source, _ in other}
+    assert 40 < len(valid) < 150 and 40 < len(test) < 150  # about 90 each
+    assert chosen(by="source", of=10, keep=[0], unique=True) == valid[::3]
+    spaced = [(source.upper().replace(" ", "  ") + " ?", target) for source, target in PAIRS]
+    same = list(choose(spaced, Choice(by="source", of=10, keep=[0])))
+    assert [target for _, target in same] == [target for _, target in valid]
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"by": "line", "of": 5}, "either 'keep' or 'drop' must name buckets"),
+        ({"by": "line", "of": 5, "keep": [5]}, "the buckets are 0 to 4"),
+        ({"by": "line", "of": 5, "keep": [1], "unique": True}, "'unique' needs"),
+    ],
+)
+def test_choices_that_make_no_sense(keys: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Choice(**keys)
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"format": "tsv"}, "the format 'tsv' needs 'column'"),
+        ({"format": "tmx"}, "the format 'tmx' needs 'language'"),
+        ({"column": 1}, "'column' is only for the format 'tsv'"),
+        ({"format": "sgm", "keep_tags": ["title"]}, "'keep_tags' is only for the format 'ted'"),
+    ],
+)
+def test_keys_of_another_format(keys: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        TextFile(file="x", **keys)
+
+
+def test_entities_become_text_once() -> None:
+    line = "a &amp;lt; b &#91;x&#93; &quot;&apos;&#x2028;| &nbsp; &#0; &#xD800; R&D"
+    assert unescape(line) == "a &lt; b [x] \"' | &nbsp;     R&D"
+    assert texts("&apos;s\n", unescape=True) == ["'s"] and texts("&apos;s\n") == ["&apos;s"]

@@ -1,0 +1,134 @@
+"""Downloads that are known by something else than their SHA-256, recompressed copies, and files got by hand."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import hashlib
+import subprocess
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wordorder.config.datasets import Download
+from wordorder.data.checksums import fault
+from wordorder.data.download import download
+from wordorder.errors import WordorderError
+
+TEXT = "ein Satz\nzwei Sätze\n".encode() * 500
+URL = "http://localhost:1/none"  # nobody answers there
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def entry(**keys: Any) -> Download:
+    return Download.model_validate({"url": URL, "mirror": "corpus/x", **keys})
+
+
+@pytest.fixture
+def mirror(tmp_path: Path) -> Path:
+    (tmp_path / "mirror/corpus").mkdir(parents=True)
+    return tmp_path / "mirror"
+
+
+def get(download_entry: Download, output: Path, mirror: Path | None = None) -> bytes:
+    download(download_entry, output, mirror=mirror, pause=0)
+    return output.read_bytes()
+
+
+def test_md5_and_git_blob_are_enough(mirror: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (mirror / "corpus/x").write_bytes(TEXT)
+    blob = subprocess.run(["git", "hash-object", mirror / "corpus/x"], capture_output=True, text=True, check=True)
+    md5 = hashlib.md5(TEXT, usedforsecurity=False).hexdigest()
+    for keys, known in (({"md5": md5}, "MD5"), ({"git_blob": blob.stdout.strip()}, "git blob number")):
+        assert get(entry(**keys), tmp_path / "out", mirror) == TEXT
+        assert f"out is known by {known}. It has SHA-256 {sha256(TEXT)} here." in capsys.readouterr().err
+    assert get(entry(sha256=sha256(TEXT)), tmp_path / "out", mirror) == TEXT
+    assert "known by" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["md5", "git_blob"])
+def test_a_wrong_one_is_refused(mirror: Path, tmp_path: Path, kind: str) -> None:
+    (mirror / "corpus/x").write_bytes(TEXT)
+    wrong = "0" * (32 if kind == "md5" else 40)
+    with pytest.raises(WordorderError, match=rf"corpus/x has (MD5|git blob number) [0-9a-f]+ instead of {wrong}\."):
+        get(entry(**{kind: wrong}), tmp_path / "out", mirror)
+    assert not (tmp_path / "out").exists()
+
+
+def test_all_of_several_must_agree(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(TEXT)
+    both = entry(sha256=sha256(TEXT), md5="0" * 32)
+    assert fault(both, tmp_path / "x") is not None
+    assert fault(entry(sha256=sha256(TEXT)), tmp_path / "x") is None
+
+
+@pytest.mark.parametrize("name", ["x.bz2", "x.gz", "x.txt", "x.zip"])
+def test_a_copy_compressed_otherwise_becomes_what_its_name_says(
+    mirror: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (mirror / "corpus/x.gz").write_bytes(gzip.compress(TEXT))
+    described = entry(
+        mirror="corpus/x.gz",
+        sha256="0" * 64,
+        text_sha256=sha256(TEXT),
+        text_member="deep/x.txt" if ".zip" in name else None,
+    )
+    first = get(described, tmp_path / name, mirror)
+    assert first == get(described, tmp_path / name, mirror)  # byte by byte the same every time
+    if name == "x.zip":
+        with zipfile.ZipFile(tmp_path / name) as archive:
+            assert archive.namelist() == ["deep/x.txt"] and archive.read("deep/x.txt") == TEXT
+    else:
+        unpack = {"x.bz2": bz2.decompress, "x.gz": gzip.decompress}.get(name, bytes)
+        assert unpack(first) == TEXT
+    assert "known by the SHA-256 of its text" in capsys.readouterr().err
+
+
+def test_another_text_is_no_copy(mirror: Path, tmp_path: Path) -> None:
+    (mirror / "corpus/x.gz").write_bytes(gzip.compress(TEXT + b"more\n"))
+    described = entry(mirror="corpus/x.gz", sha256="0" * 64, text_sha256=sha256(TEXT))
+    with pytest.raises(WordorderError, match=rf"x\.gz has text with SHA-256 [0-9a-f]+ instead of {sha256(TEXT)}"):
+        get(described, tmp_path / "x.bz2", mirror)
+    assert list(tmp_path.glob("*x.bz2*")) == []
+
+
+BY_HAND = {"url": None, "by_hand": "Apply at https://example.org for it.", "lines": 1000}
+
+
+def test_what_nobody_may_download_is_asked_for(mirror: Path, tmp_path: Path) -> None:
+    with pytest.raises(WordorderError) as caught:
+        get(entry(**BY_HAND), tmp_path / "out", mirror)
+    assert str(caught.value) == (
+        f"out cannot be downloaded by a program. {mirror}/corpus/x does not exist. {mirror}/corpus/x.gz does not "
+        "exist. Apply at https://example.org for it. Then set WORDORDER_MIRROR to a folder that holds it as corpus/x, "
+        f"or put the file with 1000 lines at {tmp_path}/out by hand."
+    )
+
+
+def test_its_lines_are_counted(mirror: Path, tmp_path: Path) -> None:
+    (mirror / "corpus/x.gz").write_bytes(gzip.compress(TEXT))
+    assert get(entry(**BY_HAND), tmp_path / "out", mirror) == TEXT
+    (mirror / "corpus/x.gz").write_bytes(gzip.compress(TEXT[:-1]))  # the last line without its end
+    assert get(entry(**BY_HAND), tmp_path / "out", mirror) == TEXT[:-1]
+    (mirror / "corpus/x.gz").write_bytes(gzip.compress(TEXT + b"x"))
+    with pytest.raises(WordorderError, match=r"x\.gz has 1001 lines instead of 1000\."):
+        get(entry(**BY_HAND), tmp_path / "out", mirror)
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"url": URL}, "one of 'sha256', 'md5' and 'git_blob' must be given"),
+        ({}, "either 'url' or 'by_hand' must be given"),
+        ({"url": URL, "md5": "0" * 32, "by_hand": "x"}, "either 'url' or 'by_hand' must be given"),
+        ({"url": URL, "md5": "0" * 31}, "pattern"),
+    ],
+)
+def test_descriptions_that_do_not_do(keys: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Download.model_validate(keys)
