@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,24 +9,6 @@ import torch
 
 from wordorder.errors import WordorderError
 from wordorder.training.state import StateDirectory, average
-
-
-def test_a_second_process_is_kept_out(tmp_path: Path) -> None:
-    hold = (
-        "import sys, time; from pathlib import Path; from wordorder.training.state import StateDirectory\n"
-        "with StateDirectory(Path(sys.argv[1])).locked():\n    print('locked', flush=True); time.sleep(60)"
-    )
-    holder = subprocess.Popen([sys.executable, "-c", hold, str(tmp_path)], stdout=subprocess.PIPE, text=True)
-    try:
-        assert holder.stdout is not None and holder.stdout.readline() == "locked\n"
-        message = rf"Another process \(process {holder.pid} on .*\) is training in {tmp_path}"
-        with pytest.raises(WordorderError, match=message), StateDirectory(tmp_path).locked():
-            pass
-    finally:
-        holder.kill()
-        holder.wait()
-    with StateDirectory(tmp_path).locked():  # a lock goes with the process that held it
-        pass
 
 
 def test_state_of_something_else_is_thrown_away(tmp_path: Path) -> None:
@@ -39,6 +19,16 @@ def test_state_of_something_else_is_thrown_away(tmp_path: Path) -> None:
     assert directory.load() == {"update": 1}
     assert directory.claim("two") is True
     assert directory.load() is None
+
+
+def test_a_training_that_has_ended_leaves_nothing_that_it_no_longer_needs(tmp_path: Path) -> None:
+    directory = StateDirectory(tmp_path)
+    directory.save({"update": 1})
+    directory.save_checkpoint(1, {"weight": torch.zeros(1)}, keep=1)
+    directory.report_progress({"update": 1})
+    directory.metrics.touch()
+    directory.clean()
+    assert not list(tmp_path.iterdir())
 
 
 def test_only_the_newest_checkpoints_are_kept_and_averaged(tmp_path: Path) -> None:

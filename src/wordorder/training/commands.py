@@ -12,8 +12,10 @@ def add_commands(subparsers: Any) -> None:
         "train",
         help="train one cell",
         description="Train the model of one cell (encoding, size, recipe, seed). A training that was stopped, even by "
-        "SIGKILL, goes on from its state directory and ends with the same bits. SIGTERM or SIGUSR1 saves and "
-        "exits with status 75.",
+        "SIGKILL, goes on from its state directory and ends with the same bits. SIGTERM or SIGUSR1 saves and exits "
+        "with status 75, which means: start me again. A cell that another process is training is waited for. Several "
+        "processes share the micro-batches of each update ('accumulate' of the recipe): those of 'srun wordorder "
+        "train', or those that --devices asks for.",
     )
     train.add_argument("--config", required=True, metavar="CELL", help="JSON of the cell, or @FILE with JSON or YAML")
     train.add_argument("--train", required=True, type=Path, metavar="DIR", help="binary corpus to learn from")
@@ -29,7 +31,25 @@ def add_commands(subparsers: Any) -> None:
     train.add_argument("--metrics", required=True, type=Path, metavar="OUT", help="JSON lines, one a report")
     train.add_argument("--record", required=True, type=Path, metavar="OUT", help="what was run, where, on what")
     train.add_argument("--state", required=True, type=Path, metavar="DIR", help="saved state; kept over restarts")
-    train.add_argument("--devices", type=int, default=1, metavar="N", help="processes or GPUs (default: 1)")
+    train.add_argument(
+        "--devices",
+        type=_positive,
+        metavar="N",
+        help="processes on this machine, one a GPU where there are GPUs (default: the GPUs of the SLURM job, or 1)",
+    )
+    train.add_argument(
+        "--nodes",
+        type=_positive,
+        default=1,
+        metavar="M",
+        help="machines, without SLURM: run this on each with MASTER_ADDR, MASTER_PORT and NODE_RANK set (default: 1)",
+    )
+    train.add_argument(
+        "--shard-optimizer",
+        choices=("auto", "always", "never"),
+        default="auto",
+        help="share the optimizer's memory out over the processes; auto: from 1 GiB on (134 million parameters)",
+    )
     train.add_argument("--threads", type=int, metavar="N", help="CPU threads a process (default: PyTorch's choice)")
     train.add_argument("--save-seconds", type=float, default=120, metavar="S", help="save the state this often")
     train.set_defaults(run=_train)
@@ -49,6 +69,14 @@ def _train(options: argparse.Namespace) -> None:
         train_positions=options.train_positions,
         valid_positions=options.valid_positions,
         devices=options.devices,
+        nodes=options.nodes,
         threads=options.threads,
         save_seconds=options.save_seconds,
+        shard_optimizer=options.shard_optimizer,
     )
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no positive number")
+    return int(text)

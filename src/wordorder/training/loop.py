@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
 from lightning_fabric import Fabric
-from torch import Tensor
 
 from wordorder.config.models import Cell
 from wordorder.data.binary import ParallelCorpus
@@ -19,10 +20,13 @@ from wordorder.model.objective import TranslationObjective
 from wordorder.progress import Progress
 from wordorder.training.batches import Indices, collate, epoch_batches, plan_batches
 from wordorder.training.metrics import Metrics
+from wordorder.training.processes import Processes
 from wordorder.training.schedule import learning_rate
 from wordorder.training.state import StateDirectory
+from wordorder.training.window import Window, summed
 
 REPORT_EVERY = 50  # updates
+PROGRESS_SECONDS = 10.0
 
 
 @dataclass
@@ -56,22 +60,34 @@ class Trainer:
         state: StateDirectory,
         save_seconds: float,
         stop_requested: Callable[[], bool],
+        processes: Processes | None = None,
+        shard_optimizer: bool = False,
     ) -> None:
+        """``shard_optimizer``: each process keeps the moments of its share of the parameters (Rajbhandari et al. 2020,
+        ZeRO, stage 1). Weights come out the same, bit for bit."""
         self.cell, self.recipe, self.fabric, self.state = cell, cell.recipe, fabric, state
+        self.processes = processes or Processes(fabric)
         self.train_corpus, self.valid_corpus = train, valid
         self.save_seconds, self.stop_requested = save_seconds, stop_requested
-        optimizer = torch.optim.AdamW(
-            objective.parameters(),
-            lr=self.recipe.learning_rate,
-            betas=self.recipe.adam_betas,
-            eps=self.recipe.adam_epsilon,
-            weight_decay=self.recipe.weight_decay,
-            fused=True,
-        )
-        self.objective = objective
+        self.objective = objective.to(fabric.device)
+        settings: dict[str, Any] = {
+            "lr": self.recipe.learning_rate,
+            "betas": self.recipe.adam_betas,
+            "eps": self.recipe.adam_epsilon,
+            "weight_decay": self.recipe.weight_decay,
+            "fused": True,
+        }
+        optimizer: torch.optim.Optimizer
+        if shard_optimizer:
+            from torch.distributed.optim import ZeroRedundancyOptimizer  # takes seconds, with warnings
+
+            optimizer = ZeroRedundancyOptimizer(objective.parameters(), torch.optim.AdamW, **settings)
+        else:
+            optimizer = torch.optim.AdamW(objective.parameters(), **settings)
         self.model, self.optimizer = fabric.setup(objective, optimizer)
         self.counters = Counters()
-        self._window = _Window(fabric.device)
+        self.batch_seconds = self.update_seconds = 0.0  # making batches, and all of the updates, in this process
+        self._window = Window(fabric.device)
 
     def run(self) -> Counters:
         """Train until the recipe says stop. Raises Interrupted, with the state saved, when asked to stop."""
@@ -86,13 +102,16 @@ class Trainer:
             if self.fabric.is_global_zero
             else None
         )
-        self._saved_at = time.monotonic()
-        with Progress("train", total=self._planned_updates(), unit="updates", initial=self.counters.update) as progress:
+        self._started_from, self._planned = self.counters.update, self._planned_updates()
+        self._started_at = self._saved_at = time.monotonic()
+        self._progress_at = -math.inf
+        with self._shown() as progress:
             while not self._ended():
                 groups = self._groups()
                 for group in groups[self.counters.group :]:
                     self._update(group)
-                    progress.advance(note=self._window.note)
+                    if progress:
+                        progress.advance(note=self._window.note)
                     self.counters.group += 1
                     end_of_epoch = self.counters.group == len(groups)
                     if end_of_epoch:
@@ -101,6 +120,7 @@ class Trainer:
                         self._report()
                     if self._validation_due(end_of_epoch):
                         self._validate()
+                    self._tell_progress()
                     self._save_if_due()
                     if self._ended():
                         break
@@ -108,6 +128,11 @@ class Trainer:
             self._report()
             self.metrics.close()
         return self.counters
+
+    def _shown(self) -> AbstractContextManager[Progress | None]:
+        if not self.processes.is_first:
+            return nullcontext()
+        return Progress("train", total=self._planned, unit="updates", initial=self.counters.update)
 
     def _update(self, group: list[Indices]) -> None:
         """One step of the optimizer on the micro-batches of ``group``, shared out over the processes."""
@@ -121,7 +146,9 @@ class Trainer:
         weight = world / tokens if mine else 0.0
         mine = mine or group[:1]
         for number, sentences in enumerate(mine):
+            began = time.perf_counter()
             batch = collate(self.train_corpus, sentences).to(self.fabric.device)
+            self.batch_seconds += time.perf_counter() - began
             with self.fabric.no_backward_sync(self.model, enabled=number + 1 < len(mine)):
                 loss, nll = self.model(batch)
                 # Processes average their gradients; times world / tokens that is the mean over all target tokens.
@@ -137,6 +164,7 @@ class Trainer:
         counters.target_tokens += tokens
         seconds = time.perf_counter() - started
         counters.seconds += seconds
+        self.update_seconds += seconds
         self._window.add_update(norm, tokens, seconds)
 
     def _report(self) -> None:
@@ -177,7 +205,7 @@ class Trainer:
             _, nll = self.model(batch)
             sums += torch.stack((nll.double(), nll.new_tensor(batch.target_tokens, dtype=torch.float64)))
         self.model.train()
-        total, tokens = _summed(self.fabric, sums).tolist()
+        total, tokens = summed(self.fabric, sums).tolist()
         loss = total / tokens
         return loss, math.exp(loss) if loss < 700 else math.inf
 
@@ -212,11 +240,33 @@ class Trainer:
             self.counters.status = "finished"
         return self.counters.status == "finished"
 
+    def _tell_progress(self) -> None:
+        """For 'wordorder status', now and then."""
+        now, counters = time.monotonic(), self.counters
+        if not self.metrics or now - self._progress_at < PROGRESS_SECONDS:
+            return
+        self._progress_at = now
+        self.state.report_progress(
+            {
+                "update": counters.update,
+                "planned_updates": self._planned,
+                # Validations and saving counted, so that it foretells the end; those before a restart are not.
+                "updates_per_second": (counters.update - self._started_from) / (now - self._started_at),
+                "target_tokens_per_second": counters.target_tokens / counters.seconds,
+                "restarts": counters.restarts,
+            }
+        )
+
     def _save_if_due(self) -> None:
-        stop = self.stop_requested()
-        if stop or time.monotonic() - self._saved_at >= self.save_seconds:
+        due = time.monotonic() - self._saved_at >= self.save_seconds
+        # All processes stop and save after the same update, whichever was asked.
+        stop, due = self.processes.any(self.stop_requested(), due)
+        if stop or due:
             self._save()
         if stop and not self._ended():
+            self._progress_at = -math.inf
+            self._tell_progress()
+            self.processes.wait()  # none leaves before the state is on the disk
             raise Interrupted(
                 f"The training was asked to stop and was saved after update {self.counters.update} in "
                 f"{self.state.path}. Run the same command again to go on."
@@ -224,17 +274,20 @@ class Trainer:
 
     def _save(self) -> None:
         self._saved_at = time.monotonic()
+        cuda = [torch.cuda.get_rng_state(self.fabric.device)] if self.fabric.device.type == "cuda" else []
+        own = {"window": self._window.state(), "generators": {"cpu": torch.get_rng_state(), "cuda": cuda}}
+        processes = self.processes.gather(own)
+        optimizer = self.optimizer.state_dict()  # gathered from all processes where it is shared out
         if not self.metrics:
             return
         self.counters.metrics_bytes = self.metrics.length()
-        cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
         self.state.save(
             {
                 "counters": asdict(self.counters),
-                "window": self._window.state(),
+                "processes": processes,
                 "weights": self.objective.transformer.state_dict(),
-                "optimizer": self.optimizer.state_dict(),
-                "generators": {"cpu": torch.get_rng_state(), "cuda": cuda},
+                "optimizer": optimizer,
+                "precision": self.fabric.strategy.precision.state_dict(),
             }
         )
 
@@ -244,64 +297,21 @@ class Trainer:
             return
         self.counters = Counters(**saved["counters"])
         self.counters.restarts += 1
-        self._window.load(saved["window"])
         self.objective.transformer.load_state_dict(saved["weights"])
         self.optimizer.load_state_dict(saved["optimizer"])
-        torch.set_rng_state(saved["generators"]["cpu"])
-        if saved["generators"]["cuda"]:
-            torch.cuda.set_rng_state_all(saved["generators"]["cuda"])
-
-
-def _summed(fabric: Fabric, values: Tensor) -> Tensor:
-    """The sum over all processes."""
-    if fabric.world_size == 1:
-        return values
-    summed = fabric.all_reduce(values, reduce_op="sum")
-    assert isinstance(summed, Tensor)
-    return summed
-
-
-class _Window:
-    """Sums since the last report. They stay on the device until then, so that no update waits for them."""
-
-    def __init__(self, device: torch.device) -> None:
-        self.sums = torch.zeros(3, dtype=torch.float64, device=device)  # loss, nll, gradient norm
-        self.updates = self.tokens = 0
-        self.seconds = 0.0
-        self.note = ""
-
-    def add_loss(self, loss: Tensor, nll: Tensor) -> None:
-        self.sums[0] += loss.detach()
-        self.sums[1] += nll
-
-    def add_update(self, norm: Tensor | None, tokens: int, seconds: float) -> None:
-        if norm is not None:
-            self.sums[2] += norm.detach()
-        self.updates += 1
-        self.tokens += tokens
-        self.seconds += seconds
-
-    def close(self, fabric: Fabric) -> dict[str, float]:
-        """Means of the window, which then starts anew."""
-        sums = self.sums.clone()
-        sums[:2] = _summed(fabric, sums[:2])
-        loss, nll, norm = sums.tolist()
-        nll /= self.tokens
-        values = {
-            "loss": loss / self.tokens,
-            "nll": nll,
-            "perplexity": math.exp(nll) if nll < 700 else math.inf,
-            "gradient_norm": norm / self.updates,
-            "tokens_per_second": self.tokens / self.seconds,
-        }
-        self.note = f"loss {values['loss']:.3f}, {values['tokens_per_second']:,.0f} tokens/s"
-        self.sums.zero_()
-        self.updates, self.tokens, self.seconds = 0, 0, 0.0
-        return values
-
-    def state(self) -> dict[str, Any]:
-        return {"sums": self.sums.cpu(), "updates": self.updates, "tokens": self.tokens, "seconds": self.seconds}
-
-    def load(self, state: dict[str, Any]) -> None:
-        self.sums.copy_(state["sums"])
-        self.updates, self.tokens, self.seconds = state["updates"], state["tokens"], state["seconds"]
+        self.fabric.strategy.precision.load_state_dict(saved.get("precision", {}))
+        # Until a training could have several processes, the only one's things lay beside the others.
+        processes = saved.get("processes") or [saved]
+        number, rank = self.processes.number, self.fabric.global_rank
+        if len(processes) != number and self.processes.is_first:
+            print(
+                f"The training was saved by {len(processes)} processes and goes on with {number}. That is sound, but "
+                "dropout draws other masks than it would have with as many.",
+                file=sys.stderr,
+            )
+        self._window.load([process["window"] for process in processes], rank=rank, number=number)
+        if rank < len(processes):
+            generators = processes[rank]["generators"]
+            torch.set_rng_state(generators["cpu"])
+            if generators["cuda"] and self.fabric.device.type == "cuda":
+                torch.cuda.set_rng_state(generators["cuda"][0], self.fabric.device)

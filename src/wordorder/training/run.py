@@ -7,11 +7,11 @@ import math
 import shutil
 import signal
 import sys
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from lightning_fabric import Fabric
@@ -19,18 +19,25 @@ from lightning_fabric import Fabric
 from wordorder.config.models import Cell
 from wordorder.data.binary import ParallelCorpus
 from wordorder.encodings.registry import parse
-from wordorder.errors import WordorderError
+from wordorder.errors import Interrupted, WordorderError
 from wordorder.files import atomic, write_json
 from wordorder.model.checkpoint import build_model, count_parameters, save_model
 from wordorder.model.objective import TranslationObjective
 from wordorder.model.translator import Translator
 from wordorder.training import device
+from wordorder.training.lock import locked
 from wordorder.training.loop import Counters, Trainer
+from wordorder.training.processes import Processes, open_fabric
 from wordorder.training.record import environment, peak_memory
 from wordorder.training.state import StateDirectory, average
+from wordorder.training.usage import Meter, efficiency, operations_per_token
 
 _SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT)
 _STATE_FORMAT = 1
+# From here on 'auto' shares Adam's two moments of each parameter out over the processes.
+_SHARD_BYTES = 1 << 30
+
+ShardOptimizer = Literal["auto", "always", "never"]
 
 
 @dataclass(frozen=True)
@@ -52,42 +59,72 @@ def run(
     state: Path,
     train_positions: Path | None = None,
     valid_positions: Path | None = None,
-    devices: int = 1,
+    devices: int | None = None,
+    nodes: int = 1,
     threads: int | None = None,
     save_seconds: float = 120,
+    shard_optimizer: ShardOptimizer = "auto",
 ) -> None:
     """Train a cell, or go on with a training that was stopped, and write its outputs.
 
     ``train_positions`` and ``valid_positions`` are the folders of reordered source positions; an encoding that needs
-    them must get both, and any other none.
+    them must get both, and any other none. ``devices`` processes on each of ``nodes`` machines share the work, see
+    :mod:`wordorder.training.processes`; they change nothing of the result but rounding and the masks of dropout.
 
-    Raises WordorderError for bad input or when another process trains here, Interrupted when asked to stop.
+    Waits for another process that trains here. Raises WordorderError for bad input, Interrupted when asked to stop.
     """
     _check_positions(cell, train_positions, valid_positions)
     stop_requested = _listen()
-    if threads:
-        torch.set_num_threads(threads)
-    device.prepare()
     if cell.recipe.precision == "fp16" and not torch.cuda.is_available():
         raise WordorderError("The precision fp16 needs a GPU. Use fp32 or bf16 in the study's recipe on a CPU.")
-    fabric = Fabric(devices=devices, precision=device.fabric_precision(cell.recipe.precision))
-    fabric.launch()
+    train_corpus = ParallelCorpus.open(train, positions=train_positions)
+    valid_corpus = ParallelCorpus.open(valid, positions=valid_positions)
+    if train_corpus.vocabulary_size != valid_corpus.vocabulary_size:
+        raise WordorderError(
+            f"{train} was made with {train_corpus.vocabulary_size} subwords, {valid} with "
+            f"{valid_corpus.vocabulary_size}. Binarise both with the same subword model."
+        )
+    device.prepare()
+    fabric = open_fabric(cell.recipe.precision, devices=devices, nodes=nodes, most=cell.recipe.accumulate)
+    if threads:
+        torch.set_num_threads(threads)
+    processes = Processes(fabric)
     directory = StateDirectory(state)
-    with directory.locked() if fabric.is_global_zero else nullcontext():
-        train_corpus = ParallelCorpus.open(train, positions=train_positions)
-        valid_corpus = ParallelCorpus.open(valid, positions=valid_positions)
-        if train_corpus.vocabulary_size != valid_corpus.vocabulary_size:
-            raise WordorderError(
-                f"{train} was made with {train_corpus.vocabulary_size} subwords, {valid} with "
-                f"{valid_corpus.vocabulary_size}. Binarise both with the same subword model."
-            )
-        if fabric.is_global_zero and directory.claim(_stamp(cell, train_corpus)):
+    only_trainer = locked(
+        directory.lock, lambda taken: processes.any(taken, stop_requested()), for_others=not processes.is_first
+    )
+    with _ended_together(processes), only_trainer:
+        if processes.first(lambda: directory.claim(_stamp(cell, train_corpus))):
             print(f"The state in {state} belonged to another configuration and was discarded.", file=sys.stderr)
-        fabric.barrier()
         if not directory.finished.exists():
-            _train(cell, fabric, directory, train_corpus, valid_corpus, save_seconds, stop_requested)
-        if fabric.is_global_zero:
-            directory.publish(outputs.by_name())
+            _train(
+                cell,
+                fabric,
+                processes,
+                directory,
+                train_corpus,
+                valid_corpus,
+                save_seconds=save_seconds,
+                stop_requested=stop_requested,
+                shard_optimizer=shard_optimizer,
+            )
+        processes.first(lambda: directory.publish(outputs.by_name()))
+
+
+@contextmanager
+def _ended_together(processes: Processes) -> Iterator[None]:
+    """Of a training that stops, the first process says why and has the exit status; the others end without a word.
+
+    Theirs is 0, because srun and Lightning take another one for a crash and kill the first before it has spoken.
+    """
+    try:
+        yield
+        processes.close()
+    except Interrupted:
+        processes.close()
+        if processes.is_first:
+            raise
+        raise SystemExit(0) from None
 
 
 def _check_positions(cell: Cell, *positions: Path | None) -> None:
@@ -107,61 +144,66 @@ def _check_positions(cell: Cell, *positions: Path | None) -> None:
 def _train(
     cell: Cell,
     fabric: Fabric,
+    processes: Processes,
     directory: StateDirectory,
     train: ParallelCorpus,
     valid: ParallelCorpus,
+    *,
     save_seconds: float,
     stop_requested: Callable[[], bool],
+    shard_optimizer: ShardOptimizer,
 ) -> None:
     fabric.seed_everything(cell.seed, verbose=False)
     model = build_model(cell, train.vocabulary_size)
     # Every process starts from the same weights and then draws dropout masks of its own.
     torch.manual_seed(cell.seed * 65_536 + fabric.global_rank)
-    objective = TranslationObjective(model, cell.recipe.label_smoothing)
     trainer = Trainer(
         cell,
         fabric,
-        objective,
+        TranslationObjective(model, cell.recipe.label_smoothing),
         train=train,
         valid=valid,
         state=directory,
         save_seconds=save_seconds,
         stop_requested=stop_requested,
+        processes=processes,
+        shard_optimizer=_shards(model, shard_optimizer, processes),
     )
-    counters = trainer.run()
-    if fabric.is_global_zero:
-        _finish(cell, directory, model, counters, train, valid, fabric)
-    fabric.barrier()
+    with Meter(fabric.device) as meter:
+        counters = trainer.run()
+    usages = processes.gather(meter.usage(trainer.update_seconds, trainer.batch_seconds))
+    operations = operations_per_token(model, train)
+    record = {
+        **_record(cell, model, counters, train, valid, fabric),
+        "efficiency": efficiency(usages, counters.target_tokens / counters.seconds, operations),
+    }
+    processes.first(lambda: _finish(cell, directory, model, train.vocabulary_size, record))
+
+
+def _shards(model: Translator, asked: ShardOptimizer, processes: Processes) -> bool:
+    """Whether the state of the optimizer is shared out over the processes."""
+    if processes.number == 1:
+        return False
+    moments = 2 * sum(parameter.numel() * parameter.element_size() for parameter in model.parameters())
+    return asked == "always" or (asked == "auto" and moments >= _SHARD_BYTES)
 
 
 def _finish(
-    cell: Cell,
-    directory: StateDirectory,
-    model: Translator,
-    counters: Counters,
-    train: ParallelCorpus,
-    valid: ParallelCorpus,
-    fabric: Fabric,
+    cell: Cell, directory: StateDirectory, model: Translator, vocabulary_size: int, record: dict[str, Any]
 ) -> None:
     """Average the checkpoints and put everything into ``finished/`` at once."""
     checkpoints = directory.checkpoints()
     weights = average(checkpoints) if checkpoints else model.state_dict()
     with atomic(directory.finished) as folder:
         folder.mkdir()
-        save_model(folder / "model.pt", cell, train.vocabulary_size, weights)
+        save_model(folder / "model.pt", cell, vocabulary_size, weights)
         shutil.copyfile(directory.metrics, folder / "metrics.jsonl")
-        write_json(folder / "record.json", _record(cell, model, counters, train, valid, fabric, len(checkpoints)))
+        write_json(folder / "record.json", {**record, "averaged_checkpoints": len(checkpoints)})
     directory.clean()
 
 
 def _record(
-    cell: Cell,
-    model: Translator,
-    counters: Counters,
-    train: ParallelCorpus,
-    valid: ParallelCorpus,
-    fabric: Fabric,
-    averaged: int,
+    cell: Cell, model: Translator, counters: Counters, train: ParallelCorpus, valid: ParallelCorpus, fabric: Fabric
 ) -> dict[str, Any]:
     return {
         "status": counters.status,
@@ -172,7 +214,6 @@ def _record(
         "data": {"train": train.digest, "valid": valid.digest, "train_pairs": len(train), **_positions(train, valid)},
         "updates": counters.update,
         "epochs": counters.epoch,
-        "averaged_checkpoints": averaged,
         "best_valid_perplexity": _perplexity(counters.best_loss),
         "best_update": counters.best_update,
         "target_tokens": counters.target_tokens,

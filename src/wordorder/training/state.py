@@ -6,25 +6,24 @@ last.pt         everything needed to go on
 checkpoint-N    weights after update N, for averaging
 finished/       model, metrics and record of a training that has ended
 tensorboard/    event files
+progress.json   how far it is, for 'wordorder status'
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
-import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from wordorder.errors import WordorderError
-from wordorder.files import atomic, write_text
+from wordorder.files import atomic, write_json, write_text
 from wordorder.model.checkpoint import load_tensors
+from wordorder.training.lock import locked
 
 
 class StateDirectory:
@@ -33,25 +32,13 @@ class StateDirectory:
         self.finished = path / "finished"
         self.tensorboard = path / "tensorboard"
         self.metrics = path / "metrics.jsonl"
+        self.lock = path / "lock"
+        self._progress = path / "progress.json"
         self._last = path / "last.pt"
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Keep every other process out. The lock goes with the process, however it dies."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        with (self.path / "lock").open("a+") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                file.seek(0)
-                raise WordorderError(
-                    f"Another process ({file.read().strip() or 'unknown'}) is training in {self.path}. "
-                    "Wait for it or stop it; two writers would spoil the cell."
-                ) from error
-            file.truncate(0)
-            file.write(f"process {os.getpid()} on {socket.gethostname()}")
-            file.flush()
-            yield
+    def locked(self, stop_requested: Callable[[], bool] = lambda: False) -> AbstractContextManager[None]:
+        """Keep every other process out, and wait for one that is in; see :func:`wordorder.training.lock.locked`."""
+        return locked(self.lock, lambda taken: (taken, stop_requested()))
 
     def claim(self, stamp: str) -> bool:
         """Make this directory the state of ``stamp``. Returns whether state of something else was thrown away."""
@@ -62,7 +49,7 @@ class StateDirectory:
         for entry in self.path.iterdir():
             if entry.is_dir():
                 shutil.rmtree(entry)
-            elif entry.name != "lock":
+            elif entry != self.lock:
                 entry.unlink()
         write_text(file, stamp)
         return stale
@@ -77,6 +64,9 @@ class StateDirectory:
             return None
         state: dict[str, Any] = load_tensors(self._last)
         return state
+
+    def report_progress(self, progress: dict[str, Any]) -> None:
+        write_json(self._progress, progress)
 
     def save_checkpoint(self, update: int, weights: dict[str, Tensor], *, keep: int) -> None:
         """Add a checkpoint and drop all but the ``keep`` newest."""
@@ -106,6 +96,7 @@ class StateDirectory:
         """Remove what only an unfinished training needs."""
         self._last.unlink(missing_ok=True)
         self.metrics.unlink(missing_ok=True)
+        self._progress.unlink(missing_ok=True)
         for checkpoint in self.checkpoints():
             checkpoint.unlink()
 

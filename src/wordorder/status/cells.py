@@ -1,0 +1,150 @@
+"""The state of each cell of a study, from the files that its training leaves. Nothing is written or locked."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from wordorder.errors import WordorderError
+from wordorder.files import read_json
+from wordorder.plan import CellName
+from wordorder.status.queue import Job
+from wordorder.training.lock import Holder, holder
+
+State = Literal["done", "running", "stopped", "queued", "failed"]
+STATES: tuple[State, ...] = ("done", "running", "stopped", "queued", "failed")
+
+# What a training says last: an error of ours, a Python traceback's end, or a batch system's or Linux's last word.
+_ERROR = re.compile(
+    r"^(wordorder: error: .+|[\w.]*(?:Error|Exception)\b.*|.*(?:oom.kill|out of memory|killed|cancelled).*)$", re.I
+)
+_ASKED_TO_STOP = re.compile(r"was asked to stop and was saved after update (\d+)")
+
+
+@dataclass(frozen=True)
+class CellStatus:
+    """One cell. Progress, speed and end are known of cells that have begun, and only while they run or stand still."""
+
+    name: CellName
+    state: State
+    reason: str = ""
+    update: int | None = None
+    planned: int | None = None
+    tokens_per_second: float | None = None
+    seconds: float | None = None  # of a finished training
+    seconds_left: float | None = None
+    scored: int = 0
+    job: Job | None = None
+    log: Path | None = None
+    log_tail: list[str] = field(default_factory=list)
+
+
+def cell_folder(results: Path, study: str, cell: CellName) -> Path:
+    return results / study / "cells" / cell.dataset / cell.encoding / cell.size / str(cell.seed)
+
+
+def cell_log(results: Path, study: str, cell: CellName) -> Path:
+    """The workflow writes logs beside ``results``."""
+    parts = (study, cell.dataset, cell.encoding, cell.size, f"{cell.seed}.log")
+    return results.parent.joinpath("logs", "train_model", *parts)
+
+
+def look(
+    results: Path, study: str, cell: CellName, tests: Iterable[str], jobs: Mapping[CellName, Job], *, log_lines: int = 3
+) -> CellStatus:
+    """What a cell is doing."""
+    folder = cell_folder(results, study, cell)
+    state, log = folder / "state", cell_log(results, study, cell)
+    job = jobs.get(cell)
+    tail = _tail(log, log_lines)
+    shared: dict[str, Any] = {"name": cell, "job": job, "log": log if tail else None, "log_tail": tail}
+    progress = _progress(state)
+    if training := holder(state / "lock"):
+        return CellStatus(state="running", reason=_where(training), **shared, **progress)
+    record = _record(folder, state)
+    if record is not None:
+        scored = sum((folder / f"{test}.scores.json").exists() for test in tests)
+        shared |= {"seconds": record.get("seconds"), "tokens_per_second": record.get("target_tokens_per_second")}
+        shared |= {"update": record.get("updates"), "planned": record.get("updates"), "scored": scored}
+        if record.get("status") == "diverged":
+            return CellStatus(state="failed", reason=f"diverged: no finite loss, update {record['updates']}", **shared)
+        return CellStatus(state="done", **shared)
+    progress.pop("seconds_left", None)
+    progress.pop("tokens_per_second", None)
+    if job is not None:
+        return CellStatus(state="queued", reason=job.reason, **shared, **progress)
+    words = _last_words(tail, log, saved=(state / "last.pt").exists())
+    if words is None:
+        return CellStatus(state="queued", **shared)
+    return CellStatus(state=words[0], reason=words[1], **shared, **progress)
+
+
+def _last_words(tail: list[str], log: Path, *, saved: bool) -> tuple[State, str] | None:
+    """Whether a training that has begun and does not run was stopped or has failed, and why; None: it has not begun."""
+    errors = [line for line in _tail(log, 30) if _ERROR.match(line)]
+    if any(_ASKED_TO_STOP.search(line) for line in tail):
+        return "stopped", "asked to stop; goes on when it is started again"
+    if errors:
+        return "failed", errors[-1].removeprefix("wordorder: error: ")
+    if saved:
+        return "stopped", "ended without a word (killed?); goes on from its last save"
+    if tail:
+        return "failed", "ended before its first save, without a word: killed, or out of memory or time"
+    return None
+
+
+def _where(training: Holder) -> str:
+    return f"on {training.host}" + (f", job {training.job}" if training.job else "")
+
+
+def _record(folder: Path, state: Path) -> dict[str, Any] | None:
+    """The record of a finished training; Snakemake may have deleted the output, but not the state."""
+    for file in (folder / "record.json", state / "finished" / "record.json"):
+        if file.exists():
+            record: dict[str, Any] = read_json(file)
+            return record
+    return None
+
+
+def _progress(state: Path) -> dict[str, Any]:
+    """Update, planned updates, speed and seconds left, as far as the files tell."""
+    try:
+        told = read_json(state / "progress.json")
+    except WordorderError:  # not yet there, or of an older version
+        return _progress_of_metrics(state / "metrics.jsonl")
+    update, planned, speed = told["update"], told["planned_updates"], told["updates_per_second"]
+    return {
+        "update": update,
+        "planned": planned,
+        "tokens_per_second": told["target_tokens_per_second"],
+        "seconds_left": (planned - update) / speed if planned and speed else None,
+    }
+
+
+def _progress_of_metrics(metrics: Path) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for line in _tail(metrics, 3):
+        try:
+            row = json.loads(line)
+        except ValueError:  # it is being written
+            continue
+        found["update"] = row["update"]
+        found["tokens_per_second"] = row.get("tokens_per_second", found.get("tokens_per_second"))
+    return found
+
+
+def _tail(file: Path, lines: int) -> list[str]:
+    """The last lines that are not blank, of a file that may be large or not there."""
+    try:
+        with file.open("rb") as opened:
+            opened.seek(max(0, file.stat().st_size - (1 << 16)))
+            text = opened.read().decode("utf-8", errors="replace")
+    except OSError:
+        return []
+    # A progress bar writes its line again and again over itself.
+    return list(deque((line.rpartition("\r")[2].rstrip() for line in text.split("\n") if line.strip()), maxlen=lines))

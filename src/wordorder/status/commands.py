@@ -1,0 +1,90 @@
+"""``wordorder status`` and ``wordorder efficiency``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+_CLEAR = "\033[2J\033[H"
+
+
+def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    status = subparsers.add_parser(
+        "status",
+        help="show what the cells of a study are doing",
+        description="Show which cells of a study are done, running, stopped (saved, not running), queued (not begun) "
+        "or failed (diverged trainings too), with progress, speed and estimated finish, and the end of the log of what "
+        "has stopped or failed. Only files are read, so it may be asked at any time, also from another machine with "
+        "the same disk; where there is SLURM, its queue is asked too.",
+    )
+    _add_study(status)
+    status.add_argument("--all", action="store_true", help="list every cell, also of a large study")
+    status.add_argument("--log-lines", type=int, default=3, metavar="N", help="lines of a log to show (default: 3)")
+    status.add_argument("--watch", type=float, metavar="SECONDS", help="show it again and again, until Ctrl-C")
+    status.set_defaults(run=run_status)
+
+    efficiency = subparsers.add_parser(
+        "efficiency",
+        help="show what the trainings of a study used of what they asked for",
+        description="Show memory, cores and GPUs that each finished training used, and those that its SLURM job asked "
+        "for; tokens and model FLOPs a second (6 · weights · tokens); and 'batches', the share of the time that went "
+        "into making batches. Warns when far more was asked for than used.",
+    )
+    _add_study(efficiency)
+    efficiency.set_defaults(run=run_efficiency)
+
+
+def _add_study(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("study", metavar="STUDY", help="name, or path of a .yaml file")
+    parser.add_argument(
+        "--results", type=Path, default=Path("results"), metavar="DIR", help="what runs write (default: results)"
+    )
+    parser.add_argument("--root", default="config", metavar="DIR", help="the configuration folder (default: config)")
+
+
+def run_status(options: argparse.Namespace) -> None:
+    try:
+        while True:
+            text = _status(options)
+            print(f"{_CLEAR}{text}" if options.watch and sys.stdout.isatty() else text, flush=True)
+            if not options.watch:
+                return
+            time.sleep(options.watch)
+            if not sys.stdout.isatty():
+                print()
+    except KeyboardInterrupt:
+        return
+
+
+def _status(options: argparse.Namespace) -> str:
+    import datetime
+
+    from wordorder.config.load import load_dataset, load_study
+    from wordorder.plan import cells, test_names
+    from wordorder.status.cells import look
+    from wordorder.status.queue import training_jobs
+    from wordorder.status.table import status_text
+
+    study = load_study(options.study, options.root)
+    tests = {name: test_names(study, load_dataset(name, options.root)) for name in study.datasets}
+    # Jobs are submitted where Snakemake was started, which is where results lies unless --directory says otherwise.
+    jobs = training_jobs(study.name, cells(study), [options.results.resolve().parent, Path.cwd()])
+    found = [
+        look(options.results, study.name, cell, tests[cell.dataset], jobs, log_lines=options.log_lines)
+        for cell in cells(study)
+    ]
+    return status_text(study.name, found, tests, datetime.datetime.now(), everything=options.all)
+
+
+def run_efficiency(options: argparse.Namespace) -> None:
+    from wordorder.config.load import load_study
+    from wordorder.files import read_json
+    from wordorder.plan import cells
+    from wordorder.status.cells import cell_folder
+    from wordorder.status.efficiency import efficiency_text
+
+    study = load_study(options.study, options.root)
+    files = {cell: cell_folder(options.results, study.name, cell) / "record.json" for cell in cells(study)}
+    print(efficiency_text(study.name, {cell: read_json(file) for cell, file in files.items() if file.exists()}))

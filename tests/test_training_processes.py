@@ -1,0 +1,155 @@
+"""A training in two processes: the same curve as in one, stopped together, and resumed to the same bits."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from training_runs import TrainingRun, cell, write_reversals
+from wordorder.errors import WordorderError
+from wordorder.model.checkpoint import load_tensors
+from wordorder.training.processes import open_fabric
+from wordorder.training.window import Window
+
+# srun as far as a training uses it: the command, as often as the job has tasks, each told which it is.
+SRUN = f"""#!{sys.executable}
+import os, subprocess, sys
+command = sys.argv[1:]
+assert command.pop(0) == "--kill-on-bad-exit=1"
+tasks = os.environ["SLURM_NTASKS"]
+step = {{"SLURM_STEP_NUM_TASKS": tasks, "SLURM_STEP_NUM_NODES": "1", "SLURM_STEP_ID": "0", "SLURM_NODEID": "0"}}
+step["SLURM_STEP_NODELIST"] = "127.0.0.1"
+ranks = [{{"SLURM_PROCID": str(rank), "SLURM_LOCALID": str(rank)}} for rank in range(int(tasks))]
+started = [subprocess.Popen(command, env={{**os.environ, **step, **rank}}) for rank in ranks]
+sys.exit(max(process.wait() for process in started))
+"""
+
+
+@pytest.fixture(scope="module")
+def corpora(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("corpora")
+    return write_reversals(folder / "train", pairs=300, seed=1), write_reversals(folder / "valid", pairs=50, seed=2)
+
+
+def new_run(folder: Path, corpora: tuple[Path, Path], **recipe: Any) -> TrainingRun:
+    folder.mkdir()
+    return TrainingRun(folder, cell(**recipe), *corpora)
+
+
+def weights(run: TrainingRun) -> dict[str, torch.Tensor]:
+    found: dict[str, torch.Tensor] = load_tensors(run.folder / "model.pt")["weights"]
+    return found
+
+
+def test_two_processes_train_as_one_with_twice_the_accumulation(tmp_path: Path, corpora: tuple[Path, Path]) -> None:
+    """A recipe's four micro-batches an update are accumulated four in one process, or two in each of two.
+
+    Only the order in which gradients are summed differs, so the loss of each report agrees to single precision; that
+    error grows along the curve, to a relative 8e-6 in 40 updates. A gradient that is the mean over the target tokens of
+    each process, and not over all, makes 2e-4 in the first epoch already.
+    """
+    recipe = {"accumulate": 4, "dropout": 0.0, "max_epochs": 4, "patience": None}
+    one, two = (new_run(tmp_path / name, corpora, **recipe) for name in ("one", "two"))
+    one.finish()
+    two.finish("--devices", "2")
+    assert (one.record()["processes"], two.record()["processes"]) == (1, 2)
+    assert len(one.metrics()) == len(two.metrics()) >= 8
+    for left, right in zip(one.metrics(), two.metrics(), strict=True):
+        assert left.pop("kind") == right.pop("kind")
+        assert right == pytest.approx(left, rel=5e-5)
+    assert one.record()["target_tokens"] == two.record()["target_tokens"]
+
+
+def other_process(first: int) -> int:
+    """The process that the first one of a training has started."""
+    children = Path(f"/proc/{first}/task/{first}/children")
+    (child,) = [pid for pid in children.read_text().split() if "wordorder" in Path(f"/proc/{pid}/cmdline").read_text()]
+    return int(child)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc for the other process")
+def test_a_signal_to_one_of_two_processes_stops_both_and_the_bits_stay(
+    tmp_path: Path, corpora: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With dropout, so that each process's generator must go on where it was.
+
+    The uninterrupted training is started by srun in a job of two tasks; the interrupted one starts its second process
+    itself and keeps the optimizer's state in shares. None of that may change a bit.
+    """
+    recipe = {"accumulate": 2, "max_epochs": 4}
+    interrupted = new_run(tmp_path / "interrupted", corpora, **recipe)
+    options = ("--devices", "2", "--shard-optimizer", "always")
+    process = interrupted.start(*options)
+    try:
+        metrics = interrupted.folder / "state" / "metrics.jsonl"
+        while not metrics.exists() and process.poll() is None:
+            time.sleep(0.01)
+        os.kill(other_process(process.pid), signal.SIGTERM)
+        printed, _ = process.communicate(timeout=120)
+    finally:
+        process.kill()
+    assert process.returncode == 75, printed
+    assert printed.count("Run the same command again to go on.") == 1
+    saved = load_tensors(interrupted.folder / "state" / "last.pt")
+    first, second = (own["generators"]["cpu"] for own in saved["processes"])
+    assert not torch.equal(first, second)
+    assert not (interrupted.folder / "model.pt").exists()
+    interrupted.finish(*options)
+    assert interrupted.record()["restarts"] == 1
+
+    srun = tmp_path / "bin" / "srun"
+    srun.parent.mkdir()
+    srun.write_text(SRUN)
+    srun.chmod(0o755)
+    monkeypatch.setenv("PATH", str(srun.parent), prepend=os.pathsep)
+    for variable, value in {"SLURM_JOB_ID": "1234567", "SLURM_NTASKS": "2"}.items():
+        monkeypatch.setenv(variable, value)
+    uninterrupted = new_run(tmp_path / "uninterrupted", corpora, **recipe)
+    uninterrupted.finish()
+    assert uninterrupted.record()["processes"] == 2
+    assert uninterrupted.record()["efficiency"]["asked"]["job"] == "1234567"
+    assert interrupted.metrics() == uninterrupted.metrics()
+    left, right = weights(interrupted), weights(uninterrupted)
+    assert all(torch.equal(left[name], right[name]) for name in right)
+
+
+def test_more_processes_than_micro_batches_are_refused() -> None:
+    with pytest.raises(WordorderError, match="3 processes would share 2 micro-batches an update, and the others be"):
+        open_fabric("fp32", devices=3, most=2)
+    with pytest.raises(WordorderError, match="4 processes would share 1 micro-batch an update"):
+        open_fabric("fp32", devices=2, nodes=2, most=1)
+
+
+def test_a_job_of_several_tasks_without_srun_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLURM_NTASKS", "2")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(WordorderError, match="This SLURM job has 2 tasks, which only srun can start, and srun cannot"):
+        open_fabric("fp32", devices=None, most=2)
+
+
+def test_srun_must_start_as_many_on_every_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "3")
+    monkeypatch.setenv("SLURM_STEP_NUM_NODES", "2")
+    with pytest.raises(WordorderError, match="srun started 3 tasks on 2 nodes"):
+        open_fabric("fp32", devices=None, most=4)
+
+
+def test_a_window_goes_on_in_another_number_of_processes() -> None:
+    """Losses of all micro-batches are kept, once; the rest was the same in every process."""
+    states = [
+        {"sums": torch.tensor([loss, 2 * loss, 5.0], dtype=torch.float64), "updates": 3, "tokens": 7, "seconds": 1.0}
+        for loss in (1.0, 10.0, 100.0)
+    ]
+    for number, losses in {1: [111.0], 2: [101.0, 10.0], 3: [1.0, 10.0, 100.0], 4: [1.0, 10.0, 100.0, 0.0]}.items():
+        for rank, loss in enumerate(losses):
+            window = Window(torch.device("cpu"))
+            window.load(states, rank=rank, number=number)
+            assert window.sums.tolist() == [loss, 2 * loss, 5.0]
+            assert (window.updates, window.tokens, window.seconds) == (3, 7, 1.0)
