@@ -3,16 +3,21 @@ from __future__ import annotations
 import builtins
 import hashlib
 import json
+import math
+import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sacremoses import MosesTokenizer
 
 from evaluation_samples import noisy, sentences, write_lines
 from wordorder.cli import main
 from wordorder.errors import WordorderError
+from wordorder.evaluation.legacy import split_compounds
 from wordorder.evaluation.scores import build_metric, score, score_files
 
 ALL = ["bleu", "chrf", "chrf++", "ter"]
@@ -118,6 +123,75 @@ def test_tokeniser_follows_the_target_language(pair: tuple[Path, Path]) -> None:
     assert "tok:13a" in score(["a"], ["a"], ["bleu"], "de")["bleu"]["signature"]
 
 
+CHINESE = (["我喜欢这本书。", "天气很好", "他昨天去了北京。"], ["我很喜欢这本书。", "天气很好", "他前天去了北京市。"])
+JAPANESE = (["私はこの本が好きです。", "天気がいい"], ["私はこの本がとても好きです。", "今日は天気がいい"])
+
+
+@pytest.mark.parametrize("language", ["zh", "ja"])
+def test_unspaced_languages_score_as_the_sacrebleu_command_does(language: str, tmp_path: Path) -> None:
+    if language == "ja":
+        pytest.importorskip("MeCab", reason="the extra 'ja' is not installed")
+    hypotheses, references = {"zh": CHINESE, "ja": JAPANESE}[language]
+    files = [write_lines(tmp_path / "h", hypotheses), write_lines(tmp_path / "r", references)]
+    ours = score_files(*files, ALL, language)["metrics"]
+    options = ["-m", "bleu", "chrf", "ter", "--chrf-word-order", "2", "--ter-normalized", "--ter-asian-support"]
+    # The command knows no target language of files: its tokeniser has to be named.
+    options += ["--tokenize", {"zh": "zh", "ja": "ja-mecab"}[language]]
+    theirs = sacrebleu(files[1], "-i", str(files[0]), *options)
+    for name, their in zip(("bleu", "chrf++", "ter"), theirs, strict=True):
+        assert ours[name]["score"] == pytest.approx(their["score"], abs=1e-9)
+        assert ours[name]["signature"] == their["signature"]
+    assert 0 < ours["bleu"]["score"] < 100
+    assert f"tok:{language}" in ours["bleu"]["signature"]
+
+
+def test_legacy_bleu_is_that_of_multi_bleu_on_split_tokens(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    sides = [path.read_text(encoding="utf-8").split("\n")[:-1] for path in pair]
+    compounds = [
+        "Die Rock-Band spielt (laut), aber gut.",
+        "Ein E-Mail-Konto - neu.",
+        "Tom's Bruder läuft z. B. in A-B-C.",
+    ]
+    sides = [[*side, *compounds] for side in sides]
+    sides[0][-2] = "Ein neues E-Mail-Konto."
+    ours = score(*sides, ["bleu", "bleu_legacy"], "de")
+    # The scripts: Moses tokenisation, perl -pe 's{(\S)-(\S)}{$1 ##AT##-##AT## $2}g', multi-bleu.perl.
+    tokens = [
+        [re.sub(r"(\S)-(\S)", r"\1 ##AT##-##AT## \2", " ".join(MosesTokenizer("de").tokenize(line))) for line in side]
+        for side in sides
+    ]
+    expected = multi_bleu(*([line.split() for line in side] for side in tokens))
+    assert ours["bleu_legacy"]["score"] == pytest.approx(expected, abs=1e-9)
+    assert ours["bleu_legacy"]["score"] != pytest.approx(ours["bleu"]["score"], abs=0.01)
+    files = [write_lines(tmp_path / name, side) for name, side in zip("hr", tokens, strict=True)]
+    options = ["-m", "bleu", "--tokenize", "none", "--force", "--smooth-method", "none"]
+    assert sacrebleu(files[1], "-i", str(files[0]), *options)["score"] == pytest.approx(expected, abs=1e-9)
+
+
+def multi_bleu(hypotheses: list[list[str]], references: list[list[str]]) -> float:
+    """Papineni et al. (2002), one reference, nothing smoothed."""
+    logarithms = 0.0
+    for n in range(1, 5):
+        right = total = 0
+        for hypothesis, reference in zip(hypotheses, references, strict=True):
+            ours, theirs = (
+                Counter(tuple(side[i : i + n]) for i in range(len(side) - n + 1)) for side in (hypothesis, reference)
+            )
+            right, total = right + (ours & theirs).total(), total + ours.total()
+        logarithms += math.log(right / total) / 4
+    lengths = [sum(map(len, side)) for side in (hypotheses, references)]
+    return 100 * math.exp(min(0.0, 1 - lengths[1] / lengths[0]) + logarithms)
+
+
+def test_compounds_are_split_between_letters_only() -> None:
+    assert split_compounds("Rock-Band - ja") == "Rock ##AT##-##AT## Band - ja"
+    assert split_compounds("Vor-und-nach") == "Vor ##AT##-##AT## und ##AT##-##AT## nach"
+    assert split_compounds("a-b-c -d e-") == "a ##AT##-##AT## b-c -d e-"  # one pass, as in the scripts
+    # Nothing is smoothed: without a common 4-gram the corpus has 0, but a sentence has its score.
+    found = score(["ein Hund lief dort"], ["ein Hund läuft hier"], ["bleu_legacy"], "de")["bleu_legacy"]
+    assert found["score"] == 0 < found["segment_scores"][0]
+
+
 def test_missing_japanese_tokeniser_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     real = builtins.__import__
 
@@ -134,5 +208,5 @@ def test_missing_japanese_tokeniser_is_said(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_unknown_metric_is_refused() -> None:
-    with pytest.raises(WordorderError, match=r"'rouge' is not a metric; the metrics are bleu, chrf"):
+    with pytest.raises(WordorderError, match=r"'rouge' is not a metric; the metrics are bleu, bleu_legacy, chrf"):
         build_metric("rouge", "de")

@@ -15,7 +15,11 @@ from evaluation_samples import family, noisy, report, sentences, write_lines, wr
 from wordorder.cli import main
 from wordorder.config.models import Significance
 from wordorder.errors import WordorderError
-from wordorder.evaluation.significance import compare, holm, paired_t_test, paired_tests, verdict
+from wordorder.evaluation.over_seeds import holm, paired_t_test
+from wordorder.evaluation.paired import Extraction, paired_tests
+from wordorder.evaluation.significance import compare
+from wordorder.evaluation.verdicts import verdict
+from wordorder.files import sha256, write_json
 
 
 def test_holm_by_hand() -> None:
@@ -67,9 +71,11 @@ def test_p_values_are_those_of_the_sacrebleu_command(tmp_path: Path, kind: Any, 
     references = sentences(30)
     texts = {"base": noisy(references, 0.3, 1), "one": noisy(references, 0.22, 2), "two": noisy(references, 0.15, 3)}
     files = {name: write_lines(tmp_path / name, lines) for name, lines in texts.items()}
-    settings = Significance(paired_test=kind, bootstrap_samples=150, seed=99)
     rivals = {"one": texts["one"], "two": texts["two"]}
-    ours = paired_tests(texts["base"], rivals, references, ["ter", "bleu", "chrf++"], "de", settings)
+    # The legacy score must not be taken for BLEU, though both are sacreBLEU's class.
+    extraction = Extraction(references, ["ter", "bleu_legacy", "bleu", "chrf++"], "de")
+    ours = paired_tests(extraction, texts["base"], rivals, kind=kind, samples=150, seed=99)
+    assert ours["bleu_legacy"]["baseline"] != ours["bleu"]["baseline"]
 
     options = ["-m", "bleu", "chrf", "ter", "--chrf-word-order", "2", f"--paired-{flag}", f"--paired-{flag}-n", "150"]
     command = [sys.executable, "-m", "sacrebleu", str(write_lines(tmp_path / "references", references)), *options]
@@ -91,8 +97,9 @@ def test_seed_decides_and_the_environment_is_as_before(monkeypatch: pytest.Monke
     base, system = noisy(references, 0.3, 1), {"s": noisy(references, 0.25, 2)}
 
     def p(seed: int) -> float:
-        settings = Significance(bootstrap_samples=100, seed=seed)
-        return float(paired_tests(base, system, references, ["bleu"], "de", settings)["bleu"]["systems"]["s"]["p"])
+        extraction = Extraction(references, ["bleu"], "de")
+        found = paired_tests(extraction, base, system, kind="bootstrap", samples=100, seed=seed)
+        return float(found["bleu"]["systems"]["s"]["p"])
 
     monkeypatch.delenv("SACREBLEU_SEED", raising=False)
     first = p(1)
@@ -208,6 +215,66 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*command, *files]) == 1
     assert "has 1 lines but its references" in capsys.readouterr().err
     assert output.read_bytes() == first
+
+
+def test_every_kind_of_test_is_there_and_corrected_within_the_family(tmp_path: Path) -> None:
+    result = compared(tmp_path, {"base": 0.5, "better": 0.1, "same": 0.5001}, [1, 2, 3])
+    for metric in ("bleu", "chrf++"):
+        entries = result["metrics"][metric]["comparisons"]
+        kinds = [[entry["t_test"] for entry in entries], [entry["stratified"] for entry in entries]]
+        for seed in range(3):
+            rows = [entry["seeds"][seed] for entry in entries]
+            kinds += [[row[kind] for row in rows] for kind in ("bootstrap", "randomisation", "sign")]
+            assert all(row["p"] == row["bootstrap"]["p"] for row in rows)
+            assert all((row["segments"] is None) == (metric == "bleu") for row in rows)
+            if metric != "bleu":
+                kinds += [[row["segments"][kind] for row in rows] for kind in ("bootstrap", "randomisation")]
+            for row in rows:
+                low, high = row["confidence_interval"]
+                assert low <= row["difference"] <= high
+        for family_of_kind in kinds:
+            assert [test["p_holm"] for test in family_of_kind] == holm([test["p"] for test in family_of_kind])
+        better, same = entries
+        assert better["stratified"]["p"] < 0.05 < same["stratified"]["p"]
+        assert better["seeds"][0]["sign"]["better"] > better["seeds"][0]["sign"]["worse"]
+    assert result["metrics"]["bleu"]["comparisons"][0]["agreement"] > 0.8
+    assert result["metrics"]["chrf++"]["comparisons"][0]["agreement"] is None
+
+
+def test_comet_is_compared_by_its_segment_scores(tmp_path: Path) -> None:
+    names, seeds = ["base", "good"], [1, 2, 3]
+    references = write_study(tmp_path, report(names, seeds, ("test_1",)), {"base": 0.5, "good": 0.2}, ("good", 2))
+    cells, target = tmp_path / "cells" / "pair", references / "test_1.target"
+    files = {(name, seed): cells / name / "tiny" / str(seed) / "test_1.hypotheses" for name in names for seed in seeds}
+    systems = {}
+    for (name, seed), path in files.items():
+        scores = [0.5 + 0.01 * seed + (0.1 + 0.02 * (i % 3) + 0.001 * seed**2) * (name == "good") for i in range(25)]
+        made = {"checkpoint_sha256": "ab" * 32, "versions": {"unbabel-comet": "2.2.7"}, "segment_scores": scores}
+        systems[sha256(path)] = made if (name, seed) != ("good", 2) else {"score": None, "segment_scores": []}
+    scored = {"status": "scored", "model": "x/wmt22-comet-da", "precision": "fp32", "systems": systems}
+    comet = tmp_path / "comet.json"
+    write_json(comet, scored | {"references": {"sha256": sha256(target)}})
+    result = compare(family(names, seeds), cells, "tiny", "test_1", target, comet)
+    (entry,) = result["metrics"]["comet"]["comparisons"]
+    assert entry["t_test"]["n"] == 2
+    assert entry["t_test"]["mean_difference"] == pytest.approx(0.1 + 0.0192 + 0.005)
+    assert entry["seeds"][0]["bootstrap"]["p"] == entry["seeds"][0]["segments"]["bootstrap"]["p"] < 0.05
+    assert entry["seeds"][0]["sign"] == pytest.approx(
+        {"better": 25, "worse": 0, "equal": 0, "p": 2 * 0.5**25, "p_holm": 2 * 0.5**25}
+    )
+    assert "(+0.1242 COMET, Holm-adjusted" in entry["verdict"] and "2 of 3 seeds" in entry["verdict"]
+    assert entry["agreement"] == pytest.approx(0.962, abs=0.001)
+    assert result["metrics"]["comet"]["signature"] == (
+        "x/wmt22-comet-da|precision:fp32|unbabel-comet:2.2.7|checkpoint:abababababab"
+    )
+
+    write_json(comet, {"status": "not scored", "model": "m", "reason": "No model.", "how": "Get it.", "systems": {}})
+    result = compare(family(names, seeds), cells, "tiny", "test_1", target, comet)
+    assert list(result["metrics"]) == ["bleu", "chrf++"]
+    assert result["comet"]["reason"] == "No model."
+    write_json(comet, scored | {"references": {"sha256": "0"}})
+    with pytest.raises(WordorderError, match="of other references"):
+        compare(family(names, seeds), cells, "tiny", "test_1", target, comet)
 
 
 def test_wrong_folder_is_said(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 from typing import Any
@@ -7,14 +8,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
-from evaluation_samples import family, report, write_study
+from evaluation_samples import family, report, sentences, write_lines, write_study
 from wordorder.cli import main
-from wordorder.config.models import Report
+from wordorder.config.models import Comet, Report
 from wordorder.evaluation.results import load_metrics, load_records, load_scores, load_significance
+from wordorder.evaluation.scores import score_files
 from wordorder.evaluation.significance import compare
 from wordorder.evaluation.tables import mean_and_sd
-from wordorder.files import read_json, write_json
+from wordorder.files import read_json, sha256, write_json
 
 RATES = {"none": 0.6, "opr+rpr": 0.3, "learned_t5": 0.2}
 ENCODINGS = [*RATES, "null"]
@@ -69,7 +72,7 @@ def test_scores_keep_every_seed(study: Report, tmp_path: Path) -> None:
     heading, *rows = cells_of(markdown)
     assert heading == ["Size", "Encoding", "test_1 BLEU", "test_1 chrF++", "test_2 BLEU", "test_2 chrF++"]
     assert [cells[1] for cells in rows] == ENCODINGS
-    assert rows[1][4] == f"{np.mean(scores):.2f} ± {np.std(scores, ddof=1):.2f} (n = 3)"
+    assert rows[1][4].startswith(f"{np.mean(scores):.2f} ± {np.std(scores, ddof=1):.2f} (n = 3) ")
 
 
 def test_seeds_without_a_score_are_listed(study: Report, tmp_path: Path) -> None:
@@ -77,7 +80,7 @@ def test_seeds_without_a_score_are_listed(study: Report, tmp_path: Path) -> None
     lost = data[(data["encoding"] == "learned_t5") & (data["test"] == "test_1") & (data["metric"] == "bleu")].iloc[0]
     assert (lost["n"], lost["seeds"]) == (2, 3)
     assert pd.isna(lost["seed 2"])
-    assert cells_of(markdown)[3][2].endswith("(n = 2 of 3)")
+    assert re.search(r"\(n = 2 of 3\) [a-z]+$", cells_of(markdown)[3][2])
     assert cells_of(markdown)[4][2] == "– (n = 0 of 3)"
     assert "pair/learned_t5/tiny seed 2 on test_1 (diverged)" in markdown
     assert "pair/null/tiny seed 3 on test_2 (missing)" in markdown
@@ -94,6 +97,65 @@ def test_signatures_stand_below(study: Report, tmp_path: Path) -> None:
         assert data["signature"].dropna().str.contains("version:").all()
 
 
+def test_systems_that_cannot_be_told_apart_share_a_letter(study: Report, tmp_path: Path) -> None:
+    data, markdown, _ = table("scores", study, tmp_path)
+    of = data.set_index(["encoding", "test", "metric"])["group"].fillna("")
+    for test, metric in {(test, metric) for _, test, metric in of.index}:
+        scores = data[(data["test"] == test) & (data["metric"] == metric)].set_index("encoding")
+        by_seed = scores[[f"seed {seed}" for seed in SEEDS]]
+        assert of["null", test, metric] == "", "no seed, no letter"
+        for one, other in itertools.combinations(RATES, 2):
+            both = by_seed.loc[[one, other]].dropna(axis=1)
+            p = stats.ttest_rel(*both.to_numpy()).pvalue
+            if p >= 0.05:  # not even without Holm's correction
+                assert set(of[one, test, metric]) & set(of[other, test, metric])
+            if 3 * p < 0.05:  # Holm's severest
+                assert not set(of[one, test, metric]) & set(of[other, test, metric])
+        best = scores["mean"].idxmax()
+        assert "a" in of[best, test, metric]
+    assert "Letters: encodings of one size that share a letter" in markdown
+
+
+def test_comet_is_a_column_scored_or_not(study: Report, tmp_path: Path) -> None:
+    asked = study.model_copy(update={"comet": Comet()})
+    (tmp_path / "comet").mkdir()
+    missing = {"status": "not scored", "model": "m", "reason": "There is no model.", "how": "Get it.", "systems": {}}
+    for test in ("test_1", "test_2"):
+        write_json(tmp_path / "comet" / f"pair.tiny.{test}.json", missing)
+    _, markdown, _ = table("scores", asked, tmp_path)
+    heading, *rows = cells_of(markdown)
+    assert heading[4] == "test_1 COMET"
+    assert [row[4] for row in rows] == ["not scored"] * 3 + ["– (n = 0 of 3)"]
+    assert "- COMET: not scored. There is no model. Get it." in markdown
+    assert "(not scored)" not in markdown, "the reason is said once, not for every cell"
+
+    systems = {}
+    for cell in (tmp_path / "cells").glob("pair/*/tiny/*"):
+        path = cell / "test_2.hypotheses"
+        made = {"checkpoint_sha256": "ab" * 32, "versions": {"unbabel-comet": "2.2.7"}}
+        score = 0.8 + int(cell.name) / 100 if path.read_bytes() else None
+        systems[sha256(path)] = made | {"score": score, "segment_scores": [score] * 25 if score else []}
+    scored = {"status": "scored", "model": "x/y", "precision": "fp32", "systems": systems}
+    write_json(tmp_path / "comet" / "pair.tiny.test_2.json", scored)
+    data, markdown, _ = table("scores", asked, tmp_path)
+    assert cells_of(markdown)[1][-1].startswith("0.8200 ± 0.0100 (n = 3)")
+    assert cells_of(markdown)[3][-1].startswith("0.8200 ± 0.0141 (n = 2 of 3)")
+    assert "- COMET: x/y|precision:fp32|unbabel-comet:2.2.7|checkpoint:abababababab" in markdown
+    row = data[(data["encoding"] == "none") & (data["test"] == "test_2") & (data["metric"] == "comet")].iloc[0]
+    assert row["mean"] == pytest.approx(0.82)
+
+
+def test_the_legacy_score_is_marked(tmp_path: Path) -> None:
+    asked = report(["none"], [1], ("test_1",)).model_copy(update={"metrics": ["bleu", "bleu_legacy"]})
+    folder = tmp_path / "cells/pair/none/tiny/1"
+    one, two = (write_lines(tmp_path / name, sentences(5)) for name in ("hypotheses", "references"))
+    write_json(folder / "test_1.scores.json", score_files(one, two, asked.metrics, "de"))
+    _, markdown, _ = table("scores", asked, tmp_path)
+    assert cells_of(markdown)[0][-1] == "test_1 BLEU (tokenised, compounds split)"
+    assert "- BLEU (tokenised, compounds split): legacy, to be read beside papers" in markdown
+    assert "tok:moses-de-compounds" in markdown
+
+
 def test_significance(study: Report, tmp_path: Path) -> None:
     data, markdown, _ = table("significance", study, tmp_path)
     assert len(data) == 3 * 2 * 2  # comparisons x tests x metrics
@@ -108,6 +170,15 @@ def test_significance(study: Report, tmp_path: Path) -> None:
     assert row["verdict"] == entry["verdict"]
     cells = cells_of(markdown)[1]
     assert cells[5] == f"{test['mean_difference']:+.2f}"
+    stratified = entry["stratified"]
+    spread = stratified["spread"]["difference"]
+    assert [row["stratified_p"], row["optimiser_sd"]] == [stratified["p"], pytest.approx(spread["optimiser_sd"])]
+    assert cells[10:13] == [
+        f"{spread['optimiser_sd']:.2f}",
+        f"{spread['test_set_sd']:.2f}",
+        f"{100 * entry['agreement']:.0f} %",
+    ]
+    assert row["sign better seed 2"] == entry["seeds"][1]["sign"]["better"]
     assert cells[-1] == entry["verdict"]
     assert "pair/learned_t5/tiny seed 2 on test_1 (no hypotheses)" in markdown
     assert "null and none cannot be compared" in markdown
@@ -192,7 +263,7 @@ def test_summary(study: Report, tmp_path: Path, capsys: pytest.CaptureFixture[st
     printed = capsys.readouterr().out
     row = data[(data["encoding"] == "learned_t5") & (data["test"] == "test_1")].set_index("metric")
     bleu, chrf = (f"{row.loc[m, 'mean']:.2f} ± {row.loc[m, 'sd']:.2f}" for m in ("bleu", "chrf++"))
-    assert re.search(rf"tiny +learned_t5 +{bleu} +{chrf} +2 of 3\n", printed)
+    assert re.search(rf"tiny +learned_t5 +{bleu} [a-z]+ +{chrf} [a-z]+ +2 of 3\n", printed)
     assert re.search(r"tiny +null +– +– +0 of 3\n", printed), "a name, not a missing value"
     assert "BLEU: nrefs:1|case:mixed" in printed
     for verdict in verdicts["verdict"]:

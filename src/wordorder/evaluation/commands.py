@@ -1,10 +1,11 @@
-"""``wordorder score``, ``compare``, ``table`` and ``summary``."""
+"""``wordorder score``, ``comet``, ``compare``, ``table`` and ``summary``."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 
-TABLES = ("scores", "significance", "parameters")
+TABLES = ("scores", "significance", "parameters", "credibility", "published")
 
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -20,11 +21,30 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     score.add_argument("--output", required=True, metavar="FILE", help="JSON")
     score.set_defaults(run=run_score)
 
+    comet = subparsers.add_parser(
+        "comet",
+        help="score translations with COMET",
+        description="Score any number of translations of one source with COMET, in one process of the environment that "
+        "'make comet' makes. Where there is no such environment or no model, the output says so, and how to get it.",
+    )
+    comet.add_argument("--config", required=True, metavar="SLICE", help="model and precision, JSON or @file")
+    comet.add_argument("--source", required=True, metavar="FILE", help="detokenised text, one sentence a line")
+    comet.add_argument("--references", required=True, metavar="FILE", help="as many lines as the source")
+    comet.add_argument("--hypotheses", required=True, nargs="+", metavar="FILE", help="as many lines, each")
+    comet.add_argument("--output", required=True, metavar="FILE", help="JSON")
+    comet.add_argument("--cache", metavar="DIR", help="keeps what was scored (default: 'cache' beside the output)")
+    comet.add_argument(
+        "--python", metavar="PATH", help="has unbabel-comet (default: WORDORDER_COMET_PYTHON, .venv-comet/bin/python)"
+    )
+    comet.add_argument("--batch-size", type=int, default=16, metavar="N", help="sentences at once (default: 16)")
+    comet.set_defaults(run=run_comet)
+
     compare = subparsers.add_parser(
         "compare",
         help="test whether systems differ from their baseline",
-        description="Test every declared comparison on one test set: sacreBLEU's paired test for each seed, a paired "
-        "t-test over the seeds, Holm's correction within the family. Seeds without hypotheses are listed.",
+        description="Test every declared comparison on one test set: for each seed sacreBLEU's paired tests and the "
+        "sign test, over the seeds a paired t-test and stratified randomisation, and Holm's correction within the "
+        "family. Seeds without hypotheses are listed. docs/statistics.md says what each test is for.",
     )
     compare.add_argument("--config", required=True, metavar="SLICE", help="the family of comparisons, JSON or @file")
     compare.add_argument(
@@ -33,13 +53,15 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     compare.add_argument("--size", required=True, help="the size of the models to compare")
     compare.add_argument("--test", required=True, help="the test set")
     compare.add_argument("--references", required=True, metavar="FILE")
+    compare.add_argument("--comet", metavar="FILE", help="what 'wordorder comet' wrote about these hypotheses")
     compare.add_argument("--output", required=True, metavar="FILE", help="JSON")
     compare.set_defaults(run=run_compare)
 
     table = subparsers.add_parser(
         "table",
         help="make a table of a study",
-        description="Make a table of a study as CSV, Markdown, LaTeX (booktabs) and HTML.",
+        description="Make a table of a study as CSV, Markdown, LaTeX (booktabs) and HTML. 'credibility' is the list of "
+        "what a comparison must have to be believed; the exit status is 1 where the study misses an item.",
     )
     table.add_argument("name", choices=TABLES)
     table.add_argument("--config", required=True, metavar="SLICE", help="what the study holds, JSON or @file")
@@ -68,6 +90,28 @@ def run_score(options: argparse.Namespace) -> None:
     )
 
 
+def run_comet(options: argparse.Namespace) -> None:
+    from pathlib import Path
+
+    from wordorder.config.load import slice_argument
+    from wordorder.config.models import Comet
+    from wordorder.evaluation.comet import score_systems
+    from wordorder.files import write_json
+
+    result = score_systems(
+        slice_argument(options.config, Comet),
+        source=options.source,
+        references=options.references,
+        hypotheses=options.hypotheses,
+        cache=options.cache or Path(options.output).parent / "cache",
+        python=options.python,
+        batch_size=options.batch_size,
+    )
+    if result["status"] != "scored":
+        print(f"COMET: not scored. {result['reason']} {result['how']}", file=sys.stderr)
+    write_json(options.output, result)
+
+
 def run_compare(options: argparse.Namespace) -> None:
     from wordorder.config.load import slice_argument
     from wordorder.config.models import Family
@@ -75,19 +119,29 @@ def run_compare(options: argparse.Namespace) -> None:
     from wordorder.files import write_json
 
     family = slice_argument(options.config, Family)
-    write_json(options.output, compare(family, options.cells, options.size, options.test, options.references))
+    result = compare(family, options.cells, options.size, options.test, options.references, options.comet)
+    write_json(options.output, result)
 
 
 def run_table(options: argparse.Namespace) -> None:
     from wordorder.config.load import slice_argument
-    from wordorder.config.models import Report
-    from wordorder.evaluation import results, tables
+    from wordorder.config.models import PublishedReport, Report
+    from wordorder.evaluation import comparison_table, credibility, published, results, tables
 
+    if options.name == "published":
+        asked = slice_argument(options.config, PublishedReport)
+        scores = results.load_scores(asked.report, options.results)
+        pairs = [(each.shown, each.printed) for each in asked.published]
+        tables.write_table(published.published_table(scores, pairs, asked.report), options.output_prefix)
+        return
     report = slice_argument(options.config, Report)
     if options.name == "scores":
-        table = tables.scores_table(results.load_scores(report, options.results), report)
+        scores = results.load_scores(report, options.results)
+        table = tables.scores_table(scores, report, results.load_comet(report, options.results))
     elif options.name == "significance":
-        table = tables.significance_table(results.load_significance(report, options.results), report)
+        table = comparison_table.significance_table(results.load_significance(report, options.results), report)
+    elif options.name == "credibility":
+        table = credibility.credibility_table(credibility.require(report, options.results), report)
     else:
         table = tables.parameters_table(results.load_records(report, options.results), report)
     tables.write_table(table, options.output_prefix)

@@ -11,6 +11,7 @@ import pandas as pd
 
 from wordorder.config.models import Report
 from wordorder.errors import WordorderError
+from wordorder.evaluation.comet import signature as comet_signature
 from wordorder.files import read_json
 
 CELL = ["dataset", "size", "encoding", "seed"]
@@ -44,14 +45,20 @@ def groups(frame: pd.DataFrame, keys: list[str]) -> Iterator[tuple[Any, pd.DataF
 
 
 def load_scores(report: Report, results: str | Path) -> pd.DataFrame:
-    """One row for each cell x test x metric: CELL, test, metric, score (NaN without one), status and signature."""
+    """One row for each cell x test x metric: CELL, test, metric, score (NaN without one), status and signature.
+
+    A study that asks for COMET has it as its last metric, where the status may also be "not scored".
+    """
     tests = {dataset.name: dataset.tests for dataset in report.datasets}
     rows: list[dict[str, Any]] = []
+    comet: dict[Path, dict[str, Any]] = {}
     for cell, folder in cell_folders(report, results):
         for test in tests[cell["dataset"]]:
             path = folder / f"{test}.scores.json"
             scored: dict[str, Any] = read_json(path) if path.is_file() else {"status": "missing", "metrics": {}}
-            status = _why(folder) or scored["status"] if scored["status"] == "no hypotheses" else scored["status"]
+            status = scored["status"]
+            if status == "no hypotheses":
+                status = training_status(folder) or status
             for metric in report.metrics:
                 if path.is_file() and metric not in scored["metrics"]:
                     raise WordorderError(
@@ -61,12 +68,38 @@ def load_scores(report: Report, results: str | Path) -> pd.DataFrame:
                 found = scored["metrics"].get(metric, {})
                 row = {"test": test, "metric": metric, "score": found.get("score"), "status": status}
                 rows.append(cell | row | {"signature": found.get("signature")})
+            if report.comet:
+                path = comet_path(results, cell["dataset"], cell["size"], test)
+                if path not in comet:
+                    comet[path] = read_json(path)
+                digest = scored.get("hypotheses", {}).get("sha256")
+                rows.append(cell | {"test": test, "metric": "comet"} | _comet_row(comet[path], digest, status))
     frame = pd.DataFrame(rows)
     return frame.assign(score=frame["score"].astype(float))
 
 
-def _why(folder: Path) -> str | None:
-    """The status in the training record, e.g. "diverged", of a cell that has no translations."""
+def comet_path(results: str | Path, dataset: str, size: str, test: str) -> Path:
+    return Path(results) / "comet" / f"{dataset}.{size}.{test}.json"
+
+
+def _comet_row(scored: dict[str, Any], hypotheses: str | None, status: str) -> dict[str, Any]:
+    """What 'wordorder comet' found of the translations that have this SHA-256, if there are any."""
+    score = scored["systems"].get(hypotheses, {}).get("score")
+    if score is None and status == "scored":
+        status = "not scored"
+    return {"score": score, "status": status, "signature": None if score is None else comet_signature(scored)}
+
+
+def load_comet(report: Report, results: str | Path) -> list[dict[str, Any]]:
+    """Each file of COMET scores of a study that asks for them, in the report's order."""
+    if report.comet is None:
+        return []
+    sets = [(data.name, size, test) for data in report.datasets for size in report.sizes for test in data.tests]
+    return [read_json(comet_path(results, *names)) for names in sets]
+
+
+def training_status(folder: Path) -> str | None:
+    """The status in the training record of a cell, e.g. "finished" or "diverged"; None without a record."""
     path = folder / "record.json"
     return read_json(path).get("status") if path.is_file() else None
 

@@ -13,17 +13,31 @@ from sacrebleu.metrics.ter import TER
 
 from wordorder.data.text import read_lines
 from wordorder.errors import WordorderError
+from wordorder.evaluation.legacy import LegacyBLEU
 from wordorder.files import sha256
 
 # Languages written without spaces: without these options TER would count a sentence as one word.
 _UNSPACED = ("zh", "ja")
 
-LABELS = {"bleu": "BLEU", "chrf": "chrF", "chrf++": "chrF++", "ter": "TER"}
+LABELS = {
+    "bleu": "BLEU",
+    "bleu_legacy": "BLEU (tokenised, compounds split)",
+    "chrf": "chrF",
+    "chrf++": "chrF++",
+    "ter": "TER",
+    "comet": "COMET",
+}
 LOWER_IS_BETTER = ("ter",)
+LEGACY = ("bleu_legacy",)
+
+
+def digits(metric: str) -> int:
+    """With how many decimals a metric is printed: COMET is about 0 to 1, as comet-score prints it."""
+    return 4 if metric == "comet" else 2
 
 
 def build_metric(name: str, target_language: str, *, sentence: bool = False) -> Metric:
-    """The metric called ``name`` ("bleu", "chrf", "chrf++" or "ter") for text in ``target_language`` (e.g. "de").
+    """The metric called ``name``, one of sacreBLEU's or "bleu_legacy", for text in ``target_language`` (e.g. "de").
 
     BLEU tokenises with 13a, or with what sacreBLEU prescribes for Chinese, Japanese and Korean. ``sentence`` is for
     scores of single sentences, where BLEU leaves out the n-gram orders that a short sentence does not have.
@@ -31,6 +45,7 @@ def build_metric(name: str, target_language: str, *, sentence: bool = False) -> 
     language = target_language.replace("_", "-").split("-")[0].lower()
     makers: dict[str, Callable[[], Metric]] = {
         "bleu": lambda: BLEU(trg_lang=language, effective_order=sentence),
+        "bleu_legacy": lambda: LegacyBLEU(language, sentence=sentence),
         "chrf": lambda: CHRF(char_order=6, word_order=0),
         "chrf++": lambda: CHRF(char_order=6, word_order=2),
         "ter": lambda: TER(normalized=language in _UNSPACED, asian_support=language in _UNSPACED),

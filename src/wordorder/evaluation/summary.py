@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from tabulate import tabulate
 
 from wordorder.errors import WordorderError
 from wordorder.evaluation.results import groups
-from wordorder.evaluation.scores import LABELS
+from wordorder.evaluation.scores import LABELS, digits
 from wordorder.evaluation.tables import NOTHING
 
 
@@ -20,7 +22,7 @@ def summary(results: str | Path) -> str:
     for (dataset, test), group in groups(scores, ["dataset", "test"]):
         rows: list[dict[str, str]] = []
         for (size, encoding), cells in groups(group, ["size", "encoding"]):
-            found = {LABELS[row["metric"]]: _cell(row["mean"], row["sd"]) for row in cells.to_dict("records")}
+            found = {LABELS[row["metric"]]: _cell(row) for row in cells.to_dict("records")}
             n = f"{cells['n'].min()} of {cells['seeds'].max()}"
             rows.append({"size": size, "encoding": encoding} | found | {"seeds": n})
         table = tabulate(rows, headers="keys", tablefmt="simple", disable_numparse=True)
@@ -37,10 +39,12 @@ def summary(results: str | Path) -> str:
     return "\n\n".join(parts)
 
 
-def _cell(mean: float, sd: float) -> str:
-    if pd.isna(mean):
+def _cell(row: dict[Hashable, Any]) -> str:
+    if pd.isna(row["mean"]):
         return NOTHING
-    return f"{mean:.2f}" if pd.isna(sd) else f"{mean:.2f} ± {sd:.2f}"
+    places = digits(row["metric"])
+    spread = "" if pd.isna(row["sd"]) else f" ± {row['sd']:.{places}f}"
+    return f"{row['mean']:.{places}f}{spread} {'' if pd.isna(row['group']) else row['group']}".strip()
 
 
 def _read(path: Path) -> pd.DataFrame:

@@ -10,10 +10,10 @@ from typing import Any
 import pandas as pd
 
 from wordorder.config.models import Report
+from wordorder.evaluation.letters import score_groups
 from wordorder.evaluation.page import to_html
 from wordorder.evaluation.results import CELL, groups
-from wordorder.evaluation.scores import LABELS
-from wordorder.evaluation.significance import format_p
+from wordorder.evaluation.scores import LABELS, LEGACY, LOWER_IS_BETTER, digits
 from wordorder.files import write_text
 
 NOTHING = "–"
@@ -39,8 +39,12 @@ def mean_and_sd(values: Sequence[float], wanted: int, digits: int = 2) -> str:
     return f"{series.mean():.{digits}f}{spread} (n = {len(series)}{of})"
 
 
-def scores_table(scores: pd.DataFrame, report: Report) -> Table:
-    """From ``results.load_scores``: a row for each size x encoding, a column for each test x metric."""
+def scores_table(scores: pd.DataFrame, report: Report, comet: Sequence[dict[str, Any]] = ()) -> Table:
+    """From ``results.load_scores`` and ``load_comet``: a row for each size x encoding, a column for each test x metric.
+
+    What cannot be told apart within one size, test set and metric shares a letter; no maximum is marked.
+    """
+    letters = _letters(scores, report.alpha)
     keys = ["dataset", "size", "encoding", "test", "metric"]
     rows: list[dict[str, Any]] = []
     for key, group in groups(scores, keys):
@@ -48,6 +52,7 @@ def scores_table(scores: pd.DataFrame, report: Report) -> Table:
         rows.append(
             dict(zip(keys, key, strict=True))
             | {"mean": kept.mean(), "sd": kept.std(), "n": len(kept), "seeds": len(group)}
+            | {"group": letters.get(key, "")}
             | {f"seed {row.seed}": row.score for row in group.itertuples()}
             | {"signature": next(iter(group["signature"].dropna()), None)}
         )
@@ -57,86 +62,58 @@ def scores_table(scores: pd.DataFrame, report: Report) -> Table:
         shown: list[dict[str, str]] = []
         for (size, encoding), group in groups(part, ["size", "encoding"]):
             cells = {
-                f"{test} {LABELS[metric]}": mean_and_sd(list(found["score"]), len(report.seeds))
+                f"{test} {LABELS[metric]}": _score_cell(
+                    found, metric, report, letters.get((dataset.name, size, encoding, test, metric), "")
+                )
                 for (test, metric), found in groups(group, ["test", "metric"])
             }
             shown.append({"Size": size, "Encoding": encoding} | cells)
         caption = f"{dataset.title}: mean ± standard deviation over n seeds."
         blocks.append((caption, pd.DataFrame(shown)))
+    notes = [_LETTERS.format(alpha=f"{100 * report.alpha:g}")] if any(letters.values()) else []
+    notes += [f"{LABELS[metric]}: {_LEGACY}" for metric in LEGACY if metric in report.metrics]
     signed = groups(scores.dropna(subset="signature"), ["metric"])
-    notes = [f"{LABELS[metric]}: {' and '.join(found['signature'].unique())}" for (metric,), found in signed]
-    return Table("scores", pd.DataFrame(rows), blocks, notes + _unscored(scores))
+    notes += [f"{LABELS[metric]}: {' and '.join(found['signature'].unique())}" for (metric,), found in signed]
+    return Table("scores", pd.DataFrame(rows), blocks, notes + not_scored(comet) + _unscored(scores))
+
+
+_LETTERS = (
+    "Letters: encodings of one size that share a letter cannot be told apart by the column (paired t-tests over the "
+    "seeds, of all pairs, with Holm's correction, at {alpha} %); a is with the best."
+)
+_LEGACY = (
+    "legacy, to be read beside papers that print tokenised BLEU with compounds split, and beside nothing else; "
+    "its tokens make it higher than sacreBLEU's."
+)
+
+
+def _letters(scores: pd.DataFrame, alpha: float) -> dict[tuple[str, ...], str]:
+    """(dataset, size, encoding, test, metric) -> letters."""
+    found: dict[tuple[str, ...], str] = {}
+    for (dataset, size, test, metric), column in groups(scores, ["dataset", "size", "test", "metric"]):
+        kept = column.dropna(subset="score")
+        of = {name: dict(zip(rows["seed"], rows["score"], strict=True)) for (name,), rows in groups(kept, ["encoding"])}
+        letters = score_groups(of, alpha=alpha, lower_is_better=metric in LOWER_IS_BETTER)
+        found |= {(dataset, size, encoding, test, metric): text for encoding, text in letters.items()}
+    return found
+
+
+def _score_cell(found: pd.DataFrame, metric: str, report: Report, letters: str) -> str:
+    if found["score"].isna().all() and "not scored" in set(found["status"]):
+        return "not scored"
+    return f"{mean_and_sd(list(found['score']), len(report.seeds), digits(metric))} {letters}".strip()
+
+
+def not_scored(comet: Sequence[dict[str, Any]]) -> list[str]:
+    """Why there are no COMET scores, and how to get them."""
+    missing = [file for file in comet if file["status"] != "scored"]
+    return list(dict.fromkeys(f"COMET: not scored. {file['reason']} {file['how']}" for file in missing))
 
 
 def _unscored(scores: pd.DataFrame) -> list[str]:
-    lost = scores[scores["score"].isna()].drop_duplicates([*CELL, "test"])
+    lost = scores[scores["score"].isna() & (scores["status"] != "not scored")].drop_duplicates([*CELL, "test"])
     cells = [f"{r.dataset}/{r.encoding}/{r.size} seed {r.seed} on {r.test} ({r.status})" for r in lost.itertuples()]
     return [f"Without a score: {'; '.join(cells)}."] if cells else []
-
-
-def significance_table(files: list[dict[str, Any]], report: Report) -> Table:
-    """From ``results.load_significance``: a row for each declared comparison."""
-    rows: list[dict[str, Any]] = []
-    for file in files:
-        kind = file["settings"]["paired_test"]
-        for metric, tested in file["metrics"].items():
-            for entry in tested["comparisons"]:
-                test = entry["t_test"]
-                low, high = test["confidence_interval"] or (None, None)
-                rows.append(
-                    {name: file[name] for name in ("dataset", "size", "test")}
-                    | {"metric": metric, "system": entry["system"], "baseline": entry["baseline"], "n": test["n"]}
-                    | {"mean_difference": test["mean_difference"], "ci_low": low, "ci_high": high}
-                    | {"t_test_p": test["p"], "holm_p": test["p_holm"]}
-                    | {f"difference seed {row['seed']}": row["difference"] for row in entry["seeds"]}
-                    | {f"{kind} p seed {row['seed']}": row["p"] for row in entry["seeds"]}
-                    | {"verdict": entry["verdict"], "note": test["note"], "signature": tested["signature"]}
-                )
-    # With its heading even where nothing was compared, so that whoever reads it finds the columns.
-    data = pd.DataFrame(rows) if rows else pd.DataFrame(columns=["dataset", "size", "test", "metric", "verdict"])
-    blocks = [
-        (f"{dataset.title}: differences from the baseline.", _shown_comparisons(files, dataset.name))
-        for dataset in report.datasets
-    ]
-    notes = [
-        "CI: 95 % confidence interval of the mean difference over seeds. p: paired t-test over seeds, before and after "
-        "Holm's correction within the comparisons of one test set and metric. "
-        "p of each seed: sacreBLEU's paired test of the two translations, in the order of the seeds."
-    ]
-    signatures = {m: t["signature"] for file in files for m, t in file["metrics"].items() if t["signature"]}
-    lost = dict.fromkeys(
-        f"{file['dataset']}/{cell['encoding']}/{file['size']} seed {cell['seed']} on {file['test']} ({cell['status']})"
-        for file in files
-        for cell in file["cells"]
-        if cell["status"] != "translated"
-    )
-    notes += [f"{LABELS[metric]}: {signature}" for metric, signature in signatures.items()]
-    notes += [f"Without translations: {'; '.join(lost)}."] if lost else []
-    return Table("significance", data, blocks, notes)
-
-
-def _shown_comparisons(files: list[dict[str, Any]], dataset: str) -> pd.DataFrame:
-    shown: list[dict[str, str]] = []
-    for file in (file for file in files if file["dataset"] == dataset):
-        for metric, tested in file["metrics"].items():
-            for entry in tested["comparisons"]:
-                test = entry["t_test"]
-                interval = test["confidence_interval"]
-                change = test["mean_difference"]
-                shown.append(
-                    {"Size": file["size"], "Test": file["test"], "Metric": LABELS[metric]}
-                    | {"System": entry["system"], "Baseline": entry["baseline"]}
-                    | {"Difference": NOTHING if change is None else f"{change:+.2f}"}
-                    | {"95 % CI": f"[{interval[0]:+.2f}, {interval[1]:+.2f}]" if interval else NOTHING}
-                    | {"p": _p(test["p"]), "p (Holm)": _p(test["p_holm"])}
-                    | {"p of each seed": ", ".join(_p(row["p"]) for row in entry["seeds"])}
-                    | {"Verdict": entry["verdict"]}
-                )
-    return pd.DataFrame(shown or [{"Verdict": "No comparisons were declared."}])
-
-
-def _p(value: float | None) -> str:
-    return NOTHING if value is None else format_p(value)
 
 
 def parameters_table(records: pd.DataFrame, report: Report) -> Table:

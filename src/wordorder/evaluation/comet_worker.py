@@ -1,0 +1,63 @@
+"""Scores translations with unbabel-comet: runs in the environment of COMET and therefore imports nothing of wordorder.
+
+python comet_worker.py JOB RESULT; ``comet.py`` writes the one and reads the other, both JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import warnings
+from typing import Any
+
+sys.path.pop(0)  # This folder, whose modules must not stand in for packages: it has a comet.py of its own.
+os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1", TOKENIZERS_PARALLELISM="false")
+
+
+def run(job: dict[str, Any]) -> dict[str, Any]:
+    warnings.filterwarnings("ignore", module="torchmetrics|lightning_fabric|pytorch_lightning")
+    for name in ("pytorch_lightning.utilities.rank_zero", "lightning_fabric.utilities.rank_zero"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+    try:
+        import torch
+        from comet import load_from_checkpoint  # type: ignore[import-not-found]
+    except ImportError as error:
+        return {"missing": "environment", "problem": f"{sys.executable} has no working unbabel-comet ({error})"}
+    torch.set_float32_matmul_precision("highest")  # no TF32 on a GPU: fp32 means fp32
+    try:
+        model = load_from_checkpoint(job["checkpoint"], local_files_only=True)
+    except OSError as error:  # the checkpoint is there, but not the tokeniser of its encoder
+        return {"missing": "encoder", "problem": str(error).strip().splitlines()[0]}
+    model.eval()
+    if job["precision"] == "fp16":
+        model.half()
+    # The systems share sources and references, whose embeddings come from the cache after the first.
+    model.set_embedding_cache()
+    gpus = int(torch.cuda.is_available())
+    scores = []
+    for number, hypotheses in enumerate(job["systems"], start=1):
+        print(f"COMET: system {number} of {len(job['systems'])}", file=sys.stderr, flush=True)
+        texts = zip(job["source"], hypotheses, job["references"])  # noqa: B905 (any Python that COMET runs on)
+        samples = [{"src": source, "mt": text, "ref": reference} for source, text, reference in texts]
+        found = model.predict(
+            samples, batch_size=job["batch_size"], gpus=gpus, num_workers=0, progress_bar=sys.stderr.isatty()
+        )
+        scores.append([float(score) for score in found.scores])
+    return {"scores": scores, "versions": versions(), "device": torch.cuda.get_device_name() if gpus else "cpu"}
+
+
+def versions() -> dict[str, str]:
+    from importlib.metadata import version
+
+    names = ("unbabel-comet", "torch", "transformers", "numpy")
+    return {"python": sys.version.split()[0]} | {name: version(name) for name in names}
+
+
+if __name__ == "__main__":
+    with open(sys.argv[1], encoding="utf-8") as file:
+        asked = json.load(file)
+    answer = run(asked)
+    with open(sys.argv[2], "w", encoding="utf-8") as file:
+        json.dump(answer, file)

@@ -1,0 +1,107 @@
+"""Paired tests of two translations of the same sentences, from sums of what each sentence contributes.
+
+A corpus score is a function of the sum of its sentences' sufficient statistics (n-gram counts, edits, lengths), and the
+mean of sentence scores is one, too: of (score, 1). So resampling, swapping and shuffling sentences are products of
+matrices. N sentences, K statistics, B resamples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+Array = npt.NDArray[np.float64]
+
+CONFIDENCE = 0.95
+# Two scores that are equal but for rounding.
+_TIE = 1e-9
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A corpus score: ``score`` maps sums, (K,), to a number."""
+
+    score: Callable[[Array], float]
+    lower_is_better: bool = False
+
+    def scores(self, sums: Array) -> Array:
+        """(B, K) -> (B,)"""
+        return np.fromiter((self.score(row) for row in sums), dtype=float, count=len(sums))
+
+    def of(self, statistics: Array) -> float:
+        """(N, K) -> the score of the corpus."""
+        return float(self.score(statistics.sum(axis=0)))
+
+    def segments(self, statistics: Array) -> Array:
+        """(N, K) -> (N,), the score of each sentence alone."""
+        return self.scores(statistics)
+
+
+MEAN = Measure(lambda sums: float(sums[0] / sums[1]))
+
+
+def mean_statistics(segment_scores: Array) -> Array:
+    """(N,) -> (N, 2), of which :data:`MEAN` is the mean."""
+    return np.stack([segment_scores, np.ones_like(segment_scores)], axis=1)
+
+
+def resamples(segments: int, samples: int, seed: int) -> Array:
+    """(B, N): how often each sentence is in each of the bootstrap's resamples (Koehn 2004), the ones of sacreBLEU."""
+    drawn = np.random.default_rng(seed).choice(segments, size=(samples, segments), replace=True)
+    return np.stack([np.bincount(row, minlength=segments) for row in drawn]).astype(float)
+
+
+def interval(resampled_differences: Array) -> list[float]:
+    """The percentile interval of 95 %."""
+    tail = 50 * (1 - CONFIDENCE)
+    return [float(bound) for bound in np.percentile(resampled_differences, [tail, 100 - tail])]
+
+
+def p_value(by_chance: Array, observed: float) -> float:
+    """Two-sided: how often chance gives as large a difference, the observed one counted in."""
+    return float((np.sum(np.abs(by_chance) >= abs(observed) - _TIE) + 1) / (len(by_chance) + 1))
+
+
+def bootstrap_p(resampled_differences: Array, observed: float) -> float:
+    """The resampled differences, moved to a mean of 0, are what chance gives (Efron and Tibshirani 1993, ch. 16)."""
+    return p_value(resampled_differences - observed, observed)
+
+
+def randomisation_p(system: Array, baseline: Array, samples: int, seed: int) -> float:
+    """Approximate randomisation (Riezler and Maxwell 2005) of the difference of means of segment scores, (N,) each."""
+    differences = system - baseline
+    signs = np.random.default_rng(seed).integers(2, size=(samples, len(differences))) * 2.0 - 1.0
+    return p_value(signs @ differences / len(differences), float(differences.mean()))
+
+
+def segment_tests(system: Array, baseline: Array, weights: Array, seed: int) -> dict[str, Any]:
+    """Both tests and the interval for the difference of means of segment scores, (N,) each."""
+    differences = system - baseline
+    observed = float(differences.mean())
+    resampled = weights @ differences / len(differences)
+    return {
+        "difference": observed,
+        "confidence_interval": interval(resampled),
+        "bootstrap": {"p": bootstrap_p(resampled, observed)},
+        "randomisation": {"p": randomisation_p(system, baseline, len(weights), seed)},
+    }
+
+
+def sign_test(system: Array, baseline: Array, measure: Measure) -> dict[str, Any]:
+    """The sign test of Collins, Koehn and Kučerová (2005), on statistics (N, K) of each system.
+
+    For each sentence the system's translation is put into the baseline's output: does the corpus score get better or
+    worse? Sentences that change nothing are left out.
+    """
+    total = baseline.sum(axis=0)
+    changes = measure.scores(total - baseline + system) - measure.score(total)
+    if measure.lower_is_better:
+        changes = -changes
+    better, worse = int(np.sum(changes > _TIE)), int(np.sum(changes < -_TIE))
+    p = float(stats.binomtest(better, better + worse).pvalue) if better + worse else None
+    return {"better": better, "worse": worse, "equal": len(changes) - better - worse, "p": p}
