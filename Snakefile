@@ -1,5 +1,6 @@
 # snakemake STUDY                                  everything that the study config/studies/STUDY.yaml asks for
-# snakemake train_all --config study=STUDY         a part of it: prepare_all, train_all, decode_all, score_all, tables, figures
+# snakemake train_all --config study=STUDY         a part of it: prepare_all, train_all, decode_all, score_all, tables,
+#                                                  figures, analyses
 # snakemake … --config config_dir=FOLDER           another configuration folder than config/
 # snakemake STUDY --report results/STUDY/report.html
 #
@@ -15,6 +16,7 @@ report: "workflow/report/workflow.rst"
 
 
 include: "workflow/rules/common.smk"
+include: "workflow/rules/cluster.smk"
 
 
 rule all:
@@ -33,6 +35,8 @@ include: "workflow/rules/score.smk"
 include: "workflow/rules/compare.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/figures.smk"
+include: "workflow/rules/measure.smk"
+include: "workflow/rules/analyse.smk"
 
 
 # A study's target bears its name. The study is read when its target is asked for, so one with a mistake hinders no other.
@@ -82,4 +86,10 @@ rule tables:
 rule figures:
     input:
         partial(figure_outputs, STUDY),
+    localrule: True
+
+
+rule analyses:
+    input:
+        partial(analysis_outputs, STUDY),
     localrule: True

@@ -11,7 +11,7 @@ import pytest
 from wordorder.alignment.error_rate import error_rate
 from wordorder.alignment.links import read_gold, read_links
 from wordorder.cli import main
-from wordorder.config.models import Generator
+from wordorder.config.datasets import Generator
 from wordorder.data.generate import write_split
 from wordorder.data.text import read_lines
 from wordorder.data.trees import parse_tree, tree_order

@@ -20,7 +20,7 @@ from wordorder.alignment.hmm import HMMAligner, train
 from wordorder.alignment.jumps import FAR, GROUPS, NEAR, estimate_weights, initial_weights, spread
 from wordorder.alignment.lexicon import build_lexicon, find
 from wordorder.alignment.links import GoldLinks, Links
-from wordorder.config.models import Generator
+from wordorder.config.datasets import Generator
 from wordorder.config.reordering import HMM
 from wordorder.data.generate import write_split
 from wordorder.data.ragged import Ragged

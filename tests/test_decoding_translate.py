@@ -101,6 +101,19 @@ def test_translations_are_detokenised(files: SimpleNamespace) -> None:
     ]
 
 
+def test_text_that_was_not_tokenised_is_left_as_it_is(
+    files: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "wordorder.decoding.translate.texts", lambda found, subword, write: [write("a , b .")] * len(found)
+    )
+    model, corpus, subword = load_model(files.model), ParallelCorpus.open(files.corpus), Subword.load(files.subword)
+    for language, line in (("en", "a, b."), (None, "a , b .")):
+        paths = {"output": tmp_path / "hypotheses", "nbest": tmp_path / "nbest.jsonl"}
+        translate_corpus(model, corpus, subword, language=language, config=Decoding(beam=1, max_length_b=1), **paths)
+        assert set(paths["output"].read_text().splitlines()) == {line}
+
+
 def test_an_empty_corpus_gives_empty_files(files: SimpleNamespace, tmp_path: Path) -> None:
     write_corpus(tmp_path / "empty", [], vocabulary_size=80)
     assert main(arguments(files, tmp_path, corpus=tmp_path / "empty")) == 0

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordorder.cli import main
-from wordorder.config.models import Generator, Preparation, TextPreprocessing
+from wordorder.config.datasets import Generator, Preparation, TextPreprocessing
 from wordorder.data.binary import ParallelCorpus
 from wordorder.data.clean import clean_files
 from wordorder.data.generate import write_split

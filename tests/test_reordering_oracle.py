@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from wordorder.alignment.links import Links
-from wordorder.config.models import Generator
+from wordorder.config.datasets import Generator
 from wordorder.data.generate import generate
 from wordorder.data.trees import Node, Tree, format_tree, parse_tree, tree_order
 from wordorder.reordering.metrics import score_order

@@ -17,14 +17,18 @@ from wordorder.errors import EXIT_RETRY, Interrupted, WordorderError
 COMMAND_MODULES = (
     "wordorder.config.commands",
     "wordorder.data.commands",
+    "wordorder.data.dataset_commands",
     "wordorder.alignment.commands",
     "wordorder.reordering.commands",
     "wordorder.model.commands",
     "wordorder.training.commands",
     "wordorder.decoding.commands",
     "wordorder.evaluation.commands",
+    "wordorder.analysis.measure_commands",
     "wordorder.figures.commands",
+    "wordorder.figures.analysis_commands",
     "wordorder.plan_commands",
+    "wordorder.status.commands",
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import errno
 import gzip
 import hashlib
@@ -111,11 +112,20 @@ def reading(path: str | Path) -> Iterator[None]:
         raise
 
 
+def decompressed(file: IO[bytes], name: str | Path) -> IO[bytes]:
+    """``file``, decompressed on the fly where its name ends in ``.gz`` or ``.bz2``."""
+    if str(name).endswith(".gz"):
+        return cast(IO[bytes], gzip.open(file))
+    if str(name).endswith(".bz2"):
+        return cast(IO[bytes], bz2.open(file))
+    return file
+
+
 @contextmanager
-def open_bytes(path: str | Path) -> Iterator[IO[bytes]]:
-    """Open ``path`` for reading; a name that ends in ``.gz`` is decompressed on the fly."""
-    with reading(path), gzip.open(path) if str(path).endswith(".gz") else open(path, "rb") as file:
-        yield cast(IO[bytes], file)
+def open_bytes(path: str | Path, *, name: str | Path | None = None) -> Iterator[IO[bytes]]:
+    """Open ``path`` for reading, decompressed on the fly if its name, or ``name`` if given, ends in .gz or .bz2."""
+    with reading(path), open(path, "rb") as file, decompressed(file, name or path) as text:
+        yield text
 
 
 def write_text(path: str | Path, text: str) -> None:

@@ -15,24 +15,41 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel
 
-from wordorder.config.load import load_dataset, load_encodings, load_sizes, load_study
-from wordorder.config.models import (
-    Cell,
-    Comparison,
+from wordorder.config.alignments import GoldImport, gold_split
+from wordorder.config.analyses import Analyses, AttentionReading
+from wordorder.config.datasets import (
     Dataset,
-    Family,
     Generator,
     Import,
     Part,
-    PositionsKind,
     Preparation,
+    PublishedPairs,
+    Subword,
+    TextPreprocessing,
+)
+from wordorder.config.load import (
+    load_aligners,
+    load_dataset,
+    load_encodings,
+    load_gold_sets,
+    load_published_scores,
+    load_sizes,
+    load_study,
+)
+from wordorder.config.models import (
+    Analysed,
+    Cell,
+    Comparison,
+    Family,
+    PositionsKind,
+    PublishedReport,
     Report,
     ReportedDataset,
     Scoring,
     Study,
-    Subword,
-    TextPreprocessing,
 )
+from wordorder.config.problems import nearest
+from wordorder.config.published_scores import PublishedInStudy
 from wordorder.errors import WordorderError
 
 if TYPE_CHECKING:
@@ -117,12 +134,105 @@ def reorderers(study: Study, root: str | Path = "config") -> list[str]:
     return sorted({of.reorderer for of in used if of.reorderer and {"oracle", "predicted"} & {of.train, of.test}})
 
 
+def check_analyses(study: Study, datasets: Iterable[Dataset], root: str | Path = "config") -> None:
+    """Raise WordorderError where a dataset of the study cannot give what an analysis asks for."""
+    from wordorder.data.tokenise import UNSPACED_LANGUAGES, base_language  # imports sacremoses
+
+    datasets = list(datasets)
+    length, reordering = study.analyses.length, study.analyses.reordering
+    aligners = load_aligners(root)
+    for dataset in datasets:
+        where = f"In the study '{study.name}' the dataset '{dataset.name}'"
+        if length and length.unit == "word" and base_language(dataset.source_language) in UNSPACED_LANGUAGES:
+            raise WordorderError(
+                f"{where} has a source without spaces between words, which 'analyses.length' cannot count. "
+                "Set 'analyses.length.unit' to 'subword'."
+            )
+        if reordering and reordering.by == "gold" and dataset.generator is None:
+            raise WordorderError(
+                f"{where} has no gold trees, which 'analyses.reordering.by: gold' asks for; only generated datasets "
+                "have. Set it to 'links'."
+            )
+    if study.analyses.alignment:
+        _check_gold_sets(study, datasets, root)
+    if reordering and reordering.by == "links":
+        hmms = [name for name, alignment in aligners.items() if alignment.aligner.type == "hmm"]
+        if reordering.aligner not in hmms:
+            raise WordorderError(
+                f"In the study '{study.name}' 'analyses.reordering.aligner' is '{reordering.aligner}', but only an "
+                f"aligner of type 'hmm' links test sets by what it learnt: {', '.join(hmms) or 'there is none'}."
+            )
+
+
+def gold_sets(dataset: Dataset, root: str | Path = "config") -> list[str]:
+    """The sets of gold alignments that are of a dataset's languages; 'gold' are the links of a generated one."""
+    languages = dataset.source_language, dataset.target_language
+    fitting = [name for name, gold in load_gold_sets(root).items() if gold.direction(*languages)]
+    return (["gold"] if dataset.generator else []) + fitting
+
+
+def aligned_splits(study: Study, dataset: Dataset, root: str | Path = "config") -> list[str]:
+    """The splits of a dataset on which 'analyses.alignment' measures: its own test sets, and sets of other text."""
+    wanted = study.analyses.alignment.sets if study.analyses.alignment else []
+    chosen = [name for name in gold_sets(dataset, root) if name in wanted]
+    own = test_names(study, dataset) if "gold" in chosen else []
+    return own + [gold_split(name) for name in chosen if name != "gold"]
+
+
+def _check_gold_sets(study: Study, datasets: Iterable[Dataset], root: str | Path) -> None:
+    """Every set must be of a dataset's languages, and every dataset must have one."""
+    assert study.analyses.alignment is not None
+    where = f"In the study '{study.name}' 'analyses.alignment.sets'"
+    known, fitting = ["gold", *load_gold_sets(root)], {data.name: gold_sets(data, root) for data in datasets}
+    for name in study.analyses.alignment.sets:
+        if name not in known:
+            raise WordorderError(f"{where} names the unknown set '{name}'{nearest(name, known, 'gold sets')}")
+        if not any(name in names for names in fitting.values()):
+            raise WordorderError(f"{where} names '{name}', which is of other languages than the study's datasets.")
+    for dataset, names in fitting.items():
+        if not set(names) & set(study.analyses.alignment.sets):
+            raise WordorderError(
+                f"{where} names no gold links for the dataset '{dataset}'. Of its languages there "
+                f"{'is: ' + ', '.join(names) if names else 'are none in gold_alignments.yaml'}."
+            )
+
+
 # ------------------------------------------------------------------------------------------- slices of a dataset
+
+
+def gold_slice(dataset: Dataset, name: str, root: str | Path = "config") -> str:
+    """``GoldImport``: a set of gold_alignments.yaml as a split of a dataset."""
+    gold = load_gold_sets(root)[name]
+    return canonical(
+        GoldImport(
+            text=gold.text,
+            members={file: entry.text_member for file, entry in gold.downloads.items() if entry.text_member},
+            reverse=gold.direction(dataset.source_language, dataset.target_language) == "reverse",
+            preparation=_preparation(dataset),
+        )
+    )
 
 
 def download_slice(dataset: Dataset, file: str) -> str:
     """``Download``: one key of the dataset's downloads."""
     return canonical(dataset.downloads[file])
+
+
+def shared_download_slice(datasets: Iterable[Dataset], folder: str, file: str) -> str:
+    """``Download``: the file of a folder of downloads, which several of ``datasets`` may share.
+
+    Raises WordorderError where two of them mean different files by one name.
+    """
+    owners = [dataset for dataset in datasets if dataset.folder == folder and file in dataset.downloads]
+    for other in owners[1:]:
+        if other.downloads[file] != owners[0].downloads[file]:
+            raise WordorderError(
+                f"The datasets '{owners[0].name}' and '{other.name}' share the folder '{folder}' of downloads, but "
+                f"describe its file '{file}' differently. Give one of them another file name or 'download_folder'."
+            )
+    if not owners:
+        raise WordorderError(f"No dataset of the folder '{folder}' of downloads has a file '{file}'.")
+    return download_slice(owners[0], file)
 
 
 def parts(dataset: Dataset, split: str) -> list[Part]:
@@ -151,13 +261,20 @@ def generator_slice(dataset: Dataset, split: str) -> str:
 
 def preprocessing_slice(dataset: Dataset) -> str:
     """``Preparation``: what 'clean' does to the text of this pair."""
-    return canonical(
-        Preparation(
-            preprocessing=_only(TextPreprocessing, dataset.preprocessing),
-            source_language=dataset.source_language,
-            target_language=dataset.target_language,
-        )
+    return canonical(_preparation(dataset))
+
+
+def _preparation(dataset: Dataset) -> Preparation:
+    return Preparation(
+        preprocessing=_only(TextPreprocessing, dataset.preprocessing),
+        source_language=dataset.source_language,
+        target_language=dataset.target_language,
     )
+
+
+def published_slice(dataset: Dataset) -> str:
+    """``PublishedPairs``, in the order in which the reports are given: that of :func:`canonical`."""
+    return canonical(PublishedPairs(dataset.published_pairs))
 
 
 def subword_slice(dataset: Dataset) -> str:
@@ -190,6 +307,19 @@ def scoring_slice(study: Study, dataset: Dataset) -> str:
     return canonical(Scoring(metrics=study.metrics, target_language=dataset.target_language))
 
 
+def measure_slice(study: Study, measure: str) -> str:
+    """The settings of one analysis that measures models, as far as measuring depends on them."""
+    settings = getattr(study.analyses, measure) or getattr(Analyses.model_validate({measure: {}}), measure)
+    return canonical(_only(AttentionReading, settings) if measure == "alignment" else settings)
+
+
+def comet_slice(study: Study) -> str:
+    """``Comet``, of a study that asks for it."""
+    if study.comet is None:
+        raise WordorderError(f"The study '{study.name}' asks for no COMET scores; its key would be 'comet'.")
+    return canonical(study.comet)
+
+
 def significance_slice(study: Study, dataset: Dataset) -> str:
     """``Family``: the comparisons, which are the same for all sizes and test sets."""
     family = comparisons(study)
@@ -209,17 +339,47 @@ def significance_slice(study: Study, dataset: Dataset) -> str:
 
 def report_slice(study: Study, datasets: Iterable[Dataset]) -> str:
     """``Report``, for tables and figures; ``datasets`` are those of the study."""
+    return canonical(_report(study, datasets))
+
+
+def _report(study: Study, datasets: Iterable[Dataset]) -> Report:
     reported = [ReportedDataset(name=data.name, title=data.title, tests=test_names(study, data)) for data in datasets]
+    return Report(
+        study=study.name,
+        title=study.title,
+        datasets=reported,
+        encodings=study.encodings,
+        sizes=study.sizes,
+        seeds=study.seeds,
+        metrics=study.metrics,
+        baseline=study.baseline,
+        alpha=study.significance.alpha,
+        comet=study.comet,
+    )
+
+
+def published_scores_slice(study: Study, datasets: Iterable[Dataset], root: str | Path = "config") -> str:
+    """``PublishedReport``; ``datasets`` are those of the study. An unknown table is a WordorderError."""
+    tables = {table.name: table for table in load_published_scores(root)} if study.published else {}
+    for shown in study.published:
+        if shown.table not in tables:
+            raise WordorderError(
+                f"The study '{study.name}' shows the published table '{shown.table}', which is not in "
+                f"{Path(root, 'published', 'scores.yaml')}{nearest(shown.table, tables, 'tables')}"
+            )
+    published = [PublishedInStudy(shown=shown, printed=tables[shown.table]) for shown in study.published]
+    return canonical(PublishedReport(report=_report(study, datasets), published=published))
+
+
+def analysis_slice(study: Study, datasets: Iterable[Dataset], name: str) -> str:
+    """``Analysed``, for the analysis ``name``, whose settings it holds alone; ``datasets`` are those of the study."""
+    datasets = list(datasets)
     return canonical(
-        Report(
-            study=study.name,
-            title=study.title,
-            datasets=reported,
-            encodings=study.encodings,
-            sizes=study.sizes,
-            seeds=study.seeds,
-            metrics=study.metrics,
-            baseline=study.baseline,
+        Analysed(
+            report=_report(study, datasets),
+            settings=Analyses(**{name: getattr(study.analyses, name)}),
+            source_languages={data.name: data.source_language for data in datasets},
+            target_languages={data.name: data.target_language for data in datasets},
         )
     )
 
@@ -252,6 +412,11 @@ def check(path_or_name: str | Path, root: str | Path = "config") -> str:
     for dataset, name, split in product(datasets, study.encodings, ("train", "test")):
         try:
             positions_name(study, dataset, name, split, root)
+        except WordorderError as error:
+            problems.append(str(error))
+    for look in (check_analyses, published_scores_slice):
+        try:
+            look(study, datasets, root)
         except WordorderError as error:
             problems.append(str(error))
     if problems:

@@ -88,6 +88,8 @@ wildcard_constraints:
 
 CELL = "results/{study}/cells/{dataset}/{encoding}/{size}/{seed}"
 
+COMET = "results/{study}/comet/{dataset}.{size}.{test}.json"
+
 # A binary corpus is a directory. Its files are declared, not the directory: the time stamp of a directory changes when
 # something is put beside them, and would train everything again.
 BINARY = ["source.tokens.npy", "source.offsets.npy", "target.tokens.npy", "target.offsets.npy", "meta.json"]
@@ -147,8 +149,17 @@ def cell_files(study, file, tests=False):
 
 
 def significance_files(study):
+    return files_of_test_sets(study, "results/{study}/significance/{dataset}.{size}.{test}.json")
+
+
+def comet_files(study):
+    """COMET scores, of a study that asks for them."""
+    return files_of_test_sets(study, COMET) if study_of(study).comet else []
+
+
+def files_of_test_sets(study, pattern):
     return [
-        f"results/{study}/significance/{dataset}.{size}.{test}.json"
+        pattern.format(study=study, dataset=dataset, size=size, test=test)
         for dataset in study_of(study).datasets
         for size in study_of(study).sizes
         for test in plan.test_names(study_of(study), dataset_of(dataset))
@@ -156,7 +167,11 @@ def significance_files(study):
 
 
 def cleaning_reports(study):
-    return [f"results/data/{dataset}/clean/train.report.json" for dataset in study_of(study).datasets]
+    return [f"results/data/{dataset}/clean/train.report.json" for dataset in study_of(study).datasets] + [
+        f"results/data/{dataset}/pairs.json"
+        for dataset in study_of(study).datasets
+        if dataset_of(dataset).published_pairs
+    ]
 
 
 def prepared_outputs(wildcards):
@@ -183,16 +198,24 @@ def decoded_outputs(wildcards):
 
 
 def scored_outputs(wildcards):
-    return cell_files(study_of(STUDY), "{test}.scores.json", tests=True)
+    return cell_files(study_of(STUDY), "{test}.scores.json", tests=True) + comet_files(STUDY)
 
 
 def table_outputs(study, wildcards):
+    """The tables that a study asks for, and the credibility list, without which no study is finished."""
     formats = ["csv", "md", "tex", "html"]
-    return [f"results/{study}/tables/{name}.{format}" for name in study_of(study).tables for format in formats]
+    names = [*study_of(study).tables, "credibility", *(["published"] if study_of(study).published else [])]
+    return [f"results/{study}/tables/{name}.{format}" for name in names for format in formats]
 
 
 def figure_outputs(study, wildcards):
     return [f"results/{study}/figures/{name}.{format}" for name in study_of(study).figures for format in FIGURE_FORMATS]
+
+
+def analysis_outputs(study, wildcards):
+    told(plan.check_analyses)(study_of(study), map(dataset_of, study_of(study).datasets), CONFIG)
+    names = study_of(study).analyses.names
+    return [f"results/{study}/analyses/{name}.{format}" for name in names for format in FIGURE_FORMATS]
 
 
 def reordering_outputs(study):
@@ -222,6 +245,7 @@ def study_outputs(study, wildcards):
         *significance_files(study),
         *table_outputs(study, wildcards),
         *figure_outputs(study, wildcards),
+        *analysis_outputs(study, wildcards),
         *reordering_outputs(study),
     ]
 

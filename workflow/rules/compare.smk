@@ -14,9 +14,19 @@ def compared_hypotheses(wildcards):
     )
 
 
+def comet_scores(wildcards):
+    return [COMET.format(**wildcards)] if study_of(wildcards.study).comet else []
+
+
+def comet_option(wildcards, input):
+    """The option that hands COMET's scores over; nothing where a study asks for none."""
+    return ["--comet", *input.comet] if input.comet else []
+
+
 rule compare_systems:
     input:
         hypotheses=compared_hypotheses,
+        comet=comet_scores,
         references="results/data/{dataset}/raw/{test}.target",
     output:
         "results/{study}/significance/{dataset}.{size}.{test}.json",
@@ -25,6 +35,7 @@ rule compare_systems:
     params:
         slice=significance_slice,
         cells="results/{study}/cells/{dataset}",
+        comet=comet_option,
     shell:
         "wordorder compare --config {params.slice:q} --cells {params.cells:q} --size {wildcards.size:q}"
-        " --test {wildcards.test:q} --references {input.references:q} --output {output:q} 2>&1 | logged {log:q}"
+        " --test {wildcards.test:q} --references {input.references:q} {params.comet:q} --output {output:q} 2>&1 | logged {log:q}"

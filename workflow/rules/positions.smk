@@ -23,6 +23,8 @@ rule write_gold_positions:
         positions_files("gold", "{split}"),
     log:
         "logs/write_gold_positions/{dataset}/{split}.log",
+    group:
+        "parse"
     params:
         slice=preprocessing_slice,
         keep_all=keep_all,
@@ -41,6 +43,8 @@ rule write_identity_positions:
         positions_files("identity", "{split}"),
     log:
         "logs/write_identity_positions/{dataset}/{split}.log",
+    group:
+        "parse"
     params:
         corpus="results/data/{dataset}/binary/{split}",
         folder="results/data/{dataset}/positions/identity/{split}",
@@ -68,6 +72,8 @@ rule write_ordered_positions:
         "logs/write_ordered_positions/{dataset}/{kind}.{reorderer}/{split}.log",
     wildcard_constraints:
         kind="oracle|predicted",
+    group:
+        "parse"
     params:
         words=words_option,
         corpus="results/data/{dataset}/binary/{split}",
@@ -88,6 +94,8 @@ rule write_noisy_positions:
     wildcard_constraints:
         kind=rf"gold|identity|(oracle|predicted)\.({one_of(REORDERERS)})",
         ratio=r"[0-9.e-]+",
+    group:
+        "parse"
     params:
         corpus="results/data/{dataset}/binary/train",
         positions="results/data/{dataset}/positions/{kind}/train",

@@ -1,11 +1,21 @@
 def table_inputs(wildcards):
     study = study_of(wildcards.study)
     records = cell_files(study, "record.json")
-    if wildcards.table == "scores":
-        return records + cell_files(study, "{test}.scores.json", tests=True)
+    if wildcards.table in ("scores", "published"):
+        return records + cell_files(study, "{test}.scores.json", tests=True) + comet_files(study.name)
     if wildcards.table == "significance":
         return significance_files(study.name)
+    if wildcards.table == "credibility":
+        tested = [cell_files(study, file, tests=True) for file in ("{test}.scores.json", "{test}.hypotheses")]
+        return sum(tested, records) + significance_files(study.name)
     return records
+
+
+def table_slice(wildcards):
+    if wildcards.table != "published":
+        return report_slice(wildcards)
+    study = study_of(wildcards.study)
+    return told(plan.published_scores_slice)(study, map(dataset_of, study.datasets), CONFIG)
 
 
 rule make_table:
@@ -23,8 +33,9 @@ rule make_table:
         ),
     log:
         "logs/make_table/{study}/{table}.log",
+    localrule: True
     params:
-        slice=report_slice,
+        slice=table_slice,
         results="results/{study}",
         prefix="results/{study}/tables/{table}",
     shell:

@@ -23,7 +23,7 @@ def draw(scores: pd.DataFrame, metric: str, encodings: list[str], baseline: str,
     chosen = scores[scores["metric"] == metric]
     cut = list(groups(chosen, ["dataset", "test", "size"]))
     several = chosen[["dataset", "size"]].nunique()
-    names = [_halve(name) for name in encodings]
+    names = [halve(name) for name in encodings]
     longest = max(len(line) for name in names for line in name.split("\n"))
     width = max(3.4, 0.9 + 0.45 * len(names))
     figure, axes = panels(len(cut), max(1, int(11 // width)), width, 2.4 + 0.045 * longest)
@@ -31,7 +31,7 @@ def draw(scores: pd.DataFrame, metric: str, encodings: list[str], baseline: str,
         parts = [titles[dataset]] if several["dataset"] > 1 else []
         parts += [test] + ([size] if several["size"] > 1 else [])
         panel.set_title(wrap(", ".join(parts), int(width * 11)))
-        _panel(panel, group, encodings, baseline)
+        seed_columns(panel, group, encodings, baseline)
         panel.set_xticks(range(len(names)), names, rotation=40, ha="right", rotation_mode="anchor")
         panel.set_ylabel(LABELS[metric] + (" (lower is better)" if metric in LOWER_IS_BETTER else ""))
     handles, labels = axes[0].get_legend_handles_labels()
@@ -39,7 +39,7 @@ def draw(scores: pd.DataFrame, metric: str, encodings: list[str], baseline: str,
     return figure
 
 
-def _halve(name: str, width: int = 18) -> str:
+def halve(name: str, width: int = 18) -> str:
     """A long name in two lines, cut at the mark nearest to its middle; two slanted lines have room in a column."""
     cuts = [i + 1 for i, character in enumerate(name[:-1]) if character in "_+.-"]
     if len(name) <= width or not cuts:
@@ -48,7 +48,8 @@ def _halve(name: str, width: int = 18) -> str:
     return f"{name[:cut]}\n{name[cut:]}"
 
 
-def _panel(panel: Axes, group: pd.DataFrame, encodings: list[str], baseline: str) -> None:
+def seed_columns(panel: Axes, group: pd.DataFrame, encodings: list[str], baseline: str) -> None:
+    """A column for each encoding with what is in the columns ``encoding`` and ``score`` of ``group``, a row a seed."""
     panel.grid(axis="y")
     kept = group.dropna(subset="score")
     if kept.empty:

@@ -81,12 +81,16 @@ class GlobalAttention(nn.Module):
         for linear in (self.score, self.combine):
             nn.init.xavier_uniform_(linear.weight)
 
-    def forward(self, queries: Tensor, memory: Memory) -> Tensor:
-        """(B, T, d) -> (B, T, d)"""
-        scores = queries @ memory.keys.transpose(1, 2)  # (B, T, S)
+    def weights(self, queries: Tensor, memory: Memory) -> Tensor:
+        """How much of each state is read: (B, T, d) -> (B, T, S)"""
+        scores = queries @ memory.keys.transpose(1, 2)
         if memory.mask is not None:
             scores = scores + memory.mask
-        weights = dropout(torch.softmax(scores, dim=-1), self.dropout_probability, self.training)
+        return torch.softmax(scores, dim=-1)
+
+    def forward(self, queries: Tensor, memory: Memory) -> Tensor:
+        """(B, T, d) -> (B, T, d)"""
+        weights = dropout(self.weights(queries, memory), self.dropout_probability, self.training)
         context = weights.to(memory.states.dtype) @ memory.states
         return torch.tanh(self.combine(torch.cat((context, queries), dim=-1)))
 

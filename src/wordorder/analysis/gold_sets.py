@@ -1,0 +1,124 @@
+"""Gold alignments as a split of a dataset: the words that were linked, the links, and the text as a model reads it.
+
+Gold links number the words between the spaces of their text. The dataset's preprocessing therefore treats every word by
+itself, so that what becomes of each is known, however it is cut further.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from wordorder.alignment.links import GoldLinks, Links, read_gold
+from wordorder.config.alignments import GoldImport, GoldText
+from wordorder.config.datasets import Preparation
+from wordorder.data.archive import open_member
+from wordorder.data.clean import preprocessor
+from wordorder.data.subword import Subword
+from wordorder.data.text import decode_lines, strict_pairs, write_lines
+from wordorder.errors import WordorderError
+from wordorder.files import reading, write_json
+
+Text = list[list[str]]
+
+
+def import_gold(
+    config: GoldImport,
+    downloads: str | Path,
+    *,
+    source: str | Path,
+    target: str | Path,
+    alignments: str | Path,
+    clean_source: str | Path,
+    clean_target: str | Path,
+    report: str | Path,
+) -> None:
+    """Write the words of a gold set, its links, counted from 0, and its cleaned text, in the dataset's direction."""
+    words, gold = read_gold_set(config.text, downloads, config.members)
+    if config.reverse:
+        words, gold = (words[1], words[0]), reverse(gold)
+    for side, output in zip(words, (source, target), strict=True):
+        write_lines(output, map(" ".join, side))
+    write_gold(alignments, gold)
+    languages = config.preparation.source_language, config.preparation.target_language
+    for side, language, output in zip(words, languages, (clean_source, clean_target), strict=True):
+        prepare = preprocessor(language, config.preparation.preprocessing)
+        write_lines(output, (" ".join(filter(None, map(prepare, line))) for line in side))
+    counts = {"sure": len(gold.sure.source), "possible": len(gold.possible.source), "dropped": gold.dropped}
+    write_json(report, {"pairs": len(gold.sure), "links": counts})
+
+
+def read_gold_set(
+    text: GoldText, downloads: str | Path, members: Mapping[str, str] | None = None
+) -> tuple[tuple[Text, Text], GoldLinks]:
+    """The words of both sides and the links between them. Links beyond their sentence are dropped and counted.
+
+    ``members`` says what to read of files that are archives.
+    """
+
+    def lines(name: str | None) -> list[str]:
+        path = Path(downloads, str(name))
+        with open_member(path, _member(path, (members or {}).get(str(name)))) as file:
+            return list(decode_lines(file, path))
+
+    if text.joint is not None:
+        pairs = [_parted(Path(downloads, text.joint), number, line) for number, line in enumerate(lines(text.joint), 1)]
+    else:
+        pairs = list(strict_pairs(lines(text.source), lines(text.target), text.source, text.target))
+    source, target = ([line.split() for line in side] for side in zip(*pairs, strict=True))
+    with TemporaryDirectory() as folder:
+        plain = Path(folder, text.links)
+        write_lines(plain, lines(text.links))
+        gold = read_gold(
+            plain,
+            first=text.first,
+            source_lengths=[*map(len, source)],
+            target_lengths=[*map(len, target)],
+            drop_outside=True,
+        )
+    return (source, target), gold
+
+
+def _member(path: Path, name: str | None) -> str | None:
+    """The path inside an archive of the member of this name, in whatever folder it is."""
+    if name is None:
+        return None
+    with reading(path), zipfile.ZipFile(path) as archive:
+        return next((path for path in archive.namelist() if f"/{path}".endswith(f"/{name}")), name)
+
+
+def _parted(path: Path, number: int, line: str) -> tuple[str, str]:
+    sides = line.split("|||")
+    if len(sides) != 2:
+        raise WordorderError(f"{path}, line {number}: 'source ||| target' was expected, not '{line}'.")
+    return sides[0], sides[1]
+
+
+def reverse(gold: GoldLinks) -> GoldLinks:
+    """From target to source."""
+    return GoldLinks(_reversed(gold.sure), _reversed(gold.possible), gold.dropped)
+
+
+def _reversed(links: Links) -> Links:
+    return Links.of([(j, i) for i, j in pair.tolist()] for pair in links)
+
+
+def write_gold(path: str | Path, gold: GoldLinks) -> None:
+    """Sure links as 'i-j', others as 'ipj', counted from 0: what ``read_gold`` reads."""
+
+    def lines() -> Iterator[str]:
+        for sure, possible in zip(gold.sure, gold.possible, strict=True):
+            known = {(i, j) for i, j in sure.tolist()}
+            yield " ".join(f"{i}{'-' if (i, j) in known else 'p'}{j}" for i, j in possible.tolist())
+
+    write_lines(path, lines())
+
+
+def word_pieces(
+    words: Sequence[Sequence[str]], language: str, preparation: Preparation, subword: Subword
+) -> list[list[int]]:
+    """How many subwords each word becomes, when it is cleaned by itself; 0 where nothing is left of it."""
+    prepare = preprocessor(language, preparation.preprocessing)
+    return [[len(subword.encode(prepare(word))) for word in line] for line in words]

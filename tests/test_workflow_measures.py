@@ -1,0 +1,111 @@
+"""What analyses need of models is measured once, by jobs of their own; gold alignments come as a split of a dataset."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from little_study import Workspace, cell
+from snakemake_runs import snakemake
+
+pytestmark = pytest.mark.xdist_group("finished_study")  # one process, so that the study is run once
+
+MEASURES = ("perplexity", "alignment", "probes", "attention_distance")
+ASKED = (
+    "analyses: {perplexity: {}, alignment: {sets: [gold, turned]}, probes: {swaps: [2], windows: [], sentences: 8}, "
+    "attention_distance: {sentences: 5}}\nbaseline:"
+)
+
+
+@pytest.fixture
+def asking(study: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    """The finished study, which asks for all measures, also on a gold set: its own test set the other way round."""
+    study.change("studies/little.yaml", "baseline:", ASKED)
+    raw = study.folder / "results/data/pair/raw"
+    source, target, links = (
+        (raw / f"test.{end}").read_text().splitlines() for end in ("source", "target", "alignments")
+    )
+    texts = {
+        "text": [f"{t} ||| {s}" for s, t in zip(source, target, strict=True)],
+        "links": [
+            " ".join("{1}-{0}".format(*(int(n) + 1 for n in x.split("-"))) for x in row.split()) for row in links
+        ],
+    }
+    entries = []
+    for name, lines in texts.items():
+        data = "".join(f"{line}\n" for line in lines).encode()
+        (tmp_path / "mirror").mkdir(exist_ok=True)
+        (tmp_path / "mirror" / name).write_bytes(data)
+        digest = hashlib.sha256(data).hexdigest()
+        entries.append(f"{name}: {{url: 'https://localhost:1/x', sha256: '{digest}', mirror: {name}}}")
+    study.config.joinpath("gold_alignments.yaml").write_text(
+        "turned: {title: T, source_language: xx, target_language: en, licence: free, "
+        f"downloads: {{{', '.join(entries)}}}, text: {{joint: text, links: links, first: 1}}}}\n"
+    )
+    monkeypatch.setenv("WORDORDER_MIRROR", str(tmp_path / "mirror"))
+    return study
+
+
+def measured(study: Workspace, encoding: str, file: str) -> dict[str, object]:
+    found: dict[str, object] = json.loads((study.folder / cell(encoding, file)).read_text())
+    return found
+
+
+def test_a_finished_study_is_only_measured(asking: Workspace) -> None:
+    would = asking.would_run()
+    assert would.pop("analyse") == [f"results/little/analyses/{name}.pdf" for name in sorted(MEASURES)]
+    for name in MEASURES:
+        files = [cell(encoding, f"test.{name}.json") for encoding in ("opr", "sinusoidal")]
+        if name == "alignment":
+            files += [cell(encoding, "gold.turned.alignment.json") for encoding in ("opr", "sinusoidal")]
+        assert sorted(would.pop(f"measure_{name}")) == sorted(files)
+    assert set(would) == {"download_gold", "import_gold", "binarise_split"}
+
+    done = snakemake(asking.folder, *asking.arguments())
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert asking.would_run() == {}
+    # The same sentences and links, one time as the test set's own, the other time out of the set's files.
+    for encoding in ("opr", "sinusoidal"):
+        own, turned = (measured(asking, encoding, f"{split}.alignment.json") for split in ("test", "gold.turned"))
+        assert own == turned and own["status"] == "measured"
+    table = pd.read_csv(asking.folder / "results/little/analyses/alignment.csv")
+    assert sorted(zip(table["encoding"], table["test"], strict=True)) == [
+        (encoding, split) for encoding in ("opr", "sinusoidal") for split in ("gold.turned", "test")
+    ]
+    assert table["aer"].between(0, 1).all()
+
+    # A setting that changes runs its own measure again; another choice of sets measures no model again.
+    asking.change("studies/little.yaml", "sentences: 5", "sentences: 6")
+    assert set(asking.would_run()) == {"measure_attention_distance", "analyse"}
+    asking.change("studies/little.yaml", "sentences: 6", "sentences: 5")
+    asking.change("studies/little.yaml", "[gold, turned]", "[turned]")
+    assert asking.would_run() == {"analyse": ["results/little/analyses/alignment.pdf"]}
+
+
+def test_a_set_that_does_not_fit_is_told(asking: Workspace) -> None:
+    for sets, error in {
+        "[other]": "names the unknown set 'other'",
+        "[turned, far]": "names 'far', which is of other languages",
+    }.items():
+        text = (asking.config / "gold_alignments.yaml").read_text()
+        far = text.replace("turned:", "far:").replace("target_language: en", "target_language: de")
+        (asking.config / "gold_alignments.yaml").write_text(text + far if "far" in sets else text)
+        asking.change("studies/little.yaml", "sets: [gold, turned]", f"sets: {sets}")
+        done = snakemake(asking.folder, *asking.arguments(), "--dry-run")
+        assert done.returncode != 0 and error in done.stdout + done.stderr
+        asking.change("studies/little.yaml", f"sets: {sets}", "sets: [gold, turned]")
+
+
+def test_the_validation_set_can_be_measured_too(asking: Workspace) -> None:
+    target = cell("opr", "valid.perplexity.json")
+    arguments = [argument for argument in asking.arguments() if argument != "little"]
+    done = snakemake(asking.folder, target, *arguments)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = [json.loads(line) for line in (asking.folder / cell("opr", "metrics.jsonl")).read_text().splitlines()]
+    reported = [row["perplexity"] for row in rows if row["kind"] == "valid"][-1]
+    units = measured(asking, "opr", "valid.perplexity.json")["units"]
+    assert isinstance(units, dict) and units["subword"]["perplexity"] == pytest.approx(reported, rel=1e-6)
