@@ -12,7 +12,7 @@ STUDY ?= demo
 export PATH := $(abspath $(VENV))/bin:$(PATH)
 SNAKEFILES = Snakefile workflow
 
-.PHONY: help setup setup-dev demo study report reference test lint format comet lock clean
+.PHONY: help setup setup-dev demo study report reference test test-comet lint format comet lock clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -27,7 +27,7 @@ demo: study report  ## Run the demo study, build its report and print its result
 	wordorder summary --results results/demo
 	@echo "The report is $(CURDIR)/results/demo/report.html"
 
-study: setup  ## Run the study STUDY with CORES cores (or jobs) and the profile PROFILE
+study: setup  ## Run the study STUDY with CORES cores (on a cluster: a job) and the profile PROFILE
 	snakemake $(STUDY) --profile $(PROFILE) --cores $(CORES)
 
 report: study  ## Build results/STUDY/report.html
@@ -41,6 +41,9 @@ reference:  ## Copy the tables, figures, records, scores and translations of STU
 
 test: setup-dev lint  ## Check the style and the types, and run the tests
 	pytest -n 2
+
+test-comet: setup-dev comet  ## Test COMET scores with a tiny model, beside those of comet-score
+	WORDORDER_COMET_PYTHON=$(abspath $(COMET_VENV))/bin/python pytest tests/test_evaluation_comet.py
 
 lint: setup-dev  ## Check the style and the types
 	ruff check

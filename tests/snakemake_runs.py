@@ -38,7 +38,8 @@ def job_counts(text: str) -> dict[str, int]:
 def outputs(text: str) -> dict[str, list[str]]:
     """The first output of each job that a dry-run lists, sorted, by rule."""
     found: dict[str, list[str]] = {}
-    for rule, block in re.findall(r"^(?:local)?rule (\S+):\n((?: +.*\n)+)", text, re.MULTILINE):
+    # The jobs of a group are indented.
+    for _, rule, block in re.findall(r"^( *)(?:local)?rule (\S+):\n((?:\1 +.*\n)+)", text, re.MULTILINE):
         if output := re.search(r"^ +output: ([^,\n]+)", block, re.MULTILINE):
             found.setdefault(rule, []).append(output[1])
     return {rule: sorted(files) for rule, files in found.items()}

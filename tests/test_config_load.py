@@ -135,7 +135,7 @@ STUDY_MISTAKES = [
     (("A small study", ""), ", line 2: 'title' must be text, but is empty."),
     (
         ("[bleu]", "[bleu, blue]"),
-        ", line 10: 'metrics[1]' must be 'bleu', 'chrf', 'chrf++' or 'ter', but is the text 'blue'. "
+        ", line 10: 'metrics[1]' must be 'bleu', 'bleu_legacy', 'chrf', 'chrf++' or 'ter', but is the text 'blue'. "
         "Did you mean 'bleu'?",
     ),
     (

@@ -309,12 +309,15 @@ def test_check_prints_a_line_a_study(root: Path, capsys: pytest.CaptureFixture[s
 def test_check_of_all_tells_every_problem_and_still_checks_the_others(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    for path in (root / "studies").iterdir():
+        if path.stem not in ("demo", "multi30k"):
+            path.unlink()
     replace(root / "encodings.yaml", "  table: 1024", "  tabel: 1024")()
     replace(root / "encodings.yaml", "  clip: 16", "  clip: 0")()
     replace(root / "studies/demo.yaml", "[none, sinusoidal, opr, relative]", "[sinusoidal, opr]")()
     with pytest.raises(WordorderError) as caught:
         run_check("--root", str(root))
-    assert "\ndemo: 6 cells" in capsys.readouterr().out  # after those of the studies before it
+    assert capsys.readouterr().out.startswith("demo: 6 cells")
     lines = str(caught.value).splitlines()
     assert len(lines) == 2  # each said once, though two studies have it
     assert lines[0].startswith(f"{root}/encodings.yaml, 'learned': ") and "Did you mean 'table'?" in lines[0]

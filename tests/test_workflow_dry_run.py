@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -23,14 +25,92 @@ def test_a_study_trains_translates_and_scores_its_cells(name: str, profile: str,
     assert counts["train_model"] == len(cells)
     assert counts["translate_test"] == counts["score_test"] == sum(len(tests[cell.dataset]) for cell in cells)
     assert counts["compare_systems"] == len(study.sizes) * sum(map(len, tests.values()))
-    assert counts["make_table"] == len(study.tables)
+    assert counts["make_table"] == len(study.tables) + 1, "and the credibility list"
     assert counts["draw_figure"] == len(study.figures)
+    assert counts.get("analyse", 0) == len(study.analyses.names)
 
 
-def test_the_profiles_set_the_resources_of_a_training(tmp_path: Path) -> None:
-    text = dry_run(tmp_path, "train_all", "--cores", "2", "--set-threads", "train_model=2", profile="slurm")
-    training = text[text.index("rule train_model:") :].partition("Shell command")[0]
-    assert "threads: 2" in training and "mem_mb=4000" in training and "slurm_extra=--signal=TERM@60" in training
+def training(text: str) -> str:
+    """What a dry-run says of the first training."""
+    return text[text.index("rule train_model:") :].partition("Shell command")[0]
+
+
+def test_the_profile_of_slurm_and_its_table_say_what_a_training_takes(tmp_path: Path) -> None:
+    said = training(dry_run(tmp_path, "train_all", "--set-threads", "train_model=2", profile="slurm"))
+    for words in (
+        "threads: 2",
+        "mem_mb=2000",
+        "runtime=60",
+        "cpus_per_task=1",
+        "gpu=0",
+        "slurm_extra=--signal=TERM@60",
+    ):
+        assert words in said
+    said = training(dry_run(tmp_path, "train_all", "--set-resources", "train_model:runtime=7", profile="slurm"))
+    assert "runtime=7," in said and "mem_mb=2000" in said
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ("gram* micro 3 0.5 4 2\n* * 9 9 9 9", ["mem_mb=3000", "runtime=30", "cpus_per_task=4", "gpu=2"]),
+        ("grammar base 3 0.5 4 2\n# a comment\n* * 9 9 9 8", ["mem_mb=9000", "runtime=540", "gpu=8"]),
+        ("grammar base 3 0.5 4 2", ["table: no row fits the size 'micro' on the dataset 'grammar'"]),
+        ("* * 3 0.5 4", ["table, line 1: expected the columns dataset, size, memory_gb, hours, cpus, gpus"]),
+        ("* * 3 much 4 2", ["table, line 1: expected"]),
+    ],
+)
+def test_the_first_row_that_fits_a_training_counts(rows: str, said: list[str], tmp_path: Path) -> None:
+    table = tmp_path / "table"
+    table.write_text(rows)
+    done = snakemake(tmp_path, "-n", "train_all", "--config", f"training_table={table}", profile="slurm")
+    text = training(done.stdout) if done.returncode == 0 else done.stdout + done.stderr
+    assert all(words in text for words in said), text
+    assert "Traceback" not in text
+
+
+def test_all_that_is_commented_in_the_profile_of_slurm_can_be_switched_on(tmp_path: Path) -> None:
+    text = (ROOT / "slurm/profile.yaml").read_text()
+    switched, number = re.subn(
+        r"(?m)^( +)# (?=(slurm_account|slurm_partition|gpu_model|train_model|  slurm_partition):)", r"\1", text
+    )
+    assert number == 7
+    (tmp_path / "profile.yaml").write_text(switched)
+    text = dry_run(tmp_path, "multi30k", profile=str(tmp_path))
+    for rule in ("train_model", "translate_test", "score_test"):
+        said = text[text.index(f"rule {rule}:") :].partition("Shell command")[0]
+        for words in ("slurm_account=my_account", "slurm_partition=my_gpu_partition", "gpu_model=a100"):
+            assert words in said, rule
+
+
+def groups(text: str) -> Counter[str]:
+    """The groups that a dry-run would submit as one job each."""
+    return Counter(re.findall(r"Group job (\w+) ", text))
+
+
+def test_chains_of_short_jobs_are_submitted_as_one(tmp_path: Path) -> None:
+    cells, text = 15, dry_run(tmp_path, "demo", profile="slurm")
+    found = groups(text)
+    assert found["prepare"] == 1 and found["evaluate"] == cells and sum(found.values()) < cells + 10
+    alone = set(re.findall(r"(?m)^rule (\w+):", text)) - {"demo", "make_table", "draw_figure", "analyse"}
+    assert alone <= {"train_model", "train_parser", "compare_systems"}
+
+
+def test_the_shards_of_a_large_corpus_can_be_spread_over_nodes(config: Path, tmp_path: Path) -> None:
+    """The options that docs/new-cluster.md gives make no groups that wait for each other."""
+    options = re.search(r"--groups .*16\n", (ROOT / "docs/new-cluster.md").read_text())
+    assert options is not None
+    dataset = config / "datasets/multi30k.yaml"
+    dataset.write_text(dataset.read_text() + "shards: 32\n")
+    arguments = ["prepare_all", *options[0].split(), "--config", "study=multi30k", f"config_dir={config}"]
+    found = groups(dry_run(tmp_path, *arguments, profile="slurm"))
+    assert found["clean"] == found["binarise"] == 2
+
+
+def test_downloads_run_where_the_internet_is() -> None:
+    rules = "".join(path.read_text() for path in sorted((ROOT / "workflow/rules").glob("*.smk")))
+    downloading = [block for block in re.split(r"(?m)^rule ", rules) if "wordorder download" in block]
+    assert downloading and all("localrule: True" in block for block in downloading)
 
 
 MILESTONES = {

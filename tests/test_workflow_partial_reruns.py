@@ -12,7 +12,9 @@ from snakemake_runs import snakemake
 pytestmark = pytest.mark.xdist_group("finished_study")  # one process, so that the study is run once
 
 REPORTED = {
-    "make_table": [f"results/little/tables/{name}.csv" for name in ("parameters", "scores", "significance")],
+    "make_table": [
+        f"results/little/tables/{name}.csv" for name in ("credibility", "parameters", "scores", "significance")
+    ],
     "draw_figure": [
         f"results/little/figures/{name}.pdf" for name in ("encoding_matrix", "perplexity", "scores", "similarity")
     ],
@@ -81,7 +83,7 @@ def test_a_deleted_translation_comes_back_alone(study: Workspace) -> None:
         "translate_test": [cell("opr", "test.hypotheses")],
         "score_test": [cell("opr", "test.scores.json")],
         "compare_systems": ["results/little/significance/pair.mini.test.json"],
-        "make_table": ["results/little/tables/scores.csv", "results/little/tables/significance.csv"],
+        "make_table": [f"results/little/tables/{name}.csv" for name in ("credibility", "scores", "significance")],
         "draw_figure": ["results/little/figures/scores.pdf"],
     }
 

@@ -1,5 +1,9 @@
+# Most datasets have a folder of their own; those that need the same archives share one.
+DOWNLOAD_FOLDERS = one_of({dataset.folder for dataset in DATASETS} | set(load.dataset_names(CONFIG)))
+
+
 def download_slice(wildcards):
-    return plan.download_slice(dataset_of(wildcards.dataset), wildcards.file)
+    return told(plan.shared_download_slice)(DATASETS, wildcards.dataset, wildcards.file)
 
 
 # From the local mirror that the variable WORDORDER_MIRROR names, or from its URL. Always on the machine that runs
@@ -9,6 +13,8 @@ rule download_file:
         "resources/downloads/{dataset}/{file}",
     log:
         "logs/download_file/{dataset}/{file}.log",
+    wildcard_constraints:
+        dataset=DOWNLOAD_FOLDERS,
     localrule: True
     params:
         slice=download_slice,

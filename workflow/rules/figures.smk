@@ -24,6 +24,7 @@ rule draw_figure:
         ),
     log:
         "logs/draw_figure/{study}/{figure}.log",
+    localrule: True
     params:
         slice=report_slice,
         results="results/{study}",

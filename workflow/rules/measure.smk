@@ -104,6 +104,10 @@ rule measure_perplexity:
         f"{CELL}/{{test}}.perplexity.json",
     log:
         "logs/measure_perplexity/{study}/{dataset}/{encoding}/{size}/{seed}/{test}.log",
+    group:
+        "measure"
+    resources:
+        gpu=takes_gpu,
     params:
         corpus=partial(corpus_options, "{test}", "--positions"),
     shell:
@@ -124,6 +128,10 @@ rule measure_alignment:
         f"{CELL}/{{test}}.alignment.json",
     log:
         "logs/measure_alignment/{study}/{dataset}/{encoding}/{size}/{seed}/{test}.log",
+    group:
+        "measure"
+    resources:
+        gpu=takes_gpu,
     params:
         slice=partial(measure_slice, "alignment"),
         preparation=preprocessing_slice,
@@ -146,6 +154,10 @@ rule measure_probes:
         f"{CELL}/{{test}}.probes.json",
     log:
         "logs/measure_probes/{study}/{dataset}/{encoding}/{size}/{seed}/{test}.log",
+    group:
+        "measure"
+    resources:
+        gpu=takes_gpu,
     params:
         slice=partial(measure_slice, "probes"),
         corpus=partial(corpus_options, "{test}", "--positions"),
@@ -165,6 +177,10 @@ rule measure_attention_distance:
         f"{CELL}/{{test}}.attention_distance.json",
     log:
         "logs/measure_attention_distance/{study}/{dataset}/{encoding}/{size}/{seed}/{test}.log",
+    group:
+        "measure"
+    resources:
+        gpu=takes_gpu,
     params:
         slice=partial(measure_slice, "attention_distance"),
         corpus=partial(corpus_options, "{test}", "--positions"),

@@ -67,6 +67,8 @@ rule train_aligner:
         f"{ALIGNMENT}/model.npz",
     log:
         "logs/train_aligner/{dataset}/{aligner}.log",
+    group:
+        "align"
     params:
         slice=aligner_slice,
         unit=unit_option,
@@ -85,6 +87,8 @@ rule align_split:
         f"{ALIGNMENT}/{{split}}.links",
     log:
         "logs/align_split/{dataset}/{aligner}/{split}.log",
+    group:
+        "align"
     params:
         slice=alignment_slice,
         unit=unit_option,
@@ -117,6 +121,8 @@ rule find_oracle:
         record=f"{REORDERING}/oracle/{{split}}.json",
     log:
         "logs/find_oracle/{dataset}/{reorderer}/{split}.log",
+    group:
+        "align"
     params:
         slice=oracle_slice,
         unit=unit_option,
@@ -151,6 +157,8 @@ rule train_classes:
     wildcard_constraints:
         unit="word|subword",
         number=r"\d+",
+    group:
+        "align"
     params:
         unit=unit_option,
     shell:
@@ -206,6 +214,8 @@ rule parse_part:
     wildcard_constraints:
         part=r"\d+",
         parts=r"\d+",
+    group:
+        "parse"
     params:
         unit=unit_option,
     shell:
@@ -225,6 +235,8 @@ rule gather_orders:
         f"{REORDERING}/predicted/train.orders",
     log:
         "logs/gather_orders/{dataset}/{reorderer}.log",
+    group:
+        "parse"
     shell:
         "wordorder gather-text --inputs {input:q} --output {output:q} 2>&1 | logged {log:q}"
 
@@ -241,6 +253,8 @@ rule parse_split:
         "logs/parse_split/{dataset}/{reorderer}/{split}.log",
     wildcard_constraints:
         split=HELD_OUT,
+    group:
+        "parse"
     params:
         unit=unit_option,
     shell:
@@ -259,6 +273,8 @@ rule score_orders:
         f"{REORDERING}/predicted/{{split}}.json",
     log:
         "logs/score_orders/{dataset}/{reorderer}/{split}.log",
+    group:
+        "parse"
     shell:
         "wordorder score-orders --orders {input.orders:q} --links {input.links:q} --output {output:q}"
         " 2>&1 | logged {log:q}"
@@ -287,6 +303,8 @@ rule draw_reordering:
     wildcard_constraints:
         figure="matrix|tau",
         split=HELD_OUT,
+    group:
+        "parse"
     params:
         unit=unit_option,
         prefix=f"{REORDERING}/figures/{{split}}.{{figure}}",

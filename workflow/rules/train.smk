@@ -18,6 +18,11 @@ rule train_model:
         record=f"{CELL}/record.json",
     log:
         "logs/train_model/{study}/{dataset}/{encoding}/{size}/{seed}.log",
+    resources:
+        mem_mb=takes("memory_gb", factor=1000, grows=True),
+        runtime=takes("hours", factor=60, grows=True),
+        cpus_per_task=takes("cpus"),
+        gpu=takes("gpus"),
     params:
         slice=cell_slice,
         train=partial(corpus_options, "train", "--train-positions"),

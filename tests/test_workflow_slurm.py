@@ -1,0 +1,306 @@
+"""Studies through ``--profile slurm``, on a real SLURM: to the same results, whatever befalls the jobs on the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from little_study import Workspace, cell
+from slurm_cluster import Cluster, wait_until, why_not
+from snakemake_runs import ROOT, snakemake
+
+pytestmark = pytest.mark.xdist_group("slurm")  # one process, so that one cluster at a time is in /etc/slurm
+
+# Every training asks for one of the two GPUs.
+TABLE = "# dataset size memory_gb hours cpus gpus\n*  *  2  0.5  1  1\n"
+ENCODINGS = ["opr", "sinusoidal"]
+MODEL = cell("opr", "model.pt")
+# What two runs of a training may differ in.
+TIMES = {"seconds", "target_tokens_per_second", "tokens_per_second", "peak_memory", "efficiency", "finished"}
+DIFFERENT = {*TIMES, "restarts", "git_commit"}
+
+
+@pytest.fixture(scope="module")
+def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """With accounting, unless a test asks for one without."""
+    if reason := why_not():
+        (pytest.fail if os.environ.get("WORDORDER_REQUIRE_SLURM") else pytest.skip)(reason)
+    with Cluster(accounting=getattr(request, "param", True)) as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def no_job_left(cluster: Cluster) -> Iterator[None]:
+    yield
+    cluster.cancel_all()
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """The study, run on this machine without a network: from the downloads on, nothing needs one."""
+    study = new_study(tmp_path_factory.mktemp("local"))
+    command = ["unshare", "--net", sys.executable, "-m", "snakemake", "--directory", study.folder, *study.arguments()]
+    done = subprocess.run([str(part) for part in command], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return study
+
+
+def new_study(folder: Path) -> Workspace:
+    study = Workspace(folder)
+    study.write()
+    study.change("studies/little.yaml", "max_updates: 20, validate_every: 10", "max_updates: 200, validate_every: 10")
+    study.change("studies/little.yaml", "baseline:", "figures: [scores]\nbaseline:")
+    (folder / "training.tsv").write_text(TABLE)
+    return study
+
+
+@pytest.fixture
+def untrained(local: Workspace, tmp_path: Path) -> Workspace:
+    """A copy of the study in which MODEL is still to be trained."""
+    shutil.copytree(local.folder.parent, tmp_path / "copy")
+    study = Workspace(tmp_path / "copy")
+    shutil.rmtree((study.folder / MODEL).parent)
+    return study
+
+
+# -------------------------------------------------------------------------------------------------- what befalls jobs
+
+
+class Run:
+    """``snakemake --profile slurm`` at work while the test looks on."""
+
+    def __init__(self, study: Workspace, *arguments: str) -> None:
+        self.study, self.output = study, study.folder.parent / "output"
+        table = study.folder.parent / "training.tsv"
+        command = [sys.executable, "-m", "snakemake", "--directory", study.folder, "--profile", "slurm", *arguments]
+        command += ["--config", f"config_dir={study.config}", f"training_table={table}"]
+        with self.output.open("w") as output:
+            self.process = subprocess.Popen(
+                [str(part) for part in command], cwd=ROOT, stdout=output, stderr=output, start_new_session=True
+            )
+
+    def until(self, what: str, done: Callable[[], bool]) -> None:
+        def look() -> bool:
+            assert self.process.poll() is None, f"Snakemake ended before {what}: {self.output.read_text()}"
+            return done()
+
+        wait_until(what, look, seconds=300)
+
+    def paused(self, encoding: str, newer_than: float = 0) -> int:
+        """Stop the trainer of a cell (SIGSTOP) as soon as it has saved its state; its process."""
+        found: list[int] = []
+
+        def look() -> bool:
+            found[:] = [pid for pid in trainers(self.study, encoding) if saved_at(self.study, encoding) > newer_than]
+            for pid in found:
+                os.kill(pid, signal.SIGSTOP)
+            return bool(found)
+
+        self.until(f"the state of {encoding} was saved", look)
+        (pid,) = found
+        return pid
+
+    def finish(self) -> str:
+        assert self.process.wait(timeout=500) == 0, self.output.read_text()
+        return self.output.read_text()
+
+
+@contextmanager
+def running(study: Workspace, *arguments: str) -> Iterator[Run]:
+    run = Run(study, *arguments)
+    try:
+        yield run
+    finally:
+        if run.process.poll() is None:
+            os.killpg(run.process.pid, signal.SIGKILL)
+        run.process.wait()
+
+
+def trainers(study: Workspace, encoding: str) -> list[int]:
+    """Processes that train a cell of a study: 'python …/wordorder train …', not the shell around it."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            words = (process / "cmdline").read_bytes().decode().split("\0")
+            trains = words[1:2] and words[1].endswith("/wordorder") and words[2] == "train"
+            if trains and cell(encoding, "model.pt") in words and (process / "cwd").readlink() == study.folder:
+                found.append(int(process.name))
+    return found
+
+
+def saved_at(study: Workspace, encoding: str) -> float:
+    """When the state of a cell was last saved; 0 if it was not."""
+    with suppress(FileNotFoundError):
+        return (study.folder / cell(encoding, "state/last.pt")).stat().st_mtime
+    return 0
+
+
+def job_of(cluster: Cluster, encoding: str) -> int:
+    """The job that trains a cell."""
+    (job,) = [job for job, comment in cluster.jobs("train_model", "running").items() if f"_{encoding}_" in comment]
+    return job
+
+
+def delay(cluster: Cluster, stage: str, following: str) -> float:
+    """Seconds from the end of the last job of a stage to the start of the last job that waited for one of them."""
+
+    def times(rule: str, name: str) -> list[float]:
+        return [datetime.fromisoformat(cluster.field(job, name)).timestamp() for job in cluster.jobs(rule)]
+
+    return max(times(following, "StartTime")) - max(times(stage, "EndTime"))
+
+
+def record(study: Workspace, encoding: str) -> dict[str, Any]:
+    return dict(json.loads((study.folder / cell(encoding, "record.json")).read_text()))
+
+
+def test_a_study_on_two_gpus_ends_as_it_does_here(cluster: Cluster, local: Workspace, tmp_path: Path) -> None:
+    study = new_study(tmp_path)
+    with running(study, "little") as run:
+        # Something more urgent takes both GPUs. SLURM puts the trainings back into the queue, under their numbers.
+        for encoding in ENCODINGS:
+            run.paused(encoding)
+        jobs = [job_of(cluster, encoding) for encoding in ENCODINGS]
+        assert all("gres/gpu=1" in cluster.field(job, "TRES") for job in jobs)
+        cluster.tell("sbatch", "--partition=urgent", "--gres=gpu:2", "--output=/dev/null", "--wrap=sleep 1")
+        for job in jobs:
+            cluster.start_at_once(job)
+        # One is warned as before its time is up, the other cancelled. Snakemake submits both again.
+        before = {encoding: saved_at(study, encoding) for encoding in ENCODINGS}
+        pids = [run.paused(encoding, newer_than=before[encoding]) for encoding in ENCODINGS]
+        cluster.tell("scancel", "--signal=TERM", jobs[0])
+        os.kill(pids[0], signal.SIGCONT)
+        cluster.tell("scancel", jobs[1])
+        output = run.finish()
+    assert [cluster.field(job, "Restarts") for job in jobs] == ["1", "1"]
+    assert [cluster.field(job, "JobState") for job in jobs] == ["FAILED", "CANCELLED"]
+    assert output.count("Trying to restart job") == 2
+    assert [record(study, encoding)["restarts"] for encoding in ENCODINGS] == [2, 2]
+    submitted = {rule: len(cluster.jobs(rule)) for rule in ("prepare", "train_model", "evaluate", "compare_systems")}
+    assert submitted == {"prepare": 1, "train_model": 4, "evaluate": 2, "compare_systems": 1}
+    waited = [delay(cluster, *stages) for stages in (("train_model", "evaluate"), ("evaluate", "compare_systems"))]
+    assert max(waited) < 15, f"stages began {waited} s after the ones before them"
+    assert_same_results(study, local)
+
+
+def test_a_training_on_a_lost_node_goes_on(cluster: Cluster, local: Workspace, untrained: Workspace) -> None:
+    with running(untrained, MODEL) as run:
+        run.paused("opr")
+        job = job_of(cluster, "opr")
+        cluster.lose_node()
+        wait_until("SLURM to miss the node", lambda: cluster.field(job, "JobState") != "RUNNING", seconds=60)
+        cluster.start_slurmd()
+        time.sleep(5)  # SLURM is still telling the node to end what ran there: why requeued jobs wait for two minutes
+        cluster.start_at_once(job)
+        output = run.finish()
+    assert cluster.field(job, "Restarts") == "1" and cluster.field(job, "JobState") == "COMPLETED"
+    assert output.count("has been submitted") == 1, "Snakemake submitted the job as well"
+    assert record(untrained, "opr")["restarts"] == 1
+    assert_same_training(untrained, local)
+
+
+def test_a_killed_snakemake_leaves_a_job_that_the_next_run_waits_for(
+    cluster: Cluster, local: Workspace, untrained: Workspace
+) -> None:
+    with running(untrained, MODEL) as run:
+        trainer = run.paused("opr")
+        job = job_of(cluster, "opr")
+    assert snakemake(untrained.folder, *untrained.arguments(), "--unlock").returncode == 0
+    log = untrained.folder / "logs/train_model/little/pair/opr/mini/1.log"
+    with running(untrained, MODEL) as run:
+        run.until("the second job waits", lambda: log.exists() and "Waiting for it to end" in log.read_text())
+        assert len(trainers(untrained, "opr")) == 2
+        os.kill(trainer, signal.SIGCONT)
+        run.finish()
+    assert cluster.field(job, "JobState") == "COMPLETED"
+    assert record(untrained, "opr")["restarts"] == 0, "two trainers have written"
+    assert_same_training(untrained, local)
+
+
+def test_a_job_without_enough_memory_gets_more(cluster: Cluster, local: Workspace, untrained: Workspace) -> None:
+    (untrained.folder.parent / "training.tsv").write_text(TABLE.replace("  2  ", "  0.4  "))
+    before = set(cluster.jobs("train_model"))
+    with running(untrained, MODEL, "--slurm-status-command", "sacct") as run:
+        run.finish()
+    jobs = sorted(set(cluster.jobs("train_model")) - before)
+    memory = [cluster.field(job, "MinMemoryNode") for job in jobs]
+    assert memory == ["400M", "800M", "1200M", "1600M"][: len(jobs)] and len(jobs) > 1
+    assert {cluster.field(job, "JobState") for job in jobs[:-1]} <= {"FAILED", "OUT_OF_MEMORY"}
+    assert_same_training(untrained, local)
+
+
+def test_five_hundred_trainings_are_in_the_queue_within_a_minute(cluster: Cluster, untrained: Workspace) -> None:
+    untrained.change("studies/little.yaml", "seeds: [1]", f"seeds: {list(range(101, 351))}")
+    cluster.tell("scontrol", "update", "partitionname=main", "state=down")
+    try:
+        begun = time.monotonic()
+        with running(untrained, "little") as run:
+            run.until("500 jobs are in the queue", lambda: len(cluster.jobs("train_model", "pending")) == 500)
+            seconds = time.monotonic() - begun
+            run.process.send_signal(signal.SIGINT)
+            run.process.wait(timeout=120)
+        assert not cluster.jobs(state="pending"), "Ctrl-C cancels what was submitted"
+    finally:
+        cluster.tell("scontrol", "update", "partitionname=main", "state=up")
+    assert seconds < 60
+
+
+@pytest.mark.parametrize("cluster", [False], indirect=True)
+def test_a_cluster_without_accounting_will_do(cluster: Cluster, local: Workspace, untrained: Workspace) -> None:
+    with running(untrained, MODEL) as run:
+        run.paused("opr")
+        cluster.tell("scancel", job_of(cluster, "opr"))
+        assert run.finish().count("Trying to restart job") == 1
+    assert_same_training(untrained, local)
+
+
+# ------------------------------------------------------------------------------------------------------ comparison
+
+
+def assert_same_results(study: Workspace, local: Workspace) -> None:
+    names = result_files(local)
+    assert result_files(study) == names
+    assert_same_files(names, study, local)
+
+
+def assert_same_training(study: Workspace, local: Workspace) -> None:
+    assert_same_files([cell("opr", file) for file in ("model.pt", "metrics.jsonl", "record.json")], study, local)
+
+
+def assert_same_files(names: list[str], study: Workspace, local: Workspace) -> None:
+    """Byte for byte; of records and metrics all but times and restarts."""
+    for name in names:
+        ours, theirs = study.folder / name, local.folder / name
+        if name.endswith("model.pt"):
+            left, right = (torch.load(path, weights_only=True) for path in (ours, theirs))
+            assert left.keys() == right.keys()
+            assert all(torch.equal(left["weights"][key], right["weights"][key]) for key in right["weights"]), name
+        elif name.endswith(("record.json", "metrics.jsonl")):
+            assert without_times(ours) == without_times(theirs), name
+        else:
+            assert ours.read_bytes() == theirs.read_bytes(), name
+
+
+def result_files(study: Workspace) -> list[str]:
+    """Neither the state of a training, which is nobody's output, nor the table that tells how fast it was."""
+    files = [path.relative_to(study.folder) for path in study.folder.glob("results/**/*") if path.is_file()]
+    return sorted(str(path) for path in files if "state" not in path.parts and path.stem != "parameters")
+
+
+def without_times(file: Path) -> list[dict[str, Any]]:
+    text = file.read_text()
+    documents = [json.loads(text)] if file.suffix == ".json" else [json.loads(line) for line in text.splitlines()]
+    return [{key: value for key, value in document.items() if key not in DIFFERENT} for document in documents]

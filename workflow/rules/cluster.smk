@@ -1,0 +1,65 @@
+# What trainings take of a cluster, and how often a cluster is asked for news. Resources and groups run nothing again.
+
+from asyncio import sleep
+from fnmatch import fnmatch
+
+from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
+
+# Another table for another cluster: --config training_table=FILE.
+TRAINING_TABLE = Path(workflow.basedir, config.get("training_table", "slurm/training.tsv"))
+TRAINING_COLUMNS = ["dataset", "size", "memory_gb", "hours", "cpus", "gpus"]
+
+
+@cache
+@told
+def training_table():
+    rows = []
+    for number, line in enumerate(TRAINING_TABLE.read_text(encoding="utf-8").splitlines(), start=1):
+        words = line.partition("#")[0].split()
+        try:
+            if words:
+                dataset, size, *numbers = words
+                rows.append(dict(zip(TRAINING_COLUMNS, [dataset, size, *map(float, numbers)], strict=True)))
+        except ValueError:
+            raise WordorderError(
+                f"{TRAINING_TABLE}, line {number}: expected the columns {', '.join(TRAINING_COLUMNS)} with a number in "
+                f"each of the last four, found '{line.strip()}'."
+            )
+    return rows
+
+
+@cache
+@told
+def training_row(dataset, size):
+    for row in training_table():
+        if fnmatch(dataset, row["dataset"]) and fnmatch(size, row["size"]):
+            return row
+    raise WordorderError(
+        f"{TRAINING_TABLE}: no row fits the size '{size}' on the dataset '{dataset}'. Add one, or one of stars."
+    )
+
+
+def takes(column, factor=1, grows=False):
+    """A resource of a training, as its row says; one that grows gets as much again with every attempt."""
+
+    def resource(wildcards, attempt):
+        amount = training_row(wildcards.dataset, wildcards.size)[column] * factor
+        return round(amount * attempt if grows else amount)
+
+    return resource
+
+
+def takes_gpu(wildcards):
+    """One GPU for what runs a model that was trained on any."""
+    return min(1, takes("gpus")(wildcards, 1))
+
+
+# The executor of SLURM asks ever more rarely while nothing ends, every three minutes at last, and a stage would begin
+# that much after the one before it. Its own interval counts up to Snakemake's option --seconds-between-status-checks,
+# which it does not look at.
+async def sleep_no_longer_than_asked(executor):
+    longest = executor.workflow.remote_execution_settings.seconds_between_status_checks
+    await sleep(min(executor.next_seconds_between_status_checks, longest))
+
+
+RemoteExecutor.sleep = sleep_no_longer_than_asked
