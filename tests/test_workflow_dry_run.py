@@ -74,7 +74,7 @@ def test_all_that_is_commented_in_the_profile_of_slurm_can_be_switched_on(tmp_pa
     switched, number = re.subn(
         r"(?m)^( +)# (?=(slurm_account|slurm_partition|gpu_model|train_model|  slurm_partition):)", r"\1", text
     )
-    assert number == 7
+    assert number == 8
     (tmp_path / "profile.yaml").write_text(switched)
     text = dry_run(tmp_path, "multi30k", profile=str(tmp_path))
     for rule in ("train_model", "translate_test", "score_test"):
@@ -94,6 +94,11 @@ def test_chains_of_short_jobs_are_submitted_as_one(tmp_path: Path) -> None:
     assert found["prepare"] == 1 and found["evaluate"] == cells and sum(found.values()) < cells + 10
     alone = set(re.findall(r"(?m)^rule (\w+):", text)) - {"demo", "make_table", "draw_figure", "analyse"}
     assert alone <= {"train_model", "train_parser", "compare_systems"}
+
+
+def test_what_is_measured_of_models_is_submitted_in_eights(tmp_path: Path) -> None:
+    text = dry_run(tmp_path, "crosslingual", profile="slurm")
+    assert text.count("rule measure_") == 4 * 30 and groups(text)["measure"] == 4 * 30 / 8
 
 
 def test_the_shards_of_a_large_corpus_can_be_spread_over_nodes(config: Path, tmp_path: Path) -> None:

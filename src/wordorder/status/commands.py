@@ -1,4 +1,4 @@
-"""``wordorder status`` and ``wordorder efficiency``."""
+"""``wordorder plan``, ``wordorder status`` and ``wordorder efficiency``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,15 @@ _CLEAR = "\033[2J\033[H"
 
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    plan = subparsers.add_parser(
+        "plan",
+        help="say what a study will cost",
+        description="Say how many trainings a study has and how many are done, how many parameters, tokens, hours and "
+        "how much disk they take. Speeds are those of finished trainings of the same size, of any study.",
+    )
+    _add_study(plan)
+    plan.set_defaults(run=run_plan)
+
     status = subparsers.add_parser(
         "status",
         help="show what the cells of a study are doing",
@@ -42,6 +51,14 @@ def _add_study(parser: argparse.ArgumentParser) -> None:
         "--results", type=Path, default=Path("results"), metavar="DIR", help="what runs write (default: results)"
     )
     parser.add_argument("--root", default="config", metavar="DIR", help="the configuration folder (default: config)")
+
+
+def run_plan(options: argparse.Namespace) -> None:
+    from wordorder.config.load import load_study
+    from wordorder.status.estimate import estimate, estimate_text
+
+    study = load_study(options.study, options.root)
+    print(estimate_text(study, estimate(options.study, options.root, options.results)))
 
 
 def run_status(options: argparse.Namespace) -> None:

@@ -1,0 +1,162 @@
+"""What a study will cost before it is run: trainings, hours and disk, from speeds that were measured here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from tabulate import tabulate
+
+from wordorder.config.load import load_dataset, load_sizes, load_study
+from wordorder.config.models import Recipe, Study
+from wordorder.files import read_json
+from wordorder.model.counts import counted
+from wordorder.plan import cells, encoding_parameters
+from wordorder.status.cells import cell_folder
+
+# Bytes of a weight: of a model; and of a saved state, with Adam's two moments.
+_MODEL_BYTES, _STATE_BYTES = 4, 12
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Target tokens a second of finished trainings of one size and precision, on one kind of device."""
+
+    tokens_per_second: float
+    trainings: int
+    device: str
+
+    def __str__(self) -> str:
+        return f"{self.tokens_per_second:,.0f} tokens/s ({self.device}, {self.trainings} measured)"
+
+
+@dataclass(frozen=True)
+class Part:
+    """The cells of a study with one dataset and one size."""
+
+    dataset: str
+    size: str
+    cells: int
+    done: int
+    parameters: int  # of the largest model
+    tokens: float | None  # target tokens of a training; None where the corpus is not prepared
+    speed: Speed | None
+    average: int
+
+    @property
+    def hours(self) -> float | None:
+        """Of all the trainings that are left, one after another."""
+        if self.done == self.cells:
+            return 0.0
+        if self.tokens is None or self.speed is None:
+            return None
+        return (self.cells - self.done) * self.tokens / self.speed.tokens_per_second / 3600
+
+    @property
+    def model_bytes(self) -> int:
+        return self.cells * self.parameters * _MODEL_BYTES
+
+    @property
+    def state_bytes(self) -> int:
+        """What one running training has on the disk beside its model."""
+        return self.parameters * (_STATE_BYTES + self.average * _MODEL_BYTES)
+
+
+def estimate(name: str, root: str | Path, results: Path) -> list[Part]:
+    """The parts of a study, in its order."""
+    study, sizes = load_study(name, root), load_sizes(root)
+    measured = speeds(results, study.recipe.precision)
+    parts = []
+    for dataset in study.datasets:
+        meta = results / "data" / dataset / "binary" / "train" / "meta.json"
+        corpus: dict[str, Any] | None = read_json(meta) if meta.exists() else None
+        vocabulary = corpus["vocabulary_size"] if corpus else load_dataset(dataset, root).preprocessing.vocabulary
+        for size in study.sizes:
+            own = [cell for cell in cells(study) if (cell.dataset, cell.size) == (dataset, size)]
+            done = sum((cell_folder(results, study.name, cell) / "record.json").exists() for cell in own)
+            models = (
+                counted(encoding_parameters(encoding, root), sizes[size], study.recipe, vocabulary)["total"]
+                for encoding in study.encodings
+            )
+            parts.append(
+                Part(
+                    dataset=dataset,
+                    size=size,
+                    cells=len(own),
+                    done=done,
+                    parameters=max(models),
+                    tokens=planned_tokens(study.recipe, corpus["target_tokens"] if corpus else None),
+                    speed=measured.get(size),
+                    average=study.recipe.average,
+                )
+            )
+    return parts
+
+
+def planned_tokens(recipe: Recipe, corpus_tokens: int | None) -> float | None:
+    """Target tokens of a training that is not stopped early: at most so many, as batches hold padding too."""
+    limits = []
+    if recipe.max_updates is not None:
+        limits.append(float(recipe.max_updates * recipe.batch_tokens * recipe.accumulate))
+    if recipe.max_epochs is not None and corpus_tokens is not None:
+        limits.append(float(recipe.max_epochs * corpus_tokens))
+    return min(limits) if limits else None
+
+
+def speeds(results: Path, precision: str) -> dict[str, Speed]:
+    """By the name of a size; where several kinds of device trained it, that of the fastest."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for path in sorted(results.glob("*/cells/*/*/*/*/record.json")):
+        record = read_json(path)
+        if record.get("precision") == precision and record.get("target_tokens_per_second"):
+            of_size = found.setdefault(path.parents[1].name, {})
+            of_size.setdefault(record["device"], []).append(record["target_tokens_per_second"])
+    return {
+        size: max(
+            (Speed(median(values), len(values), device) for device, values in devices.items()),
+            key=lambda speed: speed.tokens_per_second,
+        )
+        for size, devices in found.items()
+    }
+
+
+def estimate_text(study: Study, parts: Sequence[Part]) -> str:
+    rows = [
+        {
+            "dataset": part.dataset,
+            "size": part.size,
+            "cells": part.cells,
+            "done": part.done,
+            "parameters": f"{part.parameters / 1e6:.2f} M",
+            "tokens a cell": f"{part.tokens / 1e6:,.1f} M" if part.tokens is not None else "data not prepared",
+            "speed": str(part.speed) if part.speed else "not measured",
+            "hours left": f"{part.hours:,.1f}" if part.hours is not None else "unknown",
+        }
+        for part in parts
+    ]
+    table = tabulate(rows, headers="keys", tablefmt="simple", disable_numparse=True)
+    total, done = sum(part.cells for part in parts), sum(part.done for part in parts)
+    known = [part.hours for part in parts if part.hours is not None]
+    hours = f"{sum(known):,.1f} hours of training, one after another" if known else "hours unknown"
+    if 0 < len(known) < len(parts):
+        hours += ", without the parts that are unknown"
+    models, state = sum(part.model_bytes for part in parts), max(part.state_bytes for part in parts)
+    lines = [
+        f"{study.name}: {total} cells, {done} done, {total - done} to train; {hours}.",
+        f"Disk: {_size(models)} for the models, and up to {_size(state)} for each training that runs.",
+    ]
+    if None in (part.speed for part in parts):
+        lines.append(
+            f"Speeds are those of finished trainings of the same size in {study.recipe.precision}, of any study: train "
+            "one cell, by naming its model.pt as Snakemake's target, and ask again."
+        )
+    if any(part.tokens is not None for part in parts):
+        lines.append("Tokens are an upper bound: a training with 'patience' stops earlier, and batches hold padding.")
+    return f"{table}\n\n" + "\n".join(lines)
+
+
+def _size(number: int) -> str:
+    return f"{number / 1e9:,.1f} GB" if number >= 1e8 else f"{number / 1e6:,.1f} MB"
