@@ -30,10 +30,10 @@ def add_inxl(study: Workspace) -> None:
 def jobs(text: str, rule: str) -> dict[str, dict[str, str]]:
     """By encoding, what a dry-run with shell commands says of the jobs of a rule: 'input' and 'command'."""
     found = {}
-    for block in re.findall(rf"^rule {rule}:\n((?:.+\n)+)", text, re.MULTILINE):
+    for block in re.findall(rf"^ *rule {rule}:\n((?:.+\n)+)", text, re.MULTILINE):  # those of a group are indented
         parts = {
             name: match[1]
-            for name, pattern in {"input": r"^ +input: (.*)$", "command": r"^Shell command: (.*)$"}.items()
+            for name, pattern in {"input": r"^ +input: (.*)$", "command": r"^ *Shell command: (.*)$"}.items()
             if (match := re.search(pattern, block, re.MULTILINE))
         }
         encoding = re.search(r"encoding=(\w+)", block)
