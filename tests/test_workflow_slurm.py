@@ -267,11 +267,51 @@ def test_a_cluster_without_accounting_will_do(cluster: Cluster, local: Workspace
     assert_same_training(untrained, local)
 
 
+# ------------------------------------------------------------------------------------------------------------ the demo
+
+DEMO_CELL = "results/demo/cells/grammar/{}/micro/1"
+
+
+@pytest.fixture
+def finished_demo() -> Workspace:
+    """The demo as 'make demo' has left it in a folder that the environment names."""
+    if not (folder := os.environ.get("WORDORDER_FINISHED_DEMO")):
+        pytest.skip("WORDORDER_FINISHED_DEMO names no folder in which 'make demo' was run")
+    demo = Workspace(Path(folder))
+    demo.folder, demo.config = Path(folder), Path(folder) / "config"
+    return demo
+
+
+def test_the_demo_ends_on_a_cluster_as_it_does_here(cluster: Cluster, finished_demo: Workspace, tmp_path: Path) -> None:
+    """Two of its models are trained again, one on each GPU: one job is cancelled, the other taken back by SLURM."""
+    demo = Workspace(tmp_path)
+    for name in ("results", ".snakemake"):
+        shutil.copytree(finished_demo.folder / name, demo.folder / name)
+    shutil.copytree(finished_demo.config, demo.config)
+    (tmp_path / "training.tsv").write_text(TABLE)
+    for encoding in ("opr", "relative"):
+        shutil.rmtree(demo.folder / DEMO_CELL.format(encoding))
+    with running(demo, "demo") as run:
+        for encoding in ("opr", "relative"):
+            state = demo.folder / DEMO_CELL.format(encoding) / "state/last.pt"
+            run.until(f"the state of {encoding} was saved", state.exists)
+        cancelled, requeued = (job_of(cluster, encoding) for encoding in ("opr", "relative"))
+        cluster.tell("scancel", cancelled)
+        cluster.tell("scontrol", "requeue", requeued)
+        cluster.start_at_once(requeued)
+        output = run.finish()
+    assert output.count("Trying to restart job") == 1 and cluster.field(requeued, "Restarts") == "1"
+    for encoding in ("opr", "relative"):
+        restarts = json.loads((demo.folder / DEMO_CELL.format(encoding) / "record.json").read_text())["restarts"]
+        assert restarts == 1, encoding
+    assert_same_results(demo, finished_demo, but="report.html")
+
+
 # ------------------------------------------------------------------------------------------------------ comparison
 
 
-def assert_same_results(study: Workspace, local: Workspace) -> None:
-    names = result_files(local)
+def assert_same_results(study: Workspace, local: Workspace, but: str = "") -> None:
+    names = [name for name in result_files(local) if Path(name).name != but]
     assert result_files(study) == names
     assert_same_files(names, study, local)
 
