@@ -275,13 +275,16 @@ DEMO_CELL = "results/demo/cells/grammar/{}/micro/1"
 @pytest.fixture
 def finished_demo() -> Workspace:
     """The demo as 'make demo' has left it in a folder that the environment names."""
-    if not (folder := os.environ.get("WORDORDER_FINISHED_DEMO")):
-        pytest.skip("WORDORDER_FINISHED_DEMO names no folder in which 'make demo' was run")
-    demo = Workspace(Path(folder))
-    demo.folder, demo.config = Path(folder), Path(folder) / "config"
+    folder = Path(os.environ["WORDORDER_FINISHED_DEMO"])
+    demo = Workspace(folder)
+    demo.folder, demo.config = folder, folder / "config"
     return demo
 
 
+@pytest.mark.skipif(
+    "WORDORDER_FINISHED_DEMO" not in os.environ,
+    reason="WORDORDER_FINISHED_DEMO names no folder of a finished 'make demo'",
+)
 def test_the_demo_ends_on_a_cluster_as_it_does_here(cluster: Cluster, finished_demo: Workspace, tmp_path: Path) -> None:
     """Two of its models are trained again, one on each GPU: one job is cancelled, the other taken back by SLURM."""
     demo = Workspace(tmp_path)
