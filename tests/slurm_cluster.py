@@ -1,4 +1,4 @@
-"""A real SLURM on this machine: one node with emulated GPUs, with or without accounting, for the time of a test.
+"""A real SLURM on this machine: one or two nodes with emulated GPUs, with or without accounting, for a test.
 
 ``python tests/slurm_cluster.py`` starts one and stops it at Ctrl-C. It needs root, the packages that
 tests/install_slurm installs, and no /etc/slurm/slurm.conf: a SLURM that is configured there is never touched.
@@ -6,6 +6,7 @@ tests/install_slurm installs, and no /etc/slurm/slurm.conf: a SLURM that is conf
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import os
 import shutil
@@ -20,28 +21,27 @@ from pathlib import Path
 
 PROGRAMS = ["munged", "slurmctld", "slurmd", "slurmdbd", "mariadbd", "mariadb-install-db", "sbatch", "squeue", "sacct"]
 ETC = Path("/etc/slurm")
-NODE = socket.gethostname().partition(".")[0]
-GPUS = 2
-CPUS = 8  # more than there may be: what jobs ask for is under test, not their speed
+HOST = socket.gethostname().partition(".")[0]
+GPUS = 2  # of all nodes together
+CPUS = 8  # of each; more than there may be: what jobs ask for is under test, not their speed
 MEMORY = 16_000  # MB, likewise
 
 # Made for tests: it looks for work every second, kills at once what exceeds its memory, and gives a lost node up soon.
 SLURM_CONF = """
 ClusterName=test
-SlurmctldHost={node}(127.0.0.1)
+SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={ports[0]}
-SlurmdPort={ports[1]}
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
 AuthInfo=socket={folder}/munge/socket
 CredType=cred/munge
 StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool
+SlurmdSpoolDir={folder}/spool/%n
 SlurmctldPidFile={folder}/run/slurmctld.pid
-SlurmdPidFile={folder}/run/slurmd.pid
+SlurmdPidFile={folder}/run/%n.pid
 SlurmctldLogFile={folder}/log/slurmctld.log
-SlurmdLogFile={folder}/log/slurmd.log
+SlurmdLogFile={folder}/log/%n.log
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 MpiDefault=none
@@ -60,16 +60,19 @@ MinJobAge=300
 KillWait=2
 SlurmdTimeout=10
 GresTypes=gpu
-NodeName={node} NodeAddr=127.0.0.1 CPUs={cpus} CoresPerSocket={cpus} RealMemory={memory} Gres=gpu:tesla:{gpus}
-PartitionName=main Nodes={node} Default=YES PriorityTier=1
-PartitionName=gpu Nodes={node} PriorityTier=1
-PartitionName=urgent Nodes={node} PriorityTier=10 PreemptMode=OFF
+PartitionName=main Nodes=ALL Default=YES PriorityTier=1
+PartitionName=gpu Nodes=ALL PriorityTier=1
+PartitionName=urgent Nodes=ALL PriorityTier=10 PreemptMode=OFF
 {accounting}
+"""
+NODE_CONF = """
+NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={cpus} CoresPerSocket={cpus} \
+RealMemory={memory} Gres=gpu:tesla:{gpus}
 """
 ACCOUNTING = """
 AccountingStorageType=accounting_storage/slurmdbd
 AccountingStorageHost=127.0.0.1
-AccountingStoragePort={ports[2]}
+AccountingStoragePort={ports[1]}
 AccountingStoragePass={folder}/munge/socket
 AccountingStorageTRES=gres/gpu
 AccountingStoreFlags=job_comment
@@ -77,7 +80,7 @@ AccountingStoreFlags=job_comment
 SLURMDBD_CONF = """
 DbdHost=localhost
 DbdAddr=127.0.0.1
-DbdPort={ports[2]}
+DbdPort={ports[1]}
 SlurmUser=root
 AuthType=auth/munge
 AuthInfo=socket={folder}/munge/socket
@@ -85,7 +88,7 @@ LogFile={folder}/log/slurmdbd.log
 PidFile={folder}/run/slurmdbd.pid
 StorageType=accounting_storage/mysql
 StorageHost=127.0.0.1
-StoragePort={ports[3]}
+StoragePort={ports[2]}
 StorageUser=slurm
 StoragePass=slurm
 CommitDelay=1
@@ -107,8 +110,9 @@ def why_not() -> str | None:
 class Cluster:
     """``with Cluster() as cluster`` starts it; at the end no process, no file and no job of it is left."""
 
-    def __init__(self, *, accounting: bool = True) -> None:
+    def __init__(self, *, accounting: bool = True, nodes: int = 1) -> None:
         self.accounting = accounting
+        self.nodes = [HOST] if nodes == 1 else [f"{HOST}-{number}" for number in range(1, nodes + 1)]
 
     def __enter__(self) -> Cluster:
         # A short path: a Unix socket's is limited to 108 characters.
@@ -118,22 +122,26 @@ class Cluster:
             (self.folder / name).mkdir()
         values = {
             "folder": self.folder,
-            "node": NODE,
-            "gpus": GPUS,
-            "cpus": CPUS,
-            "memory": MEMORY,
-            "ports": _free_ports(4),
+            "host": HOST,
+            "ports": _free_ports(3 + len(self.nodes)),
         }
         try:
             self._start_munge()
             if self.accounting:
                 self._start_accounting(values)
-            accounting = ACCOUNTING.format(**values) if self.accounting else ""
-            self._configure("slurm.conf", SLURM_CONF.format(**values, accounting=accounting))
+            self._configure("slurm.conf", self._slurm_conf(values))
             # A character device each, since SLURM wants a device file of its own for every GPU: like /dev/null.
             for number in range(GPUS):
                 os.mknod(self.folder / f"dev/gpu{number}", 0o666 | 0o020000, os.makedev(1, 3))
-            self._configure("gres.conf", f"Name=gpu Type=tesla File={self.folder}/dev/gpu[0-{GPUS - 1}]\n")
+            each = GPUS // len(self.nodes)
+            self._configure(
+                "gres.conf",
+                "".join(
+                    f"NodeName={node} Name=gpu Type=tesla File={self.folder}/dev/gpu{number * each + gpu}\n"
+                    for number, node in enumerate(self.nodes)
+                    for gpu in range(each)
+                ),
+            )
             self._run("slurmctld")
             wait_until("slurmctld", lambda: "UP" in self.tell("scontrol", "ping"))
             self.start_slurmd()
@@ -145,7 +153,7 @@ class Cluster:
     def __exit__(self, *_: object) -> None:
         with contextlib.suppress(subprocess.CalledProcessError, FileNotFoundError, TimeoutError):
             self.cancel_all()
-        for name in ("slurmd", "slurmctld", "slurmdbd", "mariadbd", "munged"):
+        for name in (*self.nodes, "slurmctld", "slurmdbd", "mariadbd", "munged"):
             self._stop(name)
         for name in ("slurm.conf", "gres.conf", "slurmdbd.conf"):
             if (ETC / name).is_symlink() and (ETC / name).readlink().parent == self.folder:
@@ -188,10 +196,10 @@ class Cluster:
                     os.kill(int(process.name), signal.SIGKILL)
 
     def start_slurmd(self) -> None:
-        self._run("slurmd")
-        wait_until(
-            "the node", lambda: self.tell("sinfo", "--noheader", "--format=%T") in {"idle", "mixed", "allocated"}
-        )
+        for node in self.nodes:
+            self._run("slurmd", "-N", node)
+        there = {"idle", "mixed", "allocated"}
+        wait_until("the nodes", lambda: set(self.tell("sinfo", "--noheader", "--format=%T").split()) <= there)
 
     # -------------------------------------------------------------------------------------------------- daemons
 
@@ -217,7 +225,7 @@ class Cluster:
         self._run("mariadb-install-db", *options, "--auth-root-authentication-method=normal", "--skip-test-db")
         ports = values["ports"]
         assert isinstance(ports, list)
-        options += [f"--socket={data}/socket", "--bind-address=127.0.0.1", f"--port={ports[3]}", "--skip-log-bin"]
+        options += [f"--socket={data}/socket", "--bind-address=127.0.0.1", f"--port={ports[2]}", "--skip-log-bin"]
         options += [f"--pid-file={data}/pid", f"--log-error={data}/log", "--innodb-flush-log-at-trx-commit=0"]
         with (self.folder / "log/mariadbd.log").open("w") as log:
             server = subprocess.Popen(["mariadbd", *options], env=_environment(), stdout=log, stderr=log)
@@ -229,11 +237,21 @@ class Cluster:
         self._configure("slurmdbd.conf", SLURMDBD_CONF.format(**values))
         (self.folder / "slurmdbd.conf").chmod(0o600)
         # slurmdbd's clients ask slurm.conf where it is, so there must be one already.
-        self._configure("slurm.conf", SLURM_CONF.format(**values, accounting=ACCOUNTING.format(**values)))
+        self._configure("slurm.conf", self._slurm_conf(values))
         self._run("slurmdbd")
         wait_until("slurmdbd", lambda: bool(self.tell("sacctmgr", "--immediate", "add", "cluster", "test")))
         for entity in (["account", "project"], ["user", "root", "account=project"]):
             self.tell("sacctmgr", "--immediate", "add", *entity)
+
+    def _slurm_conf(self, values: dict[str, object]) -> str:
+        accounting = ACCOUNTING.format(**values) if self.accounting else ""
+        ports = values["ports"]
+        assert isinstance(ports, list)
+        nodes = [
+            NODE_CONF.format(node=node, host=HOST, port=port, cpus=CPUS, memory=MEMORY, gpus=GPUS // len(self.nodes))
+            for node, port in zip(self.nodes, ports[3:], strict=True)
+        ]
+        return SLURM_CONF.format(**values, accounting=accounting) + "".join(nodes)
 
     def _configure(self, name: str, text: str) -> None:
         """Snakemake's plugin drops SLURM_CONF in its jobs: the configuration must lie where SLURM looks by itself."""
@@ -288,10 +306,14 @@ def _free_ports(number: int) -> list[int]:
 
 
 if __name__ == "__main__":
+    options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    options.add_argument("--no-accounting", action="store_true", help="without slurmdbd: sacct has nothing to tell")
+    options.add_argument("--nodes", type=int, choices=(1, 2), default=1, help="(default: 1)")
+    chosen = options.parse_args()
     if reason := why_not():
         sys.exit(reason)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with Cluster(accounting="--no-accounting" not in sys.argv) as running:
+    with Cluster(accounting=not chosen.no_accounting, nodes=chosen.nodes) as running:
         print(f"A cluster runs in {running.folder}; Ctrl-C stops it.", flush=True)
         with contextlib.suppress(KeyboardInterrupt):
             signal.pause()

@@ -134,6 +134,18 @@ def test_a_job_of_several_tasks_without_srun_is_an_error(tmp_path: Path, monkeyp
         open_fabric("fp32", devices=None, most=2)
 
 
+def test_how_many_tasks_a_job_has_is_asked_of_slurm_where_the_environment_does_not_tell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in the jobs of Snakemake's plugin, which takes the variable out."""
+    (tmp_path / "scontrol").write_text('#!/bin/sh\necho "JobId=$4 NumNodes=3 NumTasks=$4 CPUs/Task=2"\n')
+    (tmp_path / "scontrol").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("SLURM_JOB_ID", "6")
+    with pytest.raises(WordorderError, match="This SLURM job has 6 tasks, which only srun can start, and srun cannot"):
+        open_fabric("fp32", devices=None, most=6)
+
+
 def test_srun_must_start_as_many_on_every_node(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "3")
     monkeypatch.setenv("SLURM_STEP_NUM_NODES", "2")

@@ -59,11 +59,14 @@ def test_the_profile_of_slurm_and_its_table_say_what_a_training_takes(tmp_path: 
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ("gram* micro 3 0.5 4 2\n* * 9 9 9 9", ["mem_mb=3000", "runtime=30", "cpus_per_task=4", "gpu=2"]),
-        ("grammar base 3 0.5 4 2\n# a comment\n* * 9 9 9 8", ["mem_mb=9000", "runtime=540", "gpu=8"]),
-        ("grammar base 3 0.5 4 2", ["table: no row fits the size 'micro' on the dataset 'grammar'"]),
-        ("* * 3 0.5 4", ["table, line 1: expected the columns dataset, size, memory_gb, hours, cpus, gpus"]),
-        ("* * 3 much 4 2", ["table, line 1: expected"]),
+        ("gram* micro 3 0.5 1 4 2\n* * 9 9 1 9 9", ["mem_mb=3000", "runtime=30", "cpus_per_task=4", "gpu=2"]),
+        ("grammar base 3 0.5 1 4 2\n# a comment\n* * 9 9 1 9 8", ["mem_mb=9000", "runtime=540", "gpu=8"]),
+        ("* * 3 1 2 9 4", ["nodes=2", "gpu=8", "tasks_per_node=4", "mpi=srun", "cpus_per_task=2", "mem_mb=3000"]),
+        ("* * 3 1 3 4 1", ["nodes=3", "gpu=3", "tasks=3", "mpi=srun", "cpus_per_task=4"]),
+        ("* * 3 1 2 4 0", ["nodes=2", "gpu=0", "tasks=2", "mpi=srun", "cpus_per_task=4"]),
+        ("grammar base 3 0.5 1 4 2", ["table: no row fits the size 'micro' on the dataset 'grammar'"]),
+        ("* * 3 0.5 1 4", ["table, line 1: expected the columns dataset, size, memory_gb, hours, nodes, cpus, gpus"]),
+        ("* * 3 much 1 4 2", ["table, line 1: expected"]),
     ],
 )
 def test_the_first_row_that_fits_a_training_counts(rows: str, said: list[str], tmp_path: Path) -> None:

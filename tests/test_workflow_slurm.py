@@ -25,7 +25,7 @@ from snakemake_runs import ROOT, snakemake
 pytestmark = pytest.mark.xdist_group("slurm")  # one process, so that one cluster at a time is in /etc/slurm
 
 # Every training asks for one of the two GPUs.
-TABLE = "# dataset size memory_gb hours cpus gpus\n*  *  2  0.5  1  1\n"
+TABLE = "# dataset size memory_gb hours nodes cpus gpus\n*  *  2  0.5  1  1  1\n"
 ENCODINGS = ["opr", "sinusoidal"]
 MODEL = cell("opr", "model.pt")
 # What two runs of a training may differ in.
@@ -35,10 +35,10 @@ DIFFERENT = {*TIMES, "restarts", "git_commit"}
 
 @pytest.fixture(scope="module")
 def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    """With accounting, unless a test asks for one without."""
+    """One node with accounting, unless a test asks for another."""
     if reason := why_not():
         (pytest.fail if os.environ.get("WORDORDER_REQUIRE_SLURM") else pytest.skip)(reason)
-    with Cluster(accounting=getattr(request, "param", True)) as running:
+    with Cluster(**getattr(request, "param", {})) as running:
         yield running
 
 
@@ -258,13 +258,34 @@ def test_five_hundred_trainings_are_in_the_queue_within_a_minute(cluster: Cluste
     assert seconds < 60
 
 
-@pytest.mark.parametrize("cluster", [False], indirect=True)
+@pytest.mark.parametrize("cluster", [{"accounting": False}], indirect=True)
 def test_a_cluster_without_accounting_will_do(cluster: Cluster, local: Workspace, untrained: Workspace) -> None:
     with running(untrained, MODEL) as run:
         run.paused("opr")
         cluster.tell("scancel", job_of(cluster, "opr"))
         assert run.finish().count("Trying to restart job") == 1
     assert_same_training(untrained, local)
+
+
+@pytest.mark.parametrize("cluster", [{"accounting": False, "nodes": 2}], indirect=True)
+def test_a_training_on_two_nodes_goes_on_after_a_warning(
+    cluster: Cluster, local: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On one GPU of each. A node's processes share every update, and stop together."""
+    shutil.copytree(local.folder.parent, tmp_path / "copy")
+    study = Workspace(tmp_path / "copy")
+    study.change("studies/little.yaml", "batch_tokens: 512", "batch_tokens: 256, accumulate: 2")
+    (study.folder.parent / "training.tsv").write_text(TABLE.replace("1  1  1", "2  1  1"))
+    monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")  # the nodes are of one machine, so their names are nobody's address
+    with running(study, MODEL) as run:
+        run.until("the state was saved", lambda: saved_at(study, "opr") > 0)
+        job = job_of(cluster, "opr")
+        assert (cluster.field(job, "NumNodes"), cluster.field(job, "TresPerJob")) == ("2", "gres:gpu:2")
+        cluster.tell("scancel", "--signal=TERM", job)
+        output = run.finish()
+    assert output.count("Trying to restart job") == 1
+    trained = record(study, "opr")
+    assert (trained["processes"], trained["restarts"], trained["efficiency"]["asked"]["nodes"]) == (2, 1, 2)
 
 
 # ------------------------------------------------------------------------------------------------------------ the demo

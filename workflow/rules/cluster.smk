@@ -7,7 +7,7 @@ from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
 
 # Another table for another cluster: --config training_table=FILE.
 TRAINING_TABLE = Path(workflow.basedir, config.get("training_table", "slurm/training.tsv"))
-TRAINING_COLUMNS = ["dataset", "size", "memory_gb", "hours", "cpus", "gpus"]
+TRAINING_COLUMNS = ["dataset", "size", "memory_gb", "hours", "nodes", "cpus", "gpus"]
 
 
 @cache
@@ -23,7 +23,7 @@ def training_table():
         except ValueError:
             raise WordorderError(
                 f"{TRAINING_TABLE}, line {number}: expected the columns {', '.join(TRAINING_COLUMNS)} with a number in "
-                f"each of the last four, found '{line.strip()}'."
+                f"each of the last five, found '{line.strip()}'."
             )
     return rows
 
@@ -52,6 +52,31 @@ def takes(column, factor=1, grows=False):
 def takes_gpu(wildcards):
     """One GPU for what runs a model that was trained on any."""
     return min(1, takes("gpus")(wildcards, 1))
+
+
+# A training on one node is one task, which starts a process for each of its GPUs. One on several is a task a GPU, or a
+# node where there are none, and 'mpi' tells Snakemake to leave their start to srun. None is a resource not asked for.
+
+
+def takes_all_gpus(wildcards):
+    row = training_row(wildcards.dataset, wildcards.size)
+    return round(row["nodes"] * row["gpus"])
+
+
+def takes_cpus_per_task(wildcards):
+    row = training_row(wildcards.dataset, wildcards.size)
+    tasks = max(1, row["gpus"]) if row["nodes"] > 1 else 1
+    return max(1, round(row["cpus"] // tasks))
+
+
+def on_several_nodes(value):
+    """A resource of the trainings that have several: what ``value`` makes of the nodes and of the tasks of each."""
+
+    def resource(wildcards):
+        row = training_row(wildcards.dataset, wildcards.size)
+        return value(round(row["nodes"]), round(max(1, row["gpus"]))) if row["nodes"] > 1 else None
+
+    return resource
 
 
 # The executor of SLURM asks ever more rarely while nothing ends, every three minutes at last, and a stage would begin

@@ -21,8 +21,14 @@ rule train_model:
     resources:
         mem_mb=takes("memory_gb", factor=1000, grows=True),
         runtime=takes("hours", factor=60, grows=True),
-        cpus_per_task=takes("cpus"),
-        gpu=takes("gpus"),
+        cpus_per_task=takes_cpus_per_task,
+        gpu=takes_all_gpus,
+        nodes=on_several_nodes(lambda nodes, tasks: nodes),
+        mpi=on_several_nodes(lambda nodes, tasks: "srun"),
+        # The plugin wants one of tasks and tasks_per_node, and takes tasks for those of each GPU, if it is not told.
+        tasks=on_several_nodes(lambda nodes, tasks: nodes if tasks == 1 else None),
+        tasks_per_gpu=on_several_nodes(lambda nodes, tasks: 1 if tasks == 1 else None),
+        tasks_per_node=on_several_nodes(lambda nodes, tasks: tasks if tasks > 1 else None),
     params:
         slice=cell_slice,
         train=partial(corpus_options, "train", "--train-positions"),

@@ -29,6 +29,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from wordorder.errors import WordorderError
 from wordorder.training.device import fabric_precision
+from wordorder.training.slurm import describe_job
 
 T = TypeVar("T")
 
@@ -51,8 +52,8 @@ def open_fabric(precision: str, *, devices: int | None, nodes: int = 1, most: in
         if left:
             raise WordorderError(f"srun started {tasks} tasks on {nodes} nodes. Ask for the same number on every node.")
         environment = _step_environment(devices)
-    elif _number("SLURM_NTASKS") > 1 and "SLURM_STEP_NUM_TASKS" not in os.environ:
-        _start_again_through_srun()
+    elif "SLURM_STEP_NUM_TASKS" not in os.environ and (tasks := _tasks_of_job()) > 1:
+        _start_again_through_srun(tasks)
     else:
         environment = LightningEnvironment()
         devices = devices or min(_gpus_of_job(), most)
@@ -151,6 +152,13 @@ def _number(variable: str) -> int:
     return int(os.environ.get(variable) or 1)
 
 
+def _tasks_of_job() -> int:
+    """Outside of job steps, which are told. Jobs that Snakemake submits lack the variable, so SLURM is asked."""
+    if "SLURM_NTASKS" in os.environ:
+        return _number("SLURM_NTASKS")
+    return int(describe_job().get("NumTasks", "1").partition("-")[0])
+
+
 def _gpus_of_job() -> int:
     return _number("SLURM_GPUS_ON_NODE") if torch.cuda.is_available() else 1
 
@@ -168,14 +176,21 @@ def _step_environment(devices: int) -> SLURMEnvironment:
     return SLURMEnvironment(auto_requeue=False)
 
 
-def _start_again_through_srun() -> None:
-    """Become srun with the same command. It takes tasks, nodes and GPUs from the job."""
-    command = ["srun", "--kill-on-bad-exit=1", sys.executable, "-m", "wordorder.cli", *sys.argv[1:]]
+def _start_again_through_srun(tasks: int) -> None:
+    """Become srun with the same command, as many tasks on every node. It takes nodes and GPUs from the job."""
+    job = describe_job()
+    command = ["srun", "--kill-on-bad-exit=1", f"--ntasks={tasks}"]
+    per_node, left = divmod(tasks, int(job.get("NumNodes", "1").partition("-")[0]))
+    if not left:
+        command.append(f"--ntasks-per-node={per_node}")
+    if "CPUs/Task" in job:
+        command.append(f"--cpus-per-task={job['CPUs/Task']}")
+    command += [sys.executable, "-m", "wordorder.cli", *sys.argv[1:]]
     try:
         os.execvp(command[0], command)
     except OSError as error:
         raise WordorderError(
-            f"This SLURM job has {_number('SLURM_NTASKS')} tasks, which only srun can start, and srun cannot be run "
+            f"This SLURM job has {tasks} tasks, which only srun can start, and srun cannot be run "
             f"({error.strerror}). Put the directory of srun on PATH, or ask for one task."
         ) from error
 

@@ -20,6 +20,7 @@ import torch
 from torch import nn
 
 from wordorder.data.binary import ParallelCorpus
+from wordorder.training.slurm import describe_job, job_number
 
 SAMPLE_SECONDS = 10.0
 _UNITS = {"": 1 << 20, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}  # SLURM means megabytes by default
@@ -137,10 +138,9 @@ def gpu_utilisation(identity: str) -> float | None:
 
 def asked() -> dict[str, Any] | None:
     """What the SLURM job was given, a node where it says so; None outside of SLURM, and for what nobody tells."""
-    job = os.environ.get("SLURM_JOB_ID")
-    if job is None:
+    if (job := job_number()) is None:
         return None
-    shown = _scontrol(job)
+    shown = describe_job()
     resources = dict(pair.split("=", 1) for pair in shown.get("TRES", "").split(",") if "=" in pair)
     nodes = int(shown.get("NumNodes", "1").partition("-")[0])
     memory = _bytes(resources.get("mem"))
@@ -153,19 +153,6 @@ def asked() -> dict[str, Any] | None:
         "gpus": max(gpus, default=0) if resources else _integer(os.environ.get("SLURM_GPUS_ON_NODE")),
         "seconds": _seconds(shown.get("TimeLimit", "")),
     }
-
-
-def _scontrol(job: str) -> dict[str, str]:
-    """SLURM's description of a job; the environment of a job step does not tell all of it."""
-    try:
-        told = subprocess.run(
-            ["scontrol", "show", "job", "--oneliner", job], capture_output=True, text=True, check=True, timeout=30
-        ).stdout
-    except (OSError, subprocess.SubprocessError):
-        return {}
-    shown = dict(word.split("=", 1) for word in told.split() if "=" in word)
-    shown.setdefault("TRES", shown.get("AllocTRES", shown.get("ReqTRES", "")))  # since SLURM 23.02
-    return shown
 
 
 def _bytes(text: str | None) -> int | None:
