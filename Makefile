@@ -23,20 +23,21 @@ setup: $(VENV)/.stamp  ## Make the environment in VENV (once; again when pyproje
 setup-dev: $(VENV)/.stamp-dev  ## The same with the developers' tools
 
 demo: STUDY = demo
-demo: study report  ## Run the demo study, build its report and print its result table
+demo: study report  ## Run the demo study, build its page and report and print its result table
 	wordorder summary --results results/demo
-	@echo "The report is $(CURDIR)/results/demo/report.html"
+	@echo "Snakemake's report is $(CURDIR)/results/demo/report.html"
+	@echo "The page to open is   $(CURDIR)/results/demo/index.html"
 
 study: setup  ## Run the study STUDY with CORES cores (on a cluster: a job) and the profile PROFILE
 	snakemake $(STUDY) --profile $(PROFILE) --cores $(CORES)
 
-report: study  ## Build results/STUDY/report.html
+report: study  ## Build Snakemake's report, results/STUDY/report.html
 	snakemake $(STUDY) --report results/$(STUDY)/report.html
 
-# Everything but models, saved states, n-best lists and the report: what a reader needs to check a number.
+# Everything but models, saved states, n-best lists, the page and the report: what a reader needs to check a number.
 reference:  ## Copy the tables, figures, records, scores and translations of STUDY to results/reference
 	mkdir -p results/reference
-	cd results && find $(STUDY) -name state -prune -o -type f ! -name '*.pt' ! -name '*.nbest.jsonl' ! -name report.html -print0 \
+	cd results && find $(STUDY) -name state -prune -o -type f ! -name '*.pt' ! -name '*.nbest.jsonl' ! -name report.html ! -name index.html -print0 \
 	  | tar --create --null --files-from=- | tar --extract --directory=reference
 
 test: setup-dev lint  ## Check the style and the types, and run the tests

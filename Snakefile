@@ -2,7 +2,7 @@
 # snakemake train_all --config study=STUDY         a part of it: prepare_all, train_all, decode_all, score_all, tables,
 #                                                  figures, analyses
 # snakemake … --config config_dir=FOLDER           another configuration folder than config/
-# snakemake STUDY --report results/STUDY/report.html
+# snakemake STUDY --report results/STUDY/report.html   Snakemake's report, beside the page results/STUDY/index.html
 #
 # What is to be run, and the slice of the configuration that each job gets, comes from wordorder.plan; what runs is the
 # command line of wordorder. One file of rules a stage:
@@ -12,11 +12,11 @@ from snakemake.utils import min_version
 min_version("9.27")
 
 
-report: "workflow/report/workflow.rst"
-
-
 include: "workflow/rules/common.smk"
 include: "workflow/rules/cluster.smk"
+
+
+report: str(CAPTIONS / "workflow.rst")
 
 
 rule all:
@@ -37,6 +37,7 @@ include: "workflow/rules/tables.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/measure.smk"
 include: "workflow/rules/analyse.smk"
+include: "workflow/rules/page.smk"
 
 
 # A study's target bears its name. The study is read when its target is asked for, so one with a mistake hinders no other.

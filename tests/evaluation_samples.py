@@ -99,6 +99,7 @@ def write_record(folder: Path, encoding: str, seed: int, status: str) -> None:
             "target_tokens_per_second": 1000.0 * seed,
             "precision": "fp32",
             "device": "cpu",
+            "efficiency": {"used": {"memory_bytes": 900_000_000 + 100_000_000 * seed, "gpu_memory_bytes": None}},
         },
     )
     rows = [{"kind": "train", "update": 50, "epoch": 1, "loss": 5.0, "perplexity": 99.0, "gradient_norm": 1.0}]

@@ -26,6 +26,11 @@ OF_TRANSLATIONS: dict[str, dict[str, Any]] = {
     "reordering": {"by": "gold"},
     "position": {},
     "extrapolation": {},
+    "sweep": {
+        "parameter": "share of words lost",
+        "curves": {"noisy": {"sinusoidal": 0.3, "none": 0.6}},
+        "scale": "log",
+    },
 }
 ENDINGS = ("svg", "pdf", "png", "csv")
 CONFIG = Path(__file__).parents[1] / "config"

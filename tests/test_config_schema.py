@@ -27,10 +27,10 @@ from wordorder.config.schema import schemas
 ROOT = Path(__file__).parent.parent / "config"
 
 
-def dataset_kind(path: Path) -> str:
+def kind_of(path: Path) -> str:
     """The schema that the file itself names for editors."""
     kind = path.read_text().split("/schema/")[1].split(".json")[0]
-    assert kind in ("dataset", "derived_dataset")
+    assert kind in ("study", "derived_study", "dataset", "derived_dataset")
     return kind
 
 
@@ -38,8 +38,7 @@ FILES = [
     ("encodings", ROOT / "encodings.yaml"),
     ("sizes", ROOT / "sizes.yaml"),
     ("published_parameters", ROOT / "published/parameters.yaml"),
-    *(("study", path) for path in sorted(ROOT.glob("studies/*.yaml"))),
-    *((dataset_kind(path), path) for path in sorted(ROOT.glob("datasets/*.yaml"))),
+    *((kind_of(path), path) for folder in ("studies", "datasets") for path in sorted(ROOT.glob(f"{folder}/*.yaml"))),
 ]
 
 
@@ -76,6 +75,10 @@ def test_schemas_refuse_what_the_models_refuse() -> None:
     validator = Draft202012Validator(schemas()["study"])
     for wrong in ({**study, "titel": "x"}, {**study, "metrics": ["blue"]}, {**study, "seeds": []}):
         assert not validator.is_valid(json.loads(json.dumps(wrong)))
+    validator, own = Draft202012Validator(schemas()["derived_study"]), {"name": "a", "based_on": "b"}
+    assert validator.is_valid({**own, "recipe": {"dropout": 0.1, "patience": None}, "analyses": {"length": None}})
+    for wrong in ({"name": "a"}, {**own, "titel": "x"}, {**own, "recipe": {"drop": 1}}, {**own, "seeds": [-1]}):
+        assert not validator.is_valid(wrong)
 
 
 def test_downloads_name_one_immutable_version() -> None:

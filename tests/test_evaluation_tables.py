@@ -191,10 +191,11 @@ def test_parameters(study: Report, tmp_path: Path) -> None:
     assert (cell["parameters"], cell["encoding_parameters"], cell["seconds"]) == (2_007_000, 7000, 120.0)
     heading, none, opr, learned, never = cells_of(markdown)
     assert heading[2:7] == ["Parameters (M)", "Encoding's (M)", "Over none (M)", "Target tokens/s", "Minutes"]
+    assert heading[7] == "Memory (GB)" and none[7] == "1.10"
     assert none[2:5] == ["2.000", "0.000", "+0.000"]
     assert opr[2:7] == ["2.007", "0.007", "+0.007", "2,000", "2.0"]
     assert learned[-1] == "2 finished, 1 diverged"
-    assert never[2:] == ["–"] * 8 + ["3 missing"]
+    assert never[2:] == ["–"] * 9 + ["3 missing"]
 
 
 def test_latex_is_booktabs_with_everything_escaped(study: Report, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import torch
 from evaluation_samples import report, write_lines, write_study
 from wordorder.cli import main
 from wordorder.config.models import Cell, Recipe, Report, Size
+from wordorder.figures.commands import FIGURES
 from wordorder.model.checkpoint import build_model, save_model
 
 ENCODINGS = ["none", "sinusoidal", "learned", "untrained"]
@@ -37,7 +38,7 @@ def figure(name: str, asked: Report, results: Path, *options: str) -> tuple[int,
     return main([*command, "--output-prefix", str(prefix), *options]), prefix
 
 
-@pytest.mark.parametrize("name", ["scores", "perplexity", "similarity", "encoding_matrix"])
+@pytest.mark.parametrize("name", [name for name in FIGURES if name != "mathematics"])
 def test_writes_the_same_four_files_twice(name: str, study: Report, tmp_path: Path) -> None:
     written = []
     for _ in range(2):
@@ -47,6 +48,13 @@ def test_writes_the_same_four_files_twice(name: str, study: Report, tmp_path: Pa
     assert set(written[0]) == {f"{name}.{suffix}" for suffix in ("svg", "pdf", "png", "csv")}
     assert written[0] == written[1]
     assert "untrained" in written[0][f"{name}.svg"].decode()
+
+
+def test_the_study_says_how_many_positions_there_are_to_see(study: Report, tmp_path: Path) -> None:
+    status, prefix = figure("similarity_profile", study.model_copy(update={"positions": 12}), tmp_path)
+    assert status == 0
+    data = pd.read_csv(f"{prefix}.csv").set_index("encoding")
+    assert list(data.loc["sinusoidal", "distance"]) == list(range(-6, 6))
 
 
 def test_similarity_of_trained_models(study: Report, tmp_path: Path) -> None:

@@ -186,11 +186,45 @@ def test_heat_maps_show_the_values() -> None:
     assert not figure.axes[1].images
 
 
+def test_products_have_a_range_of_their_own() -> None:
+    table = np.array([[1.0, 2.0], [3.0, -1.0]])
+    (image,) = vectors.draw_products({"a": table}).axes[0].images
+    assert np.asarray(image.get_array()) == pytest.approx(np.array([[5.0, 1.0], [1.0, 10.0]]))
+    assert image.get_clim() == (-10, 10)
+
+
+def test_the_profile_is_that_of_the_middle_position_and_names_who_has_none() -> None:
+    table = np.array([[1.0, 0.0], [0.0, 3.0], [2.0, 0.0], [0.0, 2.0]])
+    panels: vectors.Panels = {"none": "has no vectors", "a": table}
+    found = vectors.profile(table)
+    assert dict(found) == {-2: 1, -1: 0, 0: 1, 1: 0}
+    figure = vectors.draw_profile(panels)
+    (line,) = [line for line in figure.axes[0].lines if line.get_label() == "a"]
+    assert list(line.get_xdata()) == [-2, -1, 0, 1] and list(line.get_ydata()) == [1, 0, 1, 0]
+    assert "none (no vectors)" in texts(figure)
+    frame = vectors.profile_frame(panels)
+    assert list(frame) == ["encoding", "distance", "similarity", "note"]
+    assert list(frame["similarity"].dropna()) == [1, 0, 1, 0] and frame["note"][0] == "has no vectors"
+
+
+def test_ranges_are_those_of_the_dimensions() -> None:
+    table = np.array([[1.0, 0.0], [-4.0, 3.0], [2.0, 0.0]])
+    (line,) = vectors.draw_ranges({"a": table}).axes[0].lines
+    assert list(line.get_ydata()) == [6, 3]
+    assert vectors.range_frame({"a": table}).to_numpy().tolist() == [["a", 0, -4, 2], ["a", 1, 0, 3]]
+
+
+def test_figures_of_no_vectors_say_so() -> None:
+    for draw in (vectors.draw_profile, vectors.draw_ranges):
+        assert "no encoding has vectors" in texts(draw({"none": "has no vectors"}))
+
+
 def test_frames_hold_what_is_drawn() -> None:
     table = np.arange(6.0).reshape(3, 2)
-    frame = vectors.as_frame({"a": table, "b": "no model"}, similarities=False)
+    frame = vectors.as_frame({"a": table, "b": "no model"}, lambda each: each)
+    assert list(frame) == ["encoding", "position", 0, 1, "note"]
     assert frame[[0, 1]].iloc[:3].to_numpy() == pytest.approx(table)
     assert list(frame["encoding"]) == ["a", "a", "a", "b"]
     assert frame["note"].iloc[3] == "no model"
-    similar = vectors.as_frame({"a": table}, similarities=True)
+    similar = vectors.as_frame({"a": table}, vectors.similarity)
     assert similar[[0, 1, 2]].to_numpy() == pytest.approx(vectors.similarity(table))

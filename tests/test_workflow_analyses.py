@@ -22,6 +22,9 @@ def drawn(*names: str) -> dict[str, list[str]]:
     return {"analyse": [f"results/little/analyses/{name}.pdf" for name in sorted(names)]}
 
 
+PAGE = {"make_page": ["results/little/index.html"]}
+
+
 @pytest.fixture
 def asking(study: Workspace) -> Workspace:
     study.change("studies/little.yaml", "baseline:", ANALYSES)
@@ -29,7 +32,7 @@ def asking(study: Workspace) -> Workspace:
 
 
 def test_a_finished_study_that_asks_for_analyses_only_draws_them(asking: Workspace) -> None:
-    assert asking.would_run() == drawn("length", "reordering", "position", "extrapolation", "ngram_gap")
+    assert asking.would_run() == drawn("length", "reordering", "position", "extrapolation", "ngram_gap") | PAGE
 
 
 def test_analyses_run_and_each_runs_again_alone(asking: Workspace) -> None:
@@ -41,19 +44,21 @@ def test_analyses_run_and_each_runs_again_alone(asking: Workspace) -> None:
     assert asking.would_run() == {}
 
     asking.change("studies/little.yaml", "edges: [6]", "edges: [7]")
-    assert asking.would_run() == drawn("length")
+    assert asking.would_run() == drawn("length") | PAGE
     asking.change("studies/little.yaml", "bins: 3", "bins: 4")
-    assert asking.would_run() == drawn("length", "position")
+    assert asking.would_run() == drawn("length", "position") | PAGE
     asking.change("studies/little.yaml", "edges: [7]", "edges: [6]")
     asking.change("studies/little.yaml", "bins: 4", "bins: 3")
     assert asking.would_run() == {}
 
     (asking.folder / "results/little/analyses/extrapolation.png").unlink()
-    assert asking.would_run() == drawn("extrapolation")
+    assert asking.would_run() == drawn("extrapolation") | PAGE
     report = snakemake(asking.folder, *asking.arguments(), "--report", "report.html")
     assert report.returncode == 0, report.stderr
+    for name in ("report.html", "results/little/index.html"):
+        assert "each range of source lengths" in (asking.folder / name).read_text(encoding="utf-8")
     page = (asking.folder / "report.html").read_text(encoding="utf-8")
-    assert re.search(r"results/little/analyses/length\.svg", page) and "each range of source lengths" in page
+    assert re.search(r"results/little/analyses/length\.svg", page)
 
 
 def test_a_new_translation_draws_all_analyses_again(asking: Workspace) -> None:

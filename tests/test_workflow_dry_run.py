@@ -34,6 +34,7 @@ def test_a_study_trains_translates_and_scores_its_cells(name: str, profile: str,
     assert counts["make_table"] == len(tables)
     assert counts["draw_figure"] == len(study.figures)
     assert counts.get("analyse", 0) == len(study.analyses.names)
+    assert counts["make_page"] == 1
 
 
 def training(text: str) -> str:
@@ -101,7 +102,7 @@ def test_chains_of_short_jobs_are_submitted_as_one(tmp_path: Path) -> None:
     cells, text = 15, dry_run(tmp_path, "demo", profile="slurm")
     found = groups(text)
     assert found["prepare"] == 1 and found["evaluate"] == cells and sum(found.values()) < cells + 10
-    alone = set(re.findall(r"(?m)^rule (\w+):", text)) - {"demo", "make_table", "draw_figure", "analyse"}
+    alone = set(re.findall(r"(?m)^rule (\w+):", text)) - {"demo", "make_table", "draw_figure", "analyse", "make_page"}
     assert alone <= {"train_model", "train_parser", "compare_systems"}
 
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.xdist_group("finished_study")  # one process, so that t
 MEASURES = ("perplexity", "alignment", "probes", "attention_distance")
 ASKED = (
     "analyses: {perplexity: {}, alignment: {sets: [gold, turned]}, probes: {swaps: [2], windows: [], sentences: 8}, "
-    "attention_distance: {sentences: 5}}\nbaseline:"
+    "attention_distance: {sentences: 5}, forward_time: {sentences: 2, length: 4, rounds: 2}}\nbaseline:"
 )
 
 
@@ -57,13 +57,15 @@ def measured(study: Workspace, encoding: str, file: str) -> dict[str, object]:
 
 def test_a_finished_study_is_only_measured(asking: Workspace) -> None:
     would = asking.would_run()
-    assert would.pop("analyse") == [f"results/little/analyses/{name}.pdf" for name in sorted(MEASURES)]
+    drawn = sorted([*MEASURES, "forward_time"])
+    assert would.pop("analyse") == [f"results/little/analyses/{name}.pdf" for name in drawn]
+    assert would.pop("measure_forward_time") == ["results/little/forward_time/pair.mini.json"]
     for name in MEASURES:
         files = [cell(encoding, f"test.{name}.json") for encoding in ("opr", "sinusoidal")]
         if name == "alignment":
             files += [cell(encoding, "gold.turned.alignment.json") for encoding in ("opr", "sinusoidal")]
         assert sorted(would.pop(f"measure_{name}")) == sorted(files)
-    assert set(would) == {"download_gold", "import_gold", "binarise_split"}
+    assert set(would) == {"download_gold", "import_gold", "binarise_split", "make_page"}
 
     done = snakemake(asking.folder, *asking.arguments())
     assert done.returncode == 0, done.stdout + done.stderr
@@ -77,13 +79,17 @@ def test_a_finished_study_is_only_measured(asking: Workspace) -> None:
         (encoding, split) for encoding in ("opr", "sinusoidal") for split in ("gold.turned", "test")
     ]
     assert table["aer"].between(0, 1).all()
+    times = pd.read_csv(asking.folder / "results/little/analyses/forward_time.csv")
+    assert len(times) == 4 and (times["seconds"] > 0).all()
+    assert (times.loc[times["encoding"] == "sinusoidal", "ratio"] == 1).all()
 
     # A setting that changes runs its own measure again; another choice of sets measures no model again.
     asking.change("studies/little.yaml", "sentences: 5", "sentences: 6")
-    assert set(asking.would_run()) == {"measure_attention_distance", "analyse"}
+    assert set(asking.would_run()) == {"measure_attention_distance", "analyse", "make_page"}
     asking.change("studies/little.yaml", "sentences: 6", "sentences: 5")
     asking.change("studies/little.yaml", "[gold, turned]", "[turned]")
-    assert asking.would_run() == {"analyse": ["results/little/analyses/alignment.pdf"]}
+    drawn = {"analyse": ["results/little/analyses/alignment.pdf"], "make_page": ["results/little/index.html"]}
+    assert asking.would_run() == drawn
 
 
 def test_a_set_that_does_not_fit_is_told(asking: Workspace) -> None:

@@ -11,7 +11,9 @@ from snakemake_runs import snakemake
 
 pytestmark = pytest.mark.xdist_group("finished_study")  # one process, so that the study is run once
 
+PAGE = {"make_page": ["results/little/index.html"]}
 REPORTED = {
+    **PAGE,
     "make_table": [
         f"results/little/tables/{name}.csv" for name in ("credibility", "parameters", "scores", "significance")
     ],
@@ -52,7 +54,7 @@ def test_a_new_seed_trains_one_cell_an_encoding(study: Workspace) -> None:
     found = study.would_run()
     assert found["train_model"] == [cell("opr", "model.pt", 2), cell("sinusoidal", "model.pt", 2)]
     assert found["translate_test"] == [cell("opr", "test.hypotheses", 2), cell("sinusoidal", "test.hypotheses", 2)]
-    assert set(found) == {"train_model", "translate_test", "score_test", "compare_systems", "make_table", "draw_figure"}
+    assert set(found) == {"train_model", "translate_test", "score_test", "compare_systems", *REPORTED}
 
 
 def test_a_new_test_set_trains_nothing(study: Workspace) -> None:
@@ -85,6 +87,7 @@ def test_a_deleted_translation_comes_back_alone(study: Workspace) -> None:
         "compare_systems": ["results/little/significance/pair.mini.test.json"],
         "make_table": [f"results/little/tables/{name}.csv" for name in ("credibility", "scores", "significance")],
         "draw_figure": ["results/little/figures/scores.pdf"],
+        **PAGE,
     }
 
 
@@ -94,7 +97,20 @@ def test_a_deleted_figure_or_table_comes_back_alone(study: Workspace) -> None:
     assert study.would_run() == {
         "draw_figure": ["results/little/figures/scores.pdf"],
         "make_table": ["results/little/tables/scores.csv"],
+        **PAGE,
     }
+
+
+def test_a_deleted_page_comes_back_alone_and_the_same(study: Workspace) -> None:
+    page = study.folder / "results/little/index.html"
+    before = page.read_bytes()
+    assert before.count(b"<h1>A little study</h1>") == 1
+    page.unlink()
+    assert study.would_run() == PAGE
+    done = snakemake(study.folder, *study.arguments())
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert page.read_bytes() == before
+    assert study.would_run() == {}
 
 
 def test_models_can_be_deleted_to_save_space(study: Workspace) -> None:
@@ -102,7 +118,7 @@ def test_models_can_be_deleted_to_save_space(study: Workspace) -> None:
     assert study.would_run() == {}
 
 
-def test_another_title_or_figure_changes_only_tables_and_figures(study: Workspace) -> None:
+def test_another_title_changes_only_tables_figures_and_the_page(study: Workspace) -> None:
     study.change("studies/little.yaml", "A little study", "A small study")
     assert study.would_run() == REPORTED
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,9 +25,14 @@ VOCABULARY = 23
 
 
 def configurations() -> dict[str, EncodingConfig]:
-    """Every encoding there is: each type with its defaults, and the entries of encodings.yaml that differ from them."""
+    """Every encoding there is: each type with its defaults, and the entries of encodings.yaml that differ from them.
+
+    Not those that are points of a sweep, such as opr_16 and headxl_8: another number for larger models, the same code.
+    """
     found = {name: parse({"type": name}) for name in encoding_types()}
     for name, entry in load_encodings(CONFIG).items():
+        if re.search(r"_\d+(_rpr)?$", name):
+            continue
         config = parse(entry)
         if config not in found.values():
             found[name if name not in found else f"{name} (encodings.yaml)"] = config

@@ -27,6 +27,7 @@ COMMAND_MODULES = (
     "wordorder.analysis.measure_commands",
     "wordorder.figures.commands",
     "wordorder.figures.analysis_commands",
+    "wordorder.report.commands",
     "wordorder.plan_commands",
     "wordorder.status.commands",
 )

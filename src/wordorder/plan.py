@@ -33,6 +33,7 @@ from wordorder.config.load import (
     load_encodings,
     load_gold_sets,
     load_published_scores,
+    load_reorderers,
     load_sizes,
     load_study,
 )
@@ -40,7 +41,9 @@ from wordorder.config.models import (
     Analysed,
     Cell,
     Comparison,
+    DrawnReordering,
     Family,
+    Page,
     PositionsKind,
     PublishedReport,
     Report,
@@ -132,6 +135,21 @@ def reorderers(study: Study, root: str | Path = "config") -> list[str]:
     """The reorderers whose positions a study's encodings use."""
     used = (study.reordering.of(name) for name in study.encodings if _encoding(name, root).needs_reordered)
     return sorted({of.reorderer for of in used if of.reorderer and {"oracle", "predicted"} & {of.train, of.test}})
+
+
+def drawn_reorderings(study: Study, datasets: Iterable[Dataset], root: str | Path = "config") -> list[DrawnReordering]:
+    """The test sets whose predicted orders are scored and drawn, for every reorderer that the study uses.
+
+    Only the embedded aligner links text that it was not trained on; without such links nothing can be scored.
+    """
+    reordering, aligners = load_reorderers(root), load_aligners(root)
+    embedded = [name for name in reorderers(study, root) if aligners[reordering[name].aligner].aligner.type == "hmm"]
+    return [
+        DrawnReordering(dataset=data.name, reorderer=name, test=test)
+        for data in datasets
+        for name in embedded
+        for test in test_names(study, data)
+    ]
 
 
 def check_analyses(study: Study, datasets: Iterable[Dataset], root: str | Path = "config") -> None:
@@ -338,8 +356,14 @@ def significance_slice(study: Study, dataset: Dataset) -> str:
 
 
 def report_slice(study: Study, datasets: Iterable[Dataset]) -> str:
-    """``Report``, for tables and figures; ``datasets`` are those of the study."""
+    """``Report``, for tables; ``datasets`` are those of the study."""
     return canonical(_report(study, datasets))
+
+
+def figure_slice(study: Study, datasets: Iterable[Dataset], figure: str) -> str:
+    """``Report``, for a figure; how many positions are shown is no matter of figures without vectors."""
+    shown = None if figure in ("scores", "perplexity", "mathematics") else study.positions
+    return canonical(_report(study, datasets).model_copy(update={"positions": shown}))
 
 
 def _report(study: Study, datasets: Iterable[Dataset]) -> Report:
@@ -360,6 +384,10 @@ def _report(study: Study, datasets: Iterable[Dataset]) -> Report:
 
 def published_scores_slice(study: Study, datasets: Iterable[Dataset], root: str | Path = "config") -> str:
     """``PublishedReport``; ``datasets`` are those of the study. An unknown table is a WordorderError."""
+    return canonical(PublishedReport(report=_report(study, datasets), published=_published(study, root)))
+
+
+def _published(study: Study, root: str | Path) -> list[PublishedInStudy]:
     tables = {table.name: table for table in load_published_scores(root)} if study.published else {}
     for shown in study.published:
         if shown.table not in tables:
@@ -367,8 +395,24 @@ def published_scores_slice(study: Study, datasets: Iterable[Dataset], root: str 
                 f"The study '{study.name}' shows the published table '{shown.table}', which is not in "
                 f"{Path(root, 'published', 'scores.yaml')}{nearest(shown.table, tables, 'tables')}"
             )
-    published = [PublishedInStudy(shown=shown, printed=tables[shown.table]) for shown in study.published]
-    return canonical(PublishedReport(report=_report(study, datasets), published=published))
+    return [PublishedInStudy(shown=shown, printed=tables[shown.table]) for shown in study.published]
+
+
+def page_slice(study: Study, datasets: Iterable[Dataset], root: str | Path = "config") -> str:
+    """``Page``; ``datasets`` are those of the study. An unknown published table is a WordorderError."""
+    datasets = list(datasets)
+    return canonical(
+        Page(
+            report=_report(study, datasets),
+            tables=[*study.tables, *(["published"] if study.published else [])],
+            published=_published(study, root),
+            figures=[*study.figures],
+            analyses=study.analyses.names,
+            reorderings=drawn_reorderings(study, datasets, root),
+            source_languages={data.name: data.source_language for data in datasets},
+            target_languages={data.name: data.target_language for data in datasets},
+        )
+    )
 
 
 def analysis_slice(study: Study, datasets: Iterable[Dataset], name: str) -> str:

@@ -45,6 +45,12 @@ def extrapolation_inputs(study):
     return translations_of(study) + binary_lengths(study) + trained_lengths(study)
 
 
+def score_inputs(study):
+    return (
+        cell_files(study, "{test}.scores.json", tests=True) + cell_files(study, "record.json") + comet_files(study.name)
+    )
+
+
 # What each analysis reads.
 ANALYSIS_INPUTS = {
     "ngram_gap": translations_of,
@@ -56,6 +62,8 @@ ANALYSIS_INPUTS = {
     "alignment": measured_alignments,
     "probes": partial(measured, "probes"),
     "attention_distance": partial(measured, "attention_distance"),
+    "forward_time": forward_times,
+    "sweep": score_inputs,
 }
 
 
@@ -77,7 +85,7 @@ rule analyse:
         "results/{study}/analyses/{analysis}.csv",
         report(
             "results/{study}/analyses/{analysis}.svg",
-            caption="../report/analysis.rst",
+            caption=str(CAPTIONS / "analysis.rst"),
             category="Analyses",
             labels={"analysis": "{analysis}"},
         ),

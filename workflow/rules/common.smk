@@ -9,6 +9,7 @@ from pathlib import Path
 from wordorder import plan
 from wordorder.config import load
 from wordorder.errors import WordorderError
+from wordorder.report import CAPTIONS
 
 CONFIG = Path(config.get("config_dir", Path(workflow.basedir, "config")))
 STUDY = config.get("study", "demo")
@@ -219,19 +220,13 @@ def analysis_outputs(study, wildcards):
 
 
 def reordering_outputs(study):
-    """How good the predicted orders of the test sets are, for every reorderer that the study uses.
-
-    Only the embedded aligner links text that it was not trained on; without such links nothing can be scored.
-    """
+    """How good the predicted orders of the test sets are, for every reorderer that the study uses."""
     return [
-        f"results/data/{dataset}/reordering/{reorderer}/{file}"
-        for dataset in study_of(study).datasets
-        for reorderer in told(plan.reorderers)(study_of(study), CONFIG)
-        if told(load.load_aligners)(CONFIG)[reorderer_of(reorderer).aligner].aligner.type == "hmm"
-        for test in plan.test_names(study_of(study), dataset_of(dataset))
+        f"results/data/{drawn.dataset}/reordering/{drawn.reorderer}/{file}"
+        for drawn in told(plan.drawn_reorderings)(study_of(study), map(dataset_of, study_of(study).datasets), CONFIG)
         for file in [
-            f"predicted/{test}.json",
-            *(f"figures/{test}.{figure}.{format}" for figure in ("matrix", "tau") for format in FIGURE_FORMATS),
+            f"predicted/{drawn.test}.json",
+            *(f"figures/{drawn.test}.{figure}.{format}" for figure in ("matrix", "tau") for format in FIGURE_FORMATS),
         ]
     ]
 
@@ -247,6 +242,7 @@ def study_outputs(study, wildcards):
         *figure_outputs(study, wildcards),
         *analysis_outputs(study, wildcards),
         *reordering_outputs(study),
+        f"results/{study}/index.html",
     ]
 
 

@@ -1,4 +1,6 @@
 def figure_inputs(wildcards):
+    if wildcards.figure == "mathematics":
+        return []
     study = study_of(wildcards.study)
     if wildcards.figure == "scores":
         return cell_files(study, "record.json") + cell_files(study, "{test}.scores.json", tests=True)
@@ -7,6 +9,11 @@ def figure_inputs(wildcards):
     # The figures of vectors show one model of each encoding.
     first = study.model_copy(update={key: getattr(study, key)[:1] for key in ("datasets", "sizes", "seeds")})
     return cell_files(first, "model.pt")
+
+
+def figure_slice(wildcards):
+    study = study_of(wildcards.study)
+    return plan.figure_slice(study, map(dataset_of, study.datasets), wildcards.figure)
 
 
 rule draw_figure:
@@ -18,7 +25,7 @@ rule draw_figure:
         "results/{study}/figures/{figure}.csv",
         report(
             "results/{study}/figures/{figure}.svg",
-            caption="../report/figure.rst",
+            caption=str(CAPTIONS / "figure.rst"),
             category="Figures",
             labels={"figure": "{figure}"},
         ),
@@ -26,7 +33,7 @@ rule draw_figure:
         "logs/draw_figure/{study}/{figure}.log",
     localrule: True
     params:
-        slice=report_slice,
+        slice=figure_slice,
         results="results/{study}",
         prefix="results/{study}/figures/{figure}",
     shell:

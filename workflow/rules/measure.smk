@@ -187,3 +187,38 @@ rule measure_attention_distance:
     shell:
         "wordorder measure attention_distance --config {params.slice:q} --model {input.model:q}"
         " --corpus {params.corpus:q} --output {output:q} --threads {threads} 2>&1 | logged {log:q}"
+
+
+# ------------------------------------------------------------------------------------------- models against each other
+
+
+def forward_times(study):
+    return [
+        f"results/{study.name}/forward_time/{dataset}.{size}.json" for dataset in study.datasets for size in study.sizes
+    ]
+
+
+def first_models(wildcards):
+    """Of each encoding, that of the first seed."""
+    study = study_of(wildcards.study)
+    cell = CELL.replace("{encoding}", "{{encoding}}").format(**wildcards, seed=study.seeds[0])
+    return {encoding: f"{cell.format(encoding=encoding)}/model.pt" for encoding in study.encodings}
+
+
+rule measure_forward_time:
+    input:
+        lambda wildcards: list(first_models(wildcards).values()),
+    output:
+        "results/{study}/forward_time/{dataset}.{size}.json",
+    log:
+        "logs/measure_forward_time/{study}/{dataset}.{size}.log",
+    # As many as there are: what else runs would be measured, too.
+    threads: 64
+    resources:
+        gpu=takes_gpu,
+    params:
+        slice=partial(measure_slice, "forward_time"),
+        models=lambda wildcards: [f"{name}={path}" for name, path in first_models(wildcards).items()],
+    shell:
+        "wordorder measure forward_time --config {params.slice:q} --models {params.models:q} --output {output:q}"
+        " --threads {threads} 2>&1 | logged {log:q}"

@@ -294,7 +294,7 @@ rule draw_reordering:
         f"{REORDERING}/figures/{{split}}.{{figure}}.csv",
         report(
             f"{REORDERING}/figures/{{split}}.{{figure}}.svg",
-            caption="../report/reordering.rst",
+            caption=str(CAPTIONS / "reordering.rst"),
             category="Reordering",
             labels={"dataset": "{dataset}", "reorderer": "{reorderer}", "set": "{split}", "figure": "{figure}"},
         ),

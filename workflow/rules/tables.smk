@@ -27,7 +27,7 @@ rule make_table:
         "results/{study}/tables/{table}.tex",
         report(
             "results/{study}/tables/{table}.html",
-            caption="../report/table.rst",
+            caption=str(CAPTIONS / "table.rst"),
             category="Tables",
             labels={"table": "{table}"},
         ),

@@ -57,6 +57,19 @@ def add_commands(subparsers: Any) -> None:
     parser = command("attention_distance", _attention_distance, "how far and how widely each head looks")
     settings(parser)
 
+    parser = names.add_parser(
+        "forward_time",
+        help="how long models take for the same forward passes",
+        description="Measure: how long the models take for the same forward passes, in turns. Let nothing else run.",
+    )
+    parser.set_defaults(run=_forward_time)
+    settings(parser)
+    parser.add_argument(
+        "--models", required=True, nargs="+", metavar="NAME=PATH", help="trained models, each with the name to give it"
+    )
+    paths(parser, output="JSON to write")
+    parser.add_argument("--threads", type=int, metavar="N", help="CPU threads (default: PyTorch's choice)")
+
     gold = subparsers.add_parser(
         "import-gold",
         help="import a set of gold alignments",
@@ -153,6 +166,30 @@ def _attention_distance(options: argparse.Namespace) -> None:
 
     settings = slice_argument(options.config, AttentionDistance)
     write_json(options.output, measure(*_load(options), settings))
+
+
+def _forward_time(options: argparse.Namespace) -> None:
+    import torch
+
+    from wordorder.analysis.forward_time import measure
+    from wordorder.config.analyses import ForwardTime
+    from wordorder.config.load import slice_argument
+    from wordorder.errors import WordorderError
+    from wordorder.files import write_json
+    from wordorder.model.checkpoint import load_model
+    from wordorder.training.device import prepare
+
+    settings = slice_argument(options.config, ForwardTime)
+    if options.threads:
+        torch.set_num_threads(options.threads)
+    prepare()
+    models = {}
+    for argument in options.models:
+        name, equals, path = argument.partition("=")
+        if not (name and equals and path):
+            raise WordorderError(f"--models takes NAME=PATH, not '{argument}'.")
+        models[name] = load_model(path)
+    write_json(options.output, measure(models, settings))
 
 
 def _import_gold(options: argparse.Namespace) -> None:

@@ -132,6 +132,37 @@ class AttentionDistance(Model):
     sentences: Positive = Field(default=500, description="The first ones of each test set.")
 
 
+class ForwardTime(Model):
+    """How long the models take for the same forward passes of a batch of random tokens; those of the first seed."""
+
+    sentences: Positive = Field(default=32, description="In the batch.")
+    length: Annotated[int, Field(ge=2)] = Field(default=32, description="Subwords of each source and target.")
+    passes: Positive = Field(default=10, description="Forward passes that are timed as one.")
+    rounds: Positive = Field(default=7, description="How often the models take turns.")
+
+
+class Sweep(Model):
+    """Scores against a number that the study's encodings differ in."""
+
+    parameter: Annotated[str, Field(min_length=1)] = Field(description="What the number is, as the axis shall say it.")
+    curves: Annotated[dict[str, Annotated[dict[Name, float], Field(min_length=2)]], Field(min_length=1)] = Field(
+        description="For each curve the number of each of its encodings. Encodings of no curve are drawn as levels."
+    )
+    scale: Literal["linear", "log"] = Field(default="linear", description="Of the number's axis.")
+
+    @model_validator(mode="after")
+    def _numbers_fit(self) -> Sweep:
+        for name, values in self.curves.items():
+            if len(set(values.values())) < len(values):
+                raise ValueError(f"two encodings of the curve '{name}' have the same number")
+        encodings = [encoding for values in self.curves.values() for encoding in values]
+        if len(set(encodings)) < len(encodings):
+            raise ValueError("an encoding is in two curves")
+        if self.scale == "log" and min(min(values.values()) for values in self.curves.values()) <= 0:
+            raise ValueError("a logarithmic scale has no place for numbers that are not greater than 0")
+        return self
+
+
 class Analyses(Model):
     """Each analysis that a study wants, with its settings; what is not named is not done."""
 
@@ -144,6 +175,8 @@ class Analyses(Model):
     alignment: AttentionAlignment | None = None
     probes: Probes | None = None
     attention_distance: AttentionDistance | None = None
+    sweep: Sweep | None = None
+    forward_time: ForwardTime | None = None
 
     @model_validator(mode="before")
     @classmethod

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from wordorder.config.alignments import GoldSet, GoldSets
 from wordorder.config.checks import dataset_problems, derived_problems, reorderer_problems, study_problems
 from wordorder.config.datasets import Dataset, DerivedDataset
+from wordorder.config.derived import derive, is_derived
 from wordorder.config.document import Document, Problem, parse_json, read_yaml
 from wordorder.config.models import Encodings, ModelSize, Sizes, Study
 from wordorder.config.problems import nearest, validate
@@ -27,10 +28,13 @@ M = TypeVar("M", bound=BaseModel)
 def load_study(path_or_name: str | Path, root: str | Path = "config") -> Study:
     """A study by its name under ``root``/studies, or by the path of its file, which ends in .yaml.
 
-    The names that the study uses are looked up under ``root`` in both cases.
+    The names that the study uses are looked up under ``root`` in both cases. One that is based on another gets
+    everything from that one but what its file says.
     """
     path = _path(path_or_name, "studies", root)
     document = read_yaml(path)
+    if is_derived(document):
+        document = derive(document, lambda name: read_yaml(_path(name, "studies", root)), study_names(root))
     datasets = dataset_names(root)
     known = {
         "encodings": list(load_encodings(root)),
@@ -49,14 +53,14 @@ def load_dataset(name: str | Path, root: str | Path = "config") -> Dataset:
     """
     path = _path(name, "datasets", root)
     document = read_yaml(path)
-    if not _is_derived(document):
+    if not _is_derived_dataset(document):
         return _checked(document, Dataset, dataset_problems(document.data, path.stem))
-    originals = [own for own in dataset_names(root) if not _is_derived(read_yaml(_path(own, "datasets", root)))]
+    originals = [own for own in dataset_names(root) if not _is_derived_dataset(read_yaml(_path(own, "datasets", root)))]
     given = _checked(document, DerivedDataset, derived_problems(document.data, path.stem, originals))
     return given.of(load_dataset(given.original, root))
 
 
-def _is_derived(document: Document) -> bool:
+def _is_derived_dataset(document: Document) -> bool:
     return isinstance(document.data, dict) and bool({"reverse_of", "variant_of"} & document.data.keys())
 
 

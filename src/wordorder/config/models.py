@@ -250,6 +250,9 @@ class Report(Model):
     baseline: Name
     alpha: Rate = Field(default=0.05, exclude_if=lambda value: value == 0.05)
     comet: Comet | None = Field(default=None, exclude_if=lambda value: value is None)
+    positions: Positive | None = Field(
+        default=None, exclude_if=lambda value: value is None, description="How many of them figures of vectors show."
+    )
 
 
 class Analysed(Model):
@@ -266,6 +269,27 @@ class PublishedReport(Model):
 
     report: Report
     published: list[PublishedInStudy]
+
+
+class DrawnReordering(Model):
+    """A test set whose predicted orders are drawn, below results/data/{dataset}/reordering/{reorderer}/figures."""
+
+    dataset: Name
+    reorderer: Name
+    test: Name
+
+
+class Page(Model):
+    """The slice of a study's page: what there is to show, and which of the tables and pictures the study asks for."""
+
+    report: Report
+    tables: list[Name]
+    published: list[PublishedInStudy] = []
+    figures: list[Name]
+    analyses: list[Name] = []
+    reorderings: list[DrawnReordering] = []
+    source_languages: dict[Name, str] = Field(description="By dataset.")
+    target_languages: dict[Name, str] = Field(description="By dataset.")
 
 
 PositionsKind = Literal["gold", "identity", "oracle", "predicted"]
@@ -331,10 +355,19 @@ class Study(Model):
     published: list[Shown] = Field(
         default=[], description="Published tables to show beside our scores, from published/scores.yaml."
     )
-    figures: list[Literal["similarity", "encoding_matrix", "perplexity", "scores"]] = [
-        "similarity",
-        "encoding_matrix",
-        "perplexity",
-        "scores",
-    ]
+    figures: list[
+        Literal[
+            "similarity",
+            "encoding_matrix",
+            "dot_product",
+            "similarity_profile",
+            "value_range",
+            "perplexity",
+            "scores",
+            "mathematics",
+        ]
+    ] = ["similarity", "encoding_matrix", "perplexity", "scores"]
+    positions: Positive | None = Field(
+        default=None, description="How many positions the figures of vectors show; 64 if missing."
+    )
     analyses: Analyses = Analyses()

@@ -8,6 +8,7 @@ from pydantic import BaseModel
 
 from wordorder.config.alignments import GoldSets
 from wordorder.config.datasets import Dataset, DerivedDataset
+from wordorder.config.derived import KEY
 from wordorder.config.models import Encodings, Sizes, Study
 from wordorder.config.published import PublishedParameters
 from wordorder.config.published_scores import PublishedScoreTables
@@ -30,4 +31,31 @@ _MODELS: dict[str, type[BaseModel]] = {
 def schemas() -> dict[str, dict[str, Any]]:
     """Schema by the name of its file. The parameters of encodings are open: each encoding checks its own."""
     draft = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-    return {name: {**draft, **model.model_json_schema()} for name, model in _MODELS.items()}
+    written = {name: model.model_json_schema() for name, model in _MODELS.items()}
+    return {name: {**draft, **schema} for name, schema in {**written, "derived_study": _derived_study()}.items()}
+
+
+def _derived_study() -> dict[str, Any]:
+    """A study's, of which nothing need be said that the study it is based on says; null takes a key of that away."""
+    schema = _partial(Study.model_json_schema())
+    based_on = {"description": "The study that this one is but for what stands here.", "type": "string"}
+    schema["properties"] = {"name": {"type": "string"}, KEY: based_on} | schema["properties"]
+    return {**schema, "title": "DerivedStudy", "required": ["name", KEY]}
+
+
+def _partial(schema: Any) -> Any:
+    """A schema by which every key of every group may be missing or null."""
+    if isinstance(schema, list):
+        return [_partial(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found = {name: _partial(part) for name, part in schema.items() if name not in ("required", "minProperties")}
+    if "properties" in found:
+        found["properties"] = {name: _or_null(part) for name, part in found["properties"].items()}
+    if isinstance(found.get("additionalProperties"), dict):
+        found["additionalProperties"] = _or_null(found["additionalProperties"])
+    return found
+
+
+def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"anyOf": [schema, {"type": "null"}]}

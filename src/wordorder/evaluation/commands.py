@@ -126,25 +126,15 @@ def run_compare(options: argparse.Namespace) -> None:
 def run_table(options: argparse.Namespace) -> None:
     from wordorder.config.load import slice_argument
     from wordorder.config.models import PublishedReport, Report
-    from wordorder.evaluation import comparison_table, credibility, published, results, tables
+    from wordorder.evaluation.build import build_table
+    from wordorder.evaluation.tables import write_table
 
     if options.name == "published":
         asked = slice_argument(options.config, PublishedReport)
-        scores = results.load_scores(asked.report, options.results)
-        pairs = [(each.shown, each.printed) for each in asked.published]
-        tables.write_table(published.published_table(scores, pairs, asked.report), options.output_prefix)
-        return
-    report = slice_argument(options.config, Report)
-    if options.name == "scores":
-        scores = results.load_scores(report, options.results)
-        table = tables.scores_table(scores, report, results.load_comet(report, options.results))
-    elif options.name == "significance":
-        table = comparison_table.significance_table(results.load_significance(report, options.results), report)
-    elif options.name == "credibility":
-        table = credibility.credibility_table(credibility.require(report, options.results), report)
+        table = build_table("published", asked.report, options.results, asked.published)
     else:
-        table = tables.parameters_table(results.load_records(report, options.results), report)
-    tables.write_table(table, options.output_prefix)
+        table = build_table(options.name, slice_argument(options.config, Report), options.results)
+    write_table(table, options.output_prefix)
 
 
 def run_summary(options: argparse.Namespace) -> None:

@@ -164,7 +164,7 @@ def _signatures(scores: _Files) -> Item:
 
 
 def _listed(names: Iterable[str]) -> str:
-    *most, last = names
+    *most, last = list(names) or ["nothing"]
     return f"{', '.join(most)} and {last}" if most else last
 
 

@@ -112,8 +112,21 @@ def load_records(report: Report, results: str | Path) -> pd.DataFrame:
         record: dict[str, Any] = read_json(path) if path.is_file() else {"status": "missing"}
         parameters = record.get("parameters", {})
         counts = {"parameters": parameters.get("total"), "encoding_parameters": parameters.get("encoding")}
-        rows.append(cell | {"status": record.get("status")} | counts | {name: record.get(name) for name in _COPIED})
+        rows.append(
+            cell
+            | {"status": record.get("status")}
+            | counts
+            | {name: record.get(name) for name in _COPIED}
+            | {"memory_bytes": _memory(record)}
+        )
     return pd.DataFrame(rows)
+
+
+def _memory(record: dict[str, Any]) -> int | None:
+    """The most that a training took: of the GPU where it had one, else of the machine."""
+    used = record.get("efficiency", {}).get("used", {})
+    found: int | None = used.get("gpu_memory_bytes") or used.get("memory_bytes")
+    return found
 
 
 def load_significance(report: Report, results: str | Path) -> list[dict[str, Any]]:

@@ -133,13 +133,17 @@ def parameters_table(records: pd.DataFrame, report: Report) -> Table:
                 | {"Over none (M)": _number((means["parameters"] - without) / 1e6, 3, sign="+")}
                 | {"Target tokens/s": _number(means["target_tokens_per_second"], 0)}
                 | {"Minutes": _number(means["seconds"] / 60, 1)}
+                | {"Memory (GB)": _number(means["memory_bytes"] / 1e9, 2)}
                 | {"Epochs": _number(means["epochs"], 1), "Updates": _number(means["updates"], 0)}
                 | {"Best valid. perplexity": _number(means["best_valid_perplexity"], 2)}
                 | {"Runs": ", ".join(f"{count} {status}" for status, count in statuses.items())}
             )
         caption = f"{dataset.title}: parameters in millions and cost of the training, means over the seeds."
         blocks.append((caption, pd.DataFrame(shown)))
-    return Table("parameters", records, blocks, [])
+    return Table("parameters", records, blocks, [_MEMORY])
+
+
+_MEMORY = "Memory: the most that a training took, of the GPU where it had one, else of the machine's."
 
 
 def _number(value: float, digits: int, sign: str = "") -> str:

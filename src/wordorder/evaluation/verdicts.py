@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from wordorder.evaluation.scores import LABELS, LOWER_IS_BETTER, digits
+
+Outcome = Literal["better", "worse", "same", "untested"]
+
+
+def outcome(entry: dict[str, Any], metric: str, alpha: float) -> Outcome:
+    """What the t-test over seeds says of the system; "same" is: not significantly different from the baseline."""
+    test = entry["t_test"]
+    if test["n"] == 0 or test["p_holm"] is None:
+        return "untested"
+    if test["p_holm"] >= alpha:
+        return "same"
+    return "better" if (test["mean_difference"] < 0) == (metric in LOWER_IS_BETTER) else "worse"
 
 
 def verdict(entry: dict[str, Any], metric: str, alpha: float, seeds: int) -> str:
@@ -19,10 +31,10 @@ def verdict(entry: dict[str, Any], metric: str, alpha: float, seeds: int) -> str
         reason = "one seed only" if test["n"] == 1 else "the same difference for every seed"
         return f"{system} against {baseline}: {change}, not testable over seeds ({reason}; {used})."
     facts = f"{change}, Holm-adjusted p {_relation(test['p_holm'])}, {used}"
-    if test["p_holm"] >= alpha:
+    found = outcome(entry, metric, alpha)
+    if found == "same":
         return f"{system} is not significantly different from {baseline} ({facts})."
-    better = (test["mean_difference"] < 0) == (metric in LOWER_IS_BETTER)
-    return f"{system} is significantly {'better' if better else 'worse'} than {baseline} ({facts})."
+    return f"{system} is significantly {found} than {baseline} ({facts})."
 
 
 def format_p(p: float) -> str:

@@ -18,6 +18,8 @@ ANALYSES = {
     "probes": ("wordorder.analysis.probes", "wordorder.figures.probes"),
     "attention_distance": ("wordorder.analysis.attention_distance", "wordorder.figures.attention_distance"),
     "extrapolation": ("wordorder.analysis.extrapolation", "wordorder.figures.buckets"),
+    "forward_time": ("wordorder.analysis.forward_time", "wordorder.figures.forward_time"),
+    "sweep": ("wordorder.analysis.sweep", "wordorder.figures.sweep"),
 }
 
 

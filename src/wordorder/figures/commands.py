@@ -7,16 +7,32 @@ reorderer does.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
     from wordorder.config.models import Report
+    from wordorder.evaluation.claims import Claim
     from wordorder.figures.vectors import Panels
 
 READABLE_WORDS = 20
+POSITIONS = 64  # of figures of vectors
 
-FIGURES = ("scores", "perplexity", "similarity", "encoding_matrix")
+FIGURES = (
+    "scores",
+    "perplexity",
+    "similarity",
+    "encoding_matrix",
+    "dot_product",
+    "similarity_profile",
+    "value_range",
+    "mathematics",
+)
 
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -33,12 +49,12 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     figure.add_argument(
         "--against", choices=("update", "epoch"), default="update", help="perplexity: the x axis (default: update)"
     )
-    vectors = figure.add_argument_group("similarity and encoding_matrix: whose vectors (default: the study's first)")
+    vectors = figure.add_argument_group("figures of vectors: whose (default: the study's first)")
     vectors.add_argument("--dataset")
     vectors.add_argument("--size")
     vectors.add_argument("--seed", type=int)
     vectors.add_argument("--stack", choices=("encoder", "decoder"), default="encoder", help="(default: encoder)")
-    vectors.add_argument("--length", type=int, default=64, help="number of positions (default: 64)")
+    vectors.add_argument("--length", type=int, help="number of positions (default: the study's, or 64)")
     figure.set_defaults(run=run_figure)
 
     mathematics = subparsers.add_parser(
@@ -93,6 +109,8 @@ def run_figure(options: argparse.Namespace) -> None:
         _scores(report, options)
     elif options.name == "perplexity":
         _perplexity(report, options)
+    elif options.name == "mathematics":
+        _mathematics(options)
     else:
         _vectors(report, options)
 
@@ -117,13 +135,28 @@ def run_mathematics(options: argparse.Namespace) -> None:
     drawn = mathematics.as_frame(found)
     style.save(mathematics.draw(drawn), folder / "mathematics", drawn)
     print(claims.as_text(checked))
+    _all_hold(checked, f"See {folder / 'claims.csv'}.")
+
+
+def _mathematics(options: argparse.Namespace) -> None:
+    """The same as a figure of a study: nothing is drawn where a claim does not hold."""
+    from wordorder.evaluation import claims
+    from wordorder.figures import mathematics, style
+
+    found = claims.Measurements.measure(seed=1)
+    _all_hold(found.claims(), "'wordorder mathematics' shows all.")
+    drawn = mathematics.as_frame(found)
+    style.save(mathematics.draw(drawn), options.output_prefix, drawn)
+
+
+def _all_hold(checked: Sequence[Claim], hint: str) -> None:
+    from wordorder.errors import WordorderError
+
     failed = [
         f"'{claim.claim}' ({claim.source}: {claim.measured:.3g}, {claim.bound})" for claim in checked if not claim.holds
     ]
     if failed:
-        raise WordorderError(
-            f"{len(failed)} of {len(checked)} claims do not hold: {'; '.join(failed)}. See {folder / 'claims.csv'}."
-        )
+        raise WordorderError(f"{len(failed)} of {len(checked)} claims do not hold: {'; '.join(failed)}. {hint}")
 
 
 def _scores(report: Report, options: argparse.Namespace) -> None:
@@ -153,9 +186,15 @@ def _vectors(report: Report, options: argparse.Namespace) -> None:
     from wordorder.figures import style, vectors
 
     encodings = load_vectors(report, options)
-    similarities = options.name == "similarity"
-    figure = vectors.draw_similarity(encodings) if similarities else vectors.draw_matrix(encodings)
-    style.save(figure, options.output_prefix, vectors.as_frame(encodings, similarities=similarities))
+    known: dict[str, tuple[Callable[[Panels], Figure], Callable[[Panels], DataFrame]]] = {
+        "similarity": (vectors.draw_similarity, partial(vectors.as_frame, drawn=vectors.similarity)),
+        "encoding_matrix": (vectors.draw_matrix, partial(vectors.as_frame, drawn=lambda each: each)),
+        "dot_product": (vectors.draw_products, partial(vectors.as_frame, drawn=lambda each: each @ each.T)),
+        "similarity_profile": (vectors.draw_profile, vectors.profile_frame),
+        "value_range": (vectors.draw_ranges, vectors.range_frame),
+    }
+    drawing, frame = known[options.name]
+    style.save(drawing(encodings), options.output_prefix, frame(encodings))
 
 
 def load_vectors(report: Report, options: argparse.Namespace) -> Panels:
@@ -168,8 +207,9 @@ def load_vectors(report: Report, options: argparse.Namespace) -> Panels:
     dataset = options.dataset or report.datasets[0].name
     size = options.size or report.sizes[0]
     seed = report.seeds[0] if options.seed is None else options.seed
-    if options.length < 1:
-        raise WordorderError(f"--length must be at least 1 position, not {options.length}.")
+    length = options.length if options.length is not None else report.positions or POSITIONS
+    if length < 1:
+        raise WordorderError(f"--length must be at least 1 position, not {length}.")
     found: Panels = {}
     for encoding in report.encodings:
         path = Path(options.results) / "cells" / dataset / encoding / size / str(seed) / "model.pt"
@@ -179,7 +219,7 @@ def load_vectors(report: Report, options: argparse.Namespace) -> Panels:
         learnt = load_model(path).encoding
         limit = learnt.limit(options.stack)  # a learned table has an end
         with torch.no_grad():
-            table = learnt.table(options.length if limit is None else min(options.length, limit), options.stack)
+            table = learnt.table(length if limit is None else min(length, limit), options.stack)
         if table is None:
             found[encoding] = f"has no vector for a position in the {options.stack}"
         else:

@@ -1,6 +1,8 @@
-"""The vectors that encodings give to positions: their similarity to one another, and the vectors themselves."""
+"""The vectors that encodings give to positions: how similar they are to one another, and the vectors themselves."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
@@ -10,7 +12,7 @@ from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from wordorder.figures.style import panels, say, styled, wrap
+from wordorder.figures.style import cue, panels, say, styled, wrap
 
 Vectors = NDArray[np.float64]
 # A panel has either vectors (L, d), or words that say why there are none.
@@ -57,6 +59,70 @@ def draw_matrix(encodings: Panels) -> Figure:
     return figure
 
 
+@styled
+def draw_products(encodings: Panels) -> Figure:
+    """P_i · P_j of all positions, a heat map for each encoding, each with its own range (figure 3 of the blog)."""
+    figure, axes = panels(len(encodings), 3, 3.4, 2.6)
+    for panel, (name, value) in zip(axes, encodings.items(), strict=True):
+        products = value if isinstance(value, str) else value @ value.T
+        limit = 1.0 if isinstance(products, str) else float(np.abs(products).max()) or 1.0
+        image = _heatmap(panel, name, products, limit=limit)
+        if image is not None:
+            panel.set_xlabel("position j")
+            panel.set_ylabel("position i")
+            figure.colorbar(image, ax=panel, label="dot product of i and j", shrink=0.8)
+    return figure
+
+
+@styled
+def draw_profile(encodings: Panels) -> Figure:
+    """Cosine similarity of the middle position to all others, a line for each encoding (figure 6 of the OPR paper)."""
+    profiles = {name: profile(value) for name, value in encodings.items() if not isinstance(value, str)}
+    figure, panel = _lines(encodings, profiles, "cosine similarity")
+    panel.set_xlabel("distance from the middle position")
+    panel.axhline(0, color="#BBBBBB", linewidth=0.7, zorder=0)
+    return figure
+
+
+@styled
+def draw_ranges(encodings: Panels) -> Figure:
+    """How far each dimension's values spread over the positions, a line an encoding (figure 4 of the OPR paper)."""
+    ranges = {name: _ranges(value) for name, value in encodings.items() if not isinstance(value, str)}
+    figure, panel = _lines(encodings, ranges, "largest less smallest value")
+    panel.set_xlabel("dimension")
+    panel.set_ylim(bottom=0)
+    return figure
+
+
+def profile(vectors: Vectors) -> pd.Series:
+    """cos(P_m, P_j) by j - m, where m is the position in the middle, L // 2."""
+    middle = len(vectors) // 2
+    return pd.Series(similarity(vectors)[middle], index=np.arange(len(vectors)) - middle)
+
+
+def _ranges(vectors: Vectors) -> pd.Series:
+    return pd.Series(np.ptp(vectors, axis=0))
+
+
+def _lines(encodings: Panels, series: dict[str, pd.Series], what: str) -> tuple[Figure, Axes]:
+    """One panel with a line for each series; beside it the legend, which names the encodings without vectors, too."""
+    figure, (panel,) = panels(1, 1, 5.2, max(3.0, 0.8 + 0.18 * len(encodings)))
+    for index, (name, value) in enumerate(encodings.items()):
+        if isinstance(value, str):
+            panel.plot([], [], linestyle="", label=wrap(f"{name} (no vectors)", 24))
+            continue
+        values = series[name]
+        panel.plot(values.index, values, label=wrap(name, 24), linewidth=1, markersize=3, markevery=0.1, **cue(index))
+    panel.set_ylabel(what)
+    panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+    panel.grid(axis="y")
+    figure.set_figwidth(figure.get_figwidth() + 1.8)
+    figure.legend(loc="outside right upper")
+    if not series:
+        say(panel, "no encoding has vectors")
+    return figure, panel
+
+
 def _heatmap(panel: Axes, name: str, value: Vectors | str, *, limit: float, square: bool = True) -> AxesImage | None:
     panel.set_title(wrap(name, 26))
     if isinstance(value, str):
@@ -76,15 +142,32 @@ def _heatmap(panel: Axes, name: str, value: Vectors | str, *, limit: float, squa
     return image
 
 
-def as_frame(encodings: Panels, *, similarities: bool) -> pd.DataFrame:
-    """What is drawn: encoding, position, then a column for each other position (similarities) or each dimension."""
-    frames: list[pd.DataFrame] = []
-    for name, value in encodings.items():
-        if isinstance(value, str):
-            frames.append(pd.DataFrame({"encoding": [name], "position": [None], "note": [value]}))
-            continue
-        frame = pd.DataFrame(similarity(value) if similarities else value)
-        frame.insert(0, "position", range(len(frame)))
-        frame.insert(0, "encoding", name)
-        frames.append(frame)
-    return pd.concat(frames, ignore_index=True)
+def as_frame(encodings: Panels, drawn: Callable[[Vectors], Vectors]) -> pd.DataFrame:
+    """What is drawn: encoding, position, and a column for each number that ``drawn`` gives a position."""
+    return _frame(encodings, lambda vectors: pd.DataFrame(drawn(vectors)).rename_axis("position"))
+
+
+def profile_frame(encodings: Panels) -> pd.DataFrame:
+    """encoding, distance, similarity"""
+    return _frame(encodings, lambda vectors: profile(vectors).rename("similarity").rename_axis("distance").to_frame())
+
+
+def range_frame(encodings: Panels) -> pd.DataFrame:
+    """encoding, dimension, smallest, largest"""
+    return _frame(
+        encodings,
+        lambda vectors: pd.DataFrame({"smallest": vectors.min(0), "largest": vectors.max(0)}).rename_axis("dimension"),
+    )
+
+
+def _frame(encodings: Panels, rows: Callable[[Vectors], pd.DataFrame]) -> pd.DataFrame:
+    """The rows of each encoding, and a note in the place of those that have no vectors."""
+    frames = [
+        pd.DataFrame({"encoding": [name], "note": [value]})
+        if isinstance(value, str)
+        else rows(value).reset_index().assign(encoding=name)
+        for name, value in encodings.items()
+    ]
+    found = pd.concat(frames, ignore_index=True)
+    numbers = [column for column in found if column not in ("encoding", "note")]
+    return found[["encoding", *numbers, *(["note"] if "note" in found else [])]]

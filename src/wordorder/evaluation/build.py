@@ -1,0 +1,34 @@
+"""Any table of a study by its name, from what the study has written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from wordorder.config.models import Report
+from wordorder.config.published_scores import PublishedInStudy
+from wordorder.errors import WordorderError
+from wordorder.evaluation import comparison_table, credibility, published, results, tables
+from wordorder.evaluation.tables import Table
+
+NAMES = ("scores", "significance", "parameters", "credibility", "published")
+
+
+def build_table(name: str, report: Report, folder: str | Path, shown: Sequence[PublishedInStudy] = ()) -> Table:
+    """The table ``name`` of the study whose results lie in ``folder``; ``shown`` are papers' scores for 'published'.
+
+    Raises WordorderError for an unknown name, for a file that is missing or broken, and for 'credibility' where the
+    study misses an item of the list.
+    """
+    if name == "scores":
+        return tables.scores_table(results.load_scores(report, folder), report, results.load_comet(report, folder))
+    if name == "significance":
+        return comparison_table.significance_table(results.load_significance(report, folder), report)
+    if name == "parameters":
+        return tables.parameters_table(results.load_records(report, folder), report)
+    if name == "published":
+        pairs = [(each.shown, each.printed) for each in shown]
+        return published.published_table(results.load_scores(report, folder), pairs, report)
+    if name == "credibility":
+        return credibility.credibility_table(credibility.require(report, folder), report)
+    raise WordorderError(f"There is no table '{name}'; the tables are {', '.join(NAMES)}.")

@@ -1,0 +1,150 @@
+"""What a reader wants first: what was compared, how far it is done, and what was found."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from wordorder.config.models import Page, Report
+from wordorder.evaluation.results import groups, load_significance
+from wordorder.evaluation.scores import LABELS, LOWER_IS_BETTER
+from wordorder.evaluation.verdicts import Outcome, outcome
+from wordorder.report.records import Record
+
+LISTED = 12  # unfinished cells
+
+
+@dataclass(frozen=True)
+class Whisker:
+    """A difference and its confidence interval, from 0 to 100 across a drawing; ``zero`` is where no difference is."""
+
+    low: float
+    middle: float
+    high: float
+    zero: float
+
+
+@dataclass(frozen=True)
+class Verdict:
+    outcome: Outcome
+    system: str
+    baseline: str
+    sentence: str
+    whisker: Whisker | None
+
+
+@dataclass(frozen=True)
+class Comparisons:
+    """The declared comparisons of one dataset, size, test set and metric."""
+
+    place: str
+    metric: str
+    verdicts: list[Verdict]
+
+
+@dataclass(frozen=True)
+class Alike:
+    """The encodings of one place and metric, best first, in groups that cannot be told apart: letter -> encodings."""
+
+    place: str
+    metric: str
+    groups: dict[str, list[str]]
+
+
+def facts(asked: Page, records: Sequence[Record]) -> list[tuple[str, list[str]]]:
+    """What is compared, as names with their values."""
+    report = asked.report
+    languages = {name: f"{asked.source_languages[name]} → {asked.target_languages[name]}" for name in _names(report)}
+    done = [record for record in records if record.status == "finished"]
+    others = [record for record in records if record.status != "finished"]
+    return [
+        ("Datasets", [f"{data.title} ({languages[data.name]})" for data in report.datasets]),
+        ("Test sets", list(dict.fromkeys(test for data in report.datasets for test in data.tests))),
+        ("Encodings", list(report.encodings)),
+        ("Baseline", [report.baseline]),
+        ("Sizes", list(report.sizes)),
+        ("Seeds", [str(seed) for seed in report.seeds]),
+        ("Metrics", [LABELS[metric] for metric in [*report.metrics, *(["comet"] if report.comet else [])]]),
+        ("Finished", [f"{len(done)} of {len(records)} cells"]),
+        *([("Not finished", _listed(others))] if others else []),
+    ]
+
+
+def _listed(records: Sequence[Record]) -> list[str]:
+    """The first cells by name and how many more there are; the table of records has all."""
+    first = [f"{record.name}: {record.status}" for record in records[:LISTED]]
+    return first + ([f"and {len(records) - LISTED} more"] if len(records) > LISTED else [])
+
+
+def _names(report: Report) -> list[str]:
+    return [data.name for data in report.datasets]
+
+
+def comparisons(report: Report, results: Path) -> list[Comparisons]:
+    """The verdicts, by dataset, size and test set, and then by metric, in the study's order."""
+    found = []
+    for file in load_significance(report, results):
+        place = _place(report, file["dataset"], file["size"], file["test"])
+        for metric, tested in file["metrics"].items():
+            if tested["comparisons"]:
+                alpha = file["settings"]["alpha"]
+                verdicts = _verdicts(tested["comparisons"], metric, alpha)
+                found.append(Comparisons(place, LABELS[metric], verdicts))
+    return found
+
+
+def _verdicts(entries: list[dict[str, Any]], metric: str, alpha: float) -> list[Verdict]:
+    intervals = [entry["t_test"]["confidence_interval"] for entry in entries]
+    ends = [0.0, *(end for interval in intervals if interval for end in interval)]
+    low, span = min(ends), (max(ends) - min(ends)) or 1.0
+
+    def across(value: float) -> float:
+        return float(round(2 + 96 * (value - low) / span, 2))
+
+    return [
+        Verdict(
+            outcome=outcome(entry, metric, alpha),
+            system=entry["system"],
+            baseline=entry["baseline"],
+            sentence=entry["verdict"],
+            whisker=interval
+            and Whisker(
+                across(interval[0]), across(entry["t_test"]["mean_difference"]), across(interval[1]), across(0.0)
+            ),
+        )
+        for entry, interval in zip(entries, intervals, strict=True)
+    ]
+
+
+def alike(report: Report, scores: pd.DataFrame) -> list[Alike]:
+    """Which encodings share a letter of the table of scores, whose data are ``scores``.
+
+    Nothing where there are too few seeds to tell encodings apart.
+    """
+    found = []
+    for (dataset, size, test, metric), rows in groups(scores, ["dataset", "size", "test", "metric"]):
+        best_first = rows.sort_values("mean", ascending=metric in LOWER_IS_BETTER, kind="stable")
+        lettered: dict[str, list[str]] = {}
+        for row in best_first.to_dict("records"):
+            for letter in _LETTERS.findall(row["group"]):
+                lettered.setdefault(letter, []).append(row["encoding"])
+        if lettered:
+            found.append(Alike(_place(report, dataset, size, test), LABELS[metric], dict(sorted(lettered.items()))))
+    return found
+
+
+# After z come (27), (28) ...
+_LETTERS = re.compile(r"[a-z]|\(\d+\)")
+
+
+def _place(report: Report, dataset: str, size: str, test: str) -> str:
+    """Where something was found, without what is the same for the whole study."""
+    titles = {data.name: data.title for data in report.datasets}
+    parts = [titles[dataset]] if len(titles) > 1 else []
+    parts += [size] if len(report.sizes) > 1 else []
+    return ", ".join([*parts, test])

@@ -1,0 +1,82 @@
+"""The page of a study, put together: data from the other modules, form from page.html.jinja, page.css and page.js.
+
+The browser is told (Content-Security-Policy) to fetch nothing and to run nothing but this style and this script, which
+it knows by their SHA-256: text of a corpus that looks like HTML can do no harm even if it were not escaped.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from importlib.resources import files
+from pathlib import Path
+
+from jinja2 import Environment, StrictUndefined, Template
+from markupsafe import Markup
+
+from wordorder import __version__
+from wordorder.config.models import Page
+from wordorder.evaluation.build import build_table
+from wordorder.evaluation.credibility import credibility_items, credibility_table
+from wordorder.report import inputs, overview, pictures, records, tables, translations
+from wordorder.report.captions import caption
+
+
+def build_page(asked: Page, results: str | Path, data: str | Path) -> str:
+    """The page as HTML, the same bytes for the same files.
+
+    ``results`` is the folder of the study and ``data`` that of the datasets. A cell that is not trained or diverged is
+    shown as such. Raises WordorderError where another file is missing or broken.
+    """
+    results, data = Path(results), Path(data)
+    report = asked.report
+    inputs.check(report, results)
+    built = {name: build_table(name, report, results, asked.published) for name in ["scores", *asked.tables]}
+    cells = records.load(asked, results)
+    items = credibility_items(report, results)
+    style, script = _resource("page.css"), _resource("page.js")
+    return _template().render(
+        version=__version__,
+        policy=_policy(style, script),
+        style=Markup(style),
+        script=Markup(script),
+        study=report.study,
+        title=report.title,
+        about=caption("workflow"),
+        facts=overview.facts(asked, cells),
+        comparisons=overview.comparisons(report, results),
+        alike=overview.alike(report, built["scores"].data),
+        alpha=report.alpha,
+        tables=[tables.show(built[name]) for name in asked.tables],
+        pictures={
+            "Figures": pictures.figures(asked, results),
+            "Analyses": pictures.analyses(asked, results),
+            "Reordering": pictures.reorderings(asked, data),
+        },
+        test_sets=translations.load(asked, results, data),
+        sentences=translations.SENTENCES,
+        records=cells,
+        record_table=records.table(cells),
+        items=items,
+        credibility=tables.show(credibility_table(items, report)),
+    )
+
+
+def _policy(style: str, script: str) -> str:
+    return (
+        f"default-src 'none'; img-src data:; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def _resource(name: str) -> str:
+    return files("wordorder.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _template() -> Template:
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return environment.from_string(_resource("page.html.jinja"))

@@ -1,0 +1,61 @@
+"""Figures and analyses: image, caption and the numbers drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from markupsafe import Markup
+
+from wordorder.config.models import Page
+from wordorder.report.captions import caption, first_sentence
+from wordorder.report.links import File, Image, read_csv_file, read_image
+from wordorder.report.tables import title_of
+
+
+@dataclass(frozen=True)
+class Picture:
+    """``words`` say what the image shows, for who cannot see it."""
+
+    name: str
+    title: str
+    image: Image
+    words: str
+    caption: Markup
+    file: File
+
+
+def figures(asked: Page, results: Path) -> list[Picture]:
+    """The figures that the study asks for. Raises WordorderError where a file of one is missing or broken."""
+    return [
+        _picture(f"figure-{name}", title_of(name), results / "figures" / name, caption("figure", figure=name))
+        for name in asked.figures
+    ]
+
+
+def analyses(asked: Page, results: Path) -> list[Picture]:
+    """The analyses that the study asks for. Raises WordorderError where a file of one is missing or broken."""
+    return [
+        _picture(f"analysis-{name}", title_of(name), results / "analyses" / name, caption("analysis", analysis=name))
+        for name in asked.analyses
+    ]
+
+
+def reorderings(asked: Page, data: Path) -> list[Picture]:
+    """What the reorderers of the study do. Raises WordorderError where a file of a drawing is missing or broken."""
+    titles = {"matrix": "A sentence and its tree", "tau": "Distance from the target's order"}
+    return [
+        _picture(
+            f"reordering-{drawn.dataset}-{drawn.reorderer}-{drawn.test}-{figure}",
+            f"{title}: {drawn.reorderer}, {drawn.dataset}, {drawn.test}",
+            data / drawn.dataset / "reordering" / drawn.reorderer / "figures" / f"{drawn.test}.{figure}",
+            caption("reordering", split=drawn.test, figure=figure),
+        )
+        for drawn in asked.reorderings
+        for figure, title in titles.items()
+    ]
+
+
+def _picture(name: str, title: str, prefix: Path, text: Markup) -> Picture:
+    file = read_csv_file(prefix.with_name(f"{prefix.name}.csv"))
+    return Picture(name, title, read_image(prefix), f"{title}. {first_sentence(text)}", text, file)

@@ -1,0 +1,74 @@
+"""Studies that are based on another."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from little_study import Workspace
+from wordorder.config.derived import merged
+from wordorder.config.load import load_study
+from wordorder.errors import WordorderError
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    made = Workspace(tmp_path)
+    made.write()
+    return made
+
+
+def derived(workspace: Workspace, text: str) -> str:
+    (workspace.config / "studies/twin.yaml").write_text(f"name: twin\nbased_on: little\n{text}")
+    return "twin"
+
+
+def test_groups_are_merged_lists_replaced_and_null_takes_away() -> None:
+    base = {"a": {"b": 1, "c": {"d": 2}}, "list": [1, 2], "gone": 3}
+    own = {"a": {"c": {"e": 3}}, "list": [9], "gone": None, "new": {"f": None}}
+    assert merged(base, own) == {"a": {"b": 1, "c": {"d": 2, "e": 3}}, "list": [9], "new": {}}
+
+
+def test_a_twin_has_everything_but_what_it_says(workspace: Workspace) -> None:
+    original = load_study("little", workspace.config)
+    twin = load_study(
+        derived(workspace, "seeds: [7]\nrecipe: {max_updates: 3}\nanalyses: {position: {}}"), workspace.config
+    )
+    assert twin.name == "twin" and twin.seeds == [7] and twin.recipe.max_updates == 3
+    assert twin.analyses.names == ["position"]
+    same = {"name": "little", "seeds": original.seeds, "recipe": original.recipe, "analyses": original.analyses}
+    assert twin.model_copy(update=same) == original
+    assert twin.recipe.model_copy(update={"max_updates": original.recipe.max_updates}) == original.recipe
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("titel: x", "twin.yaml, line 3: 'titel' is no known key"),
+        ("sizes: [macro]", "twin.yaml, line 3: 'sizes[0]' is the unknown size 'macro'"),
+        ("encodings: [opr]", "twin.yaml, line 2: 'baseline' is 'sinusoidal', which is no encoding of this study"),
+        ("baseline: null", "twin.yaml, line 2: 'baseline' is missing"),
+    ],
+)
+def test_mistakes_are_told_of_the_twin(workspace: Workspace, text: str, message: str) -> None:
+    with pytest.raises(WordorderError, match=re.escape(message)):
+        load_study(derived(workspace, text), workspace.config)
+
+
+def test_the_study_that_a_study_is_based_on_must_exist(workspace: Workspace) -> None:
+    derived(workspace, "")
+    (workspace.config / "studies/twin.yaml").write_text("name: twin\nbased_on: litle\n")
+    with pytest.raises(WordorderError, match=r"twin.yaml, line 2: 'based_on' is the unknown study 'litle'.*'little'"):
+        load_study("twin", workspace.config)
+
+
+def test_a_chain_of_studies_may_not_be_a_circle(workspace: Workspace) -> None:
+    derived(workspace, "seeds: [7]")
+    other = workspace.config / "studies/other.yaml"
+    other.write_text("name: other\nbased_on: twin\n")
+    assert load_study("other", workspace.config).seeds == [7]
+    (workspace.config / "studies/twin.yaml").write_text("name: twin\nbased_on: other\n")
+    with pytest.raises(WordorderError, match="'based_on' is 'twin', which is based on 'other', which is based on 'tw"):
+        load_study("other", workspace.config)

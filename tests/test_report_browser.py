@@ -1,0 +1,218 @@
+"""The page of a study in a real browser, on a phone and on a desktop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from browser import Visit, visit
+from page_sample import HOSTILE, SEEDS, write_sample
+from wordorder.report.page import build_page
+
+pytestmark = pytest.mark.xdist_group("browser")  # one process, so that the page is visited once a width
+
+PHONE, DESKTOP = 390, 1280
+
+# Does what a reader does, and tells what is then to be seen.
+SCRIPT = r"""
+const all = (selector, from = document) => [...from.querySelectorAll(selector)];
+const seen = (element) => element.checkVisibility({ visibilityProperty: true });
+const found = { hacked: [window.hacked ?? null, window.parent.hacked ?? null] };
+await Promise.all(all("img").map((image) => image.decode().catch(() => {})));
+found.images = all(".card img").map((image) => [image.complete, image.naturalWidth > 0]);
+
+const overflow = () => {
+  const width = document.documentElement.clientWidth;
+  const inside = (element) => element.closest(".scroll, pre, .skip, dialog");
+  const beyond = all("body *").filter((element) => seen(element) && !inside(element));
+  const wide = beyond.filter((element) => element.getBoundingClientRect().right > width + 1);
+  return { page: document.documentElement.scrollWidth - width, wide: wide.map((e) => e.outerHTML.slice(0, 80)) };
+};
+found.overflow = overflow();
+found.navigation = { side: seen(document.querySelector(".side")), menu: seen(document.querySelector(".menu")) };
+
+const sorting = (table, name) => {
+  const heading = all("thead th", table).find((th) => th.textContent === name);
+  const column = heading.cellIndex;
+  const look = () => [
+    heading.getAttribute("aria-sort"),
+    [...table.tBodies[0].rows].map((row) => row.cells[0].textContent + ": " + row.cells[column].textContent),
+  ];
+  const steps = [look()];
+  const button = heading.querySelector("button");
+  for (let click = 0; click < 3; click += 1) {
+    button.focus();
+    steps.push([...(button.click(), look()), document.activeElement === button]);
+  }
+  return steps;
+};
+const tables = { scores: "#table-scores table", significance: "#table-significance table", records: "#records table" };
+found.sorted = {
+  score: sorting(document.querySelector(tables.scores), "test BLEU"),
+  name: sorting(document.querySelector(tables.scores), "Encoding"),
+  p: sorting(document.querySelector(tables.significance), "p of each seed"),
+  status: sorting(document.querySelector(tables.records), "Status"),
+};
+all("thead th button", document.querySelector(tables.records))[4].click();
+all("thead th button", document.querySelector(tables.records))[0].click();
+found.oneOrder = all("[aria-sort]", document.querySelector(tables.records)).length;
+const first = document.querySelector(tables.scores + " tbody th");
+found.sticky = window.getComputedStyle(first).position;
+
+const filter = document.getElementById("filter");
+const type = (text) => {
+  filter.value = text;
+  filter.dispatchEvent(new window.Event("input"));
+  return [all(".sentence").filter(seen).length, document.querySelector("output").textContent];
+};
+found.filter = [type(""), type("FAHRRAD"), type("nothing has this"), type("</STYLE><script>"), type("")];
+
+const dialog = document.querySelector("dialog");
+found.dialog = [dialog.open];
+document.querySelector(".card button").click();
+const large = dialog.querySelector("img");
+await large.decode();
+found.dialog.push(dialog.open, large.getBoundingClientRect().width > document.querySelector(".card img").width);
+large.click();
+found.dialog.push(dialog.open);
+dialog.querySelector("button").click();
+found.dialog.push(dialog.open);
+
+const link = document.querySelector("#records tbody th a");
+link.addEventListener("click", (event) => event.preventDefault());  // some browsers would open it by themselves
+link.click();
+found.record = seen(document.getElementById(link.getAttribute("href").slice(1)));
+const menu = document.querySelector(".menu");
+menu.open = true;
+found.menuOverflow = overflow();
+menu.querySelector("a[href='#translations']").click();
+found.menuOpen = menu.open;
+await new Promise((done) => setTimeout(done, 500));
+found.here = all(".side a.here").map((entry) => entry.textContent);
+
+const frames = document.querySelector("#translations .found").children;
+found.sideBySide = frames[0].getBoundingClientRect().top === frames[1].getBoundingClientRect().top;
+found.fetched = window.performance.getEntriesByType("resource").map((entry) => entry.name.slice(0, 40));
+return found;
+"""
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("page")
+    path = folder / "index.html"
+    path.write_text(build_page(*write_sample(folder)), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def visits(page: Path) -> dict[int, Visit]:
+    return {width: visit(page, SCRIPT, width=width, folder=page.parent / str(width)) for width in (PHONE, DESKTOP)}
+
+
+@pytest.fixture(params=[PHONE, DESKTOP])
+def at(request: pytest.FixtureRequest, visits: dict[int, Visit]) -> Visit:
+    return visits[request.param]
+
+
+def test_nothing_is_fetched_refused_or_injected(at: Visit) -> None:
+    assert at.console == []
+    assert all(name.startswith(("data:", "file:")) for name in at.found["fetched"])
+    assert at.found["hacked"] == [None, None]
+    assert at.found["images"] == [[True, True]] * 3
+
+
+def test_the_page_never_scrolls_sideways(at: Visit) -> None:
+    assert at.found["overflow"] == at.found["menuOverflow"] == {"page": 0, "wide": []}
+
+
+def test_a_heading_sorts_up_down_and_back(at: Visit) -> None:
+    original, up, down, back = at.found["sorted"]["score"]
+    assert [order for order, *_ in (original, up, down, back)] == [None, "ascending", "descending", None]
+    assert all(focused for *_, focused in (up, down, back)), "the button that sorts lost the focus"
+    assert original[1] == back[1] and original[1] not in (up[1], down[1])
+    assert original[1][3] == "untrained: – (n = 0 of 2)"
+
+    def numbers(rows: list[str]) -> list[float]:
+        return [float(row.partition(": ")[2].partition(" ±")[0].partition(" (")[0]) for row in rows]
+
+    assert up[1][3] == down[1][3] == original[1][3], "what is missing stays last"
+    assert numbers(up[1][:3]) == sorted(numbers(original[1][:3]))
+    assert numbers(down[1][:3]) == sorted(numbers(original[1][:3]), reverse=True)
+
+
+def test_text_is_sorted_as_words_and_equal_cells_keep_their_order(at: Visit) -> None:
+    _, up, down, _ = at.found["sorted"]["name"]
+    names = [row.partition(":")[0] for row in up[1]]
+    assert names == ["learned", "opr+rpr", "sinusoidal", "untrained"]
+    assert [row.partition(":")[0] for row in down[1]] == names[::-1]
+    original, up, *_ = at.found["sorted"]["status"]
+    for status in ("diverged", "finished", "not trained"):
+        assert [row for row in up[1] if status in row] == [row for row in original[1] if status in row]
+    assert [row.partition(": ")[2] for row in up[1]] == sorted(row.partition(": ")[2] for row in original[1])
+    assert len(original[1]) == 4 * len(SEEDS)
+    assert at.found["oneOrder"] == 1
+
+
+def test_the_first_column_stays_in_sight(at: Visit) -> None:
+    assert at.found["sticky"] == "sticky"
+
+
+def test_the_box_leaves_the_sentences_with_a_text(at: Visit) -> None:
+    everything, some, nothing, hostile, again = at.found["filter"]
+    assert everything == again == [20, ""]
+    assert 0 < some[0] < 20 and some[1] == f"{some[0]} of 20"
+    assert nothing == [0, "0 of 20"]
+    assert hostile == [1, "1 of 20"], f"the sentence {HOSTILE} is shown as text"
+
+
+def test_a_click_enlarges_a_figure_and_another_closes_it(at: Visit) -> None:
+    closed, opened, larger, after_image, after_button = at.found["dialog"]
+    assert [closed, opened, after_button] == [False, True, False]
+    assert after_image, "a click on the enlarged figure keeps it"
+    assert larger
+
+
+def test_a_cell_leads_to_its_whole_record(at: Visit) -> None:
+    assert at.found["record"]
+
+
+def test_the_contents_stand_beside_or_in_a_menu(visits: dict[int, Visit]) -> None:
+    assert visits[DESKTOP].found["navigation"] == {"side": True, "menu": False}
+    assert visits[PHONE].found["navigation"] == {"side": False, "menu": True}
+    assert not visits[PHONE].found["menuOpen"], "a link in the menu closes it"
+    assert visits[DESKTOP].found["here"] == ["Translations"]
+
+
+def test_translations_stand_side_by_side_or_below_each_other(visits: dict[int, Visit]) -> None:
+    assert visits[DESKTOP].found["sideBySide"] and not visits[PHONE].found["sideBySide"]
+
+
+def test_the_browser_refuses_any_other_script_style_or_image(page: Path, tmp_path: Path) -> None:
+    """Would text get through as HTML, it could do nothing: and these tests would see the browser say so."""
+    bad = tmp_path / "bad.html"
+    more = "<script>hacked = 1</script><style>main { display: none }</style><img src='https://example.org/x.png'>"
+    bad.write_text(page.read_text(encoding="utf-8").replace("</main>", f"{more}</main>"), encoding="utf-8")
+    script = """
+const display = window.getComputedStyle(document.querySelector("main")).display;
+return { hacked: window.hacked ?? null, display };
+"""
+    looked = visit(bad, script, width=DESKTOP, folder=tmp_path)
+    assert looked.found == {"hacked": None, "display": "block"}
+    assert len([line for line in looked.console if "Content Security Policy" in line]) == 3
+
+
+def test_it_can_be_read_without_a_script(page: Path, tmp_path: Path) -> None:
+    plain = tmp_path / "plain.html"
+    text = page.read_text(encoding="utf-8")
+    start, end = text.rindex("<script>"), text.rindex("</script>")
+    plain.write_text(text[:start] + text[end + len("</script>") :], encoding="utf-8")
+    script = """
+const seen = (selector) => [...document.querySelectorAll(selector)].filter((found) => found.checkVisibility()).length;
+const root = document.documentElement;
+return { rows: seen("#table-scores tbody tr"), sentences: seen(".sentence"), images: seen(".card img"),
+  controls: seen("button, input"), overflow: root.scrollWidth - root.clientWidth };
+"""
+    looked = visit(plain, script, width=PHONE, folder=tmp_path)
+    assert looked.found == {"rows": 4, "sentences": 20, "images": 3, "controls": 0, "overflow": 0}

@@ -1,0 +1,88 @@
+"""Thin cuts of the papers' studies, each from nothing to its page.
+
+A cut is the shipped study, with all its tables, figures and analyses, on a generated pair, with a few of its encodings
+and models that hardly learn.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+
+from little_study import DATASET, SIZES
+from snakemake_runs import ROOT, snakemake
+from wordorder.config.load import load_study
+
+SHOWN = {"tests": {"newstest2014": "test"}, "sizes": {"base": "mini", "big": "mini", "big_no_encoder": "mini"}}
+# What the cut of each study says beside what all cuts say.
+CUTS: dict[str, dict[str, Any]] = {
+    "posnet_mini": {
+        "encodings": ["sinusoidal", "posnet_embed_encoder"],
+        "published": [{"table": "posnet_table1", "datasets": {"wmt14_ende": "pair"}, **SHOWN}],
+        "analyses": {"ngram_gap": {"characters": 4, "words": 2, "bleu": 2}, "forward_time": {"rounds": 1}},
+    },
+    "xlpe_mini": {
+        "encodings": ["sinusoidal", "headxl_inxl"],
+        "published": [{"table": "xlpe_table1", "datasets": {"wmt14_ende": "pair"}, **SHOWN}],
+        "analyses": {"alignment": {"sets": ["gold"]}},
+    },
+    "opr_mini": {"encodings": ["sinusoidal", "opr_rpr"]},
+    "arena_mini": {
+        "encodings": ["sinusoidal", "cope"],
+        "analyses": {
+            "ngram_gap": {"characters": 4, "words": 2, "bleu": 2},
+            "probes": {"sentences": 4, "swaps": [1], "windows": []},
+        },
+    },
+    "sinusoid": {},
+}
+
+
+def write_cut(name: str, folder: Path) -> Path:
+    """A configuration with the study 'cut'; returns its folder."""
+    config = folder / "config"
+    shutil.copytree(ROOT / "config", config)
+    (config / "datasets/pair.yaml").write_text(DATASET)
+    with (config / "sizes.yaml").open("a") as sizes:
+        sizes.write(f"{SIZES}\n")
+    cut = {
+        "name": "cut",
+        "based_on": name,
+        "datasets": ["pair"],
+        "sizes": ["mini"],
+        "seeds": [1],
+        "tests": ["test"],
+        "recipe": {"max_updates": 4, "max_epochs": None, "validate_every": 2, "batch_tokens": 512, "warmup_updates": 2},
+        "decoding": {"beam": 2, "max_length_a": 0, "max_length_b": 10},
+        "significance": {"bootstrap_samples": 50},
+        **CUTS[name],
+    }
+    (config / "studies/cut.yaml").write_text(yaml.safe_dump(cut))
+    return config
+
+
+@pytest.mark.parametrize("name", CUTS)
+def test_a_thin_cut_of_a_study_has_all_that_the_study_asks_for(name: str, tmp_path: Path) -> None:
+    config = write_cut(name, tmp_path)
+    done = snakemake(tmp_path / "run", "cut", "--cores", "1", "--config", f"config_dir={config}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    study, cut = load_study(name, config), load_study("cut", config)
+    assert (cut.figures, cut.tables) == (study.figures, study.tables)
+    assert cut.analyses.names == study.analyses.names
+    results = tmp_path / "run/results/cut"
+    tables = {*study.tables, "credibility", *(["published"] if study.published else [])}
+    assert {path.stem for path in results.glob("tables/*.csv")} == tables
+    assert {path.stem for path in results.glob("figures/*.svg")} == set(study.figures)
+    assert {path.stem for path in results.glob("analyses/*.svg")} == set(study.analyses.names)
+    page = (results / "index.html").read_text(encoding="utf-8")
+    assert cut.title in page
+    scores = pd.read_csv(results / "tables/scores.csv")
+    assert list(scores["encoding"].unique()) == cut.encodings and scores["mean"].notna().all()
+    if study.published:
+        published = pd.read_csv(results / "tables/published.csv")
+        assert {"not run"} < set(published["status"])
