@@ -50,8 +50,9 @@ def _partial(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     found = {name: _partial(part) for name, part in schema.items() if name not in ("required", "minProperties")}
-    if "properties" in found:
-        found["properties"] = {name: _or_null(part) for name, part in found["properties"].items()}
+    for group in ("properties", "patternProperties"):
+        if group in found:
+            found[group] = {name: _or_null(part) for name, part in found[group].items()}
     if isinstance(found.get("additionalProperties"), dict):
         found["additionalProperties"] = _or_null(found["additionalProperties"])
     return found
