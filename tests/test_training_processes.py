@@ -21,9 +21,9 @@ from wordorder.training.window import Window
 # srun as far as a training uses it: the command, as often as the job has tasks, each told which it is.
 SRUN = f"""#!{sys.executable}
 import os, subprocess, sys
-command = sys.argv[1:]
-assert command.pop(0) == "--kill-on-bad-exit=1"
 tasks = os.environ["SLURM_NTASKS"]
+assert sys.argv[1:3] == ["--kill-on-bad-exit=1", "--ntasks=" + tasks]
+command = sys.argv[3:]
 step = {{"SLURM_STEP_NUM_TASKS": tasks, "SLURM_STEP_NUM_NODES": "1", "SLURM_STEP_ID": "0", "SLURM_NODEID": "0"}}
 step["SLURM_STEP_NODELIST"] = "127.0.0.1"
 ranks = [{{"SLURM_PROCID": str(rank), "SLURM_LOCALID": str(rank)}} for rank in range(int(tasks))]

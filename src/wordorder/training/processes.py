@@ -180,9 +180,9 @@ def _start_again_through_srun(tasks: int) -> None:
     """Become srun with the same command, as many tasks on every node. It takes nodes and GPUs from the job."""
     job = describe_job()
     command = ["srun", "--kill-on-bad-exit=1", f"--ntasks={tasks}"]
-    per_node, left = divmod(tasks, int(job.get("NumNodes", "1").partition("-")[0]))
-    if not left:
-        command.append(f"--ntasks-per-node={per_node}")
+    if "NumNodes" in job:
+        per_node, left = divmod(tasks, int(job["NumNodes"].partition("-")[0]))
+        command += [] if left else [f"--ntasks-per-node={per_node}"]
     if "CPUs/Task" in job:
         command.append(f"--cpus-per-task={job['CPUs/Task']}")
     command += [sys.executable, "-m", "wordorder.cli", *sys.argv[1:]]
