@@ -62,12 +62,13 @@ class Bench:
         # Tables as long as the longest sentence asked for; 'none' must come first.
         names = [NONE, *(name for name in options.encodings or encoding_types() if name != NONE)]
         configs = {name: parse({"type": name}) for name in names}
-        longest = max(options.lengths) + 2
+        longest = max(*options.lengths, *options.decode, 0) + 2
         for name, config in configs.items():
             if getattr(config, "table", longest) < longest and name != "cope":
                 configs[name] = config.model_copy(update={"table": longest})
         self.encodings: dict[str, Encoding] = {name: build(config, shape) for name, config in configs.items()}
-        self.naive = {naive: base for naive, (base, _) in NAIVE.items() if base in self.encodings}
+        wanted = {} if options.no_naive else NAIVE
+        self.naive = {naive: base for naive, (base, _) in wanted.items() if base in self.encodings}
         for naive, base in self.naive.items():
             self.encodings[naive] = NAIVE[naive][1](configs[base], shape)
             self.encodings[naive].load_state_dict(self.encodings[base].state_dict())
@@ -294,6 +295,7 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--layers", type=positive, help="layers of each stack, instead of the size's")
     parser.add_argument("--vocabulary", type=positive, default=8000, help="(default: %(default)s)")
     parser.add_argument("--encodings", nargs="+", metavar="TYPE", help="types of encodings (default: all)")
+    parser.add_argument("--no-naive", action="store_true", help="without the naive formulations")
     parser.add_argument("--lengths", nargs="+", type=positive, default=[32, 64, 256], help="(default: %(default)s)")
     parser.add_argument("--tokens", type=positive, default=4096, help="target tokens a step (default: %(default)s)")
     parser.add_argument("--decode", nargs="*", type=positive, default=[], help="lengths to decode (default: none)")
