@@ -51,7 +51,7 @@ def test_writes_the_same_four_files_twice(name: str, study: Report, tmp_path: Pa
 
 
 def test_the_study_says_how_many_positions_there_are_to_see(study: Report, tmp_path: Path) -> None:
-    status, prefix = figure("similarity_profile", study.model_copy(update={"positions": 12}), tmp_path)
+    status, prefix = figure("similarity_profile", study.model_copy(update={"shown_positions": 12}), tmp_path)
     assert status == 0
     data = pd.read_csv(f"{prefix}.csv").set_index("encoding")
     assert list(data.loc["sinusoidal", "distance"]) == list(range(-6, 6))

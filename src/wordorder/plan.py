@@ -362,8 +362,8 @@ def report_slice(study: Study, datasets: Iterable[Dataset]) -> str:
 
 def figure_slice(study: Study, datasets: Iterable[Dataset], figure: str) -> str:
     """``Report``, for a figure; how many positions are shown is no matter of figures without vectors."""
-    shown = None if figure in ("scores", "perplexity", "mathematics") else study.positions
-    return canonical(_report(study, datasets).model_copy(update={"positions": shown}))
+    shown = None if figure in ("scores", "perplexity", "mathematics") else study.shown_positions
+    return canonical(_report(study, datasets).model_copy(update={"shown_positions": shown}))
 
 
 def _report(study: Study, datasets: Iterable[Dataset]) -> Report:

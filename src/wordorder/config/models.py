@@ -250,9 +250,7 @@ class Report(Model):
     baseline: Name
     alpha: Rate = Field(default=0.05, exclude_if=lambda value: value == 0.05)
     comet: Comet | None = Field(default=None, exclude_if=lambda value: value is None)
-    positions: Positive | None = Field(
-        default=None, exclude_if=lambda value: value is None, description="How many of them figures of vectors show."
-    )
+    shown_positions: Positive | None = Field(default=None, exclude_if=lambda value: value is None)
 
 
 class Analysed(Model):
@@ -367,7 +365,7 @@ class Study(Model):
             "mathematics",
         ]
     ] = ["similarity", "encoding_matrix", "perplexity", "scores"]
-    positions: Positive | None = Field(
+    shown_positions: Positive | None = Field(
         default=None, description="How many positions the figures of vectors show; 64 if missing."
     )
     analyses: Analyses = Analyses()

@@ -207,7 +207,7 @@ def load_vectors(report: Report, options: argparse.Namespace) -> Panels:
     dataset = options.dataset or report.datasets[0].name
     size = options.size or report.sizes[0]
     seed = report.seeds[0] if options.seed is None else options.seed
-    length = options.length if options.length is not None else report.positions or POSITIONS
+    length = options.length if options.length is not None else report.shown_positions or POSITIONS
     if length < 1:
         raise WordorderError(f"--length must be at least 1 position, not {length}.")
     found: Panels = {}

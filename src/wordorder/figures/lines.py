@@ -45,10 +45,20 @@ def error_line(panel: Axes, x: Sequence[float], means: pd.DataFrame, report: Rep
     panel.errorbar(x, means["mean"], yerr=means["sd"], label=encoding, **style, **look(report, encoding))
 
 
-def legend(figure: Figure, axes: Iterable[Axes], frame: pd.DataFrame, report: Report, note: str) -> None:
-    """One legend for all panels, beside them; under it what the marks mean and which cells have no translations."""
+def legend(
+    figure: Figure,
+    axes: Iterable[Axes],
+    frame: pd.DataFrame,
+    report: Report,
+    note: str,
+    names: Sequence[str] | None = None,
+) -> None:
+    """One legend for all panels, beside them; under it what the marks mean and which cells have no translations.
+
+    ``names`` are the labels in their order; the encodings if missing.
+    """
     found = {label: handle for panel in axes for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)}
-    names = [name for name in report.encodings if name in found]
+    names = [name for name in names or report.encodings if name in found]
     title_ = wrap(note, 30)
     missing = missing_cells(frame, report)
     if missing:

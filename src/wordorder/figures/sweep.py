@@ -9,7 +9,7 @@ from matplotlib.ticker import NullLocator
 
 from wordorder.config.models import Analysed
 from wordorder.evaluation.scores import LABELS, LOWER_IS_BETTER
-from wordorder.figures.lines import at, missing_cells, places, title
+from wordorder.figures.lines import at, legend, places, title
 from wordorder.figures.style import cue, panels, say, styled, wrap
 
 _WIDTH = 3.7
@@ -47,7 +47,8 @@ def draw(frame: pd.DataFrame, analysed: Analysed) -> Figure:
             if len(own):
                 style = {key: cues[name][key] for key in ("color", "linestyle")}
                 panel.axhline(own["mean"].iloc[0], label=name, linewidth=1, **style)
-    _legend(figure, axes, frame, analysed)
+    note = "line: mean ± standard deviation over seeds; dots: each seed; levels: means of encodings outside the sweep"
+    legend(figure, axes, frame, report, note, names=list(cues))
     return figure
 
 
@@ -58,18 +59,3 @@ def _curve(panel: Axes, rows: pd.DataFrame, name: str, style: dict[str, object])
         means["value"], means["mean"], yerr=means["sd"], label=name, markersize=3.5, linewidth=1, elinewidth=0.8,
         capsize=2, **style,  # type: ignore[arg-type]
     )  # fmt: skip
-
-
-def _legend(figure: Figure, axes: list[Axes], frame: pd.DataFrame, analysed: Analysed) -> None:
-    """Beside the panels; under its title what the marks mean and which cells have no scores."""
-    found = {label: handle for panel in axes for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)}
-    note = "line: mean ± standard deviation over seeds; dots: each seed; levels: means of encodings outside the sweep"
-    missing = missing_cells(frame, analysed.report)
-    figure.set_figwidth(figure.get_figwidth() + 2.2)
-    figure.legend(
-        list(found.values()),
-        [wrap(name, 24) for name in found],
-        loc="outside right upper",
-        title="\n".join([wrap(note, 30), *(wrap(line, 30) for line in missing)]),
-        alignment="left",
-    )
