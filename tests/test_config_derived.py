@@ -10,6 +10,7 @@ import pytest
 from little_study import Workspace
 from wordorder.config.derived import merged
 from wordorder.config.load import load_study
+from wordorder.config.models import Recipe
 from wordorder.errors import WordorderError
 
 
@@ -72,3 +73,33 @@ def test_a_chain_of_studies_may_not_be_a_circle(workspace: Workspace) -> None:
     (workspace.config / "studies/twin.yaml").write_text("name: twin\nbased_on: other\n")
     with pytest.raises(WordorderError, match="'based_on' is 'twin', which is based on 'other', which is based on 'tw"):
         load_study("other", workspace.config)
+
+
+def recipes(workspace: Workspace, text: str) -> None:
+    (workspace.config / "recipes.yaml").write_text(text)
+
+
+def test_a_recipe_that_is_named_replaces_the_one_of_the_other_study(workspace: Workspace) -> None:
+    recipes(workspace, "short: {max_updates: 3}")
+    assert load_study("little", workspace.config).recipe.batch_tokens != Recipe(max_updates=3).batch_tokens
+    assert load_study(derived(workspace, "recipe: short"), workspace.config).recipe == Recipe(max_updates=3)
+
+
+def test_a_recipe_may_differ_from_one_that_another_study_names(workspace: Workspace) -> None:
+    recipes(workspace, "short: {max_updates: 3, average: 2}")
+    derived(workspace, "recipe: short")
+    (workspace.config / "studies/other.yaml").write_text("name: other\nbased_on: twin\nrecipe: {max_updates: 4}\n")
+    assert load_study("other", workspace.config).recipe == Recipe(max_updates=4, average=2)
+
+
+def test_an_unknown_recipe_is_said(workspace: Workspace) -> None:
+    recipes(workspace, "short: {max_updates: 3}")
+    derived(workspace, "recipe: shrot")
+    with pytest.raises(WordorderError, match=r"twin.yaml, line 3: 'recipe' is the unknown recipe 'shrot'.*'short'"):
+        load_study("twin", workspace.config)
+
+
+def test_mistakes_in_recipes_are_told_of_their_file(workspace: Workspace) -> None:
+    recipes(workspace, "short:\n  max_updates: 3\n  averige: 2\n")
+    with pytest.raises(WordorderError, match=r"recipes.yaml, line 3: 'short.averige' is no known key.*'average'"):
+        load_study(derived(workspace, "recipe: short"), workspace.config)

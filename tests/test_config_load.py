@@ -12,6 +12,7 @@ from wordorder.config.load import (
     load_aligners,
     load_dataset,
     load_encodings,
+    load_recipes,
     load_reorderers,
     load_sizes,
     load_study,
@@ -72,7 +73,7 @@ Edit = Callable[..., Path]
 def root(tmp_path: Path) -> Path:
     for folder in ("studies", "datasets"):
         (tmp_path / folder).mkdir()
-    for file in ("encodings.yaml", "sizes.yaml", "aligners.yaml", "reorderers.yaml"):
+    for file in ("encodings.yaml", "sizes.yaml", "recipes.yaml", "aligners.yaml", "reorderers.yaml"):
         shutil.copy(SHIPPED / file, tmp_path)
     (tmp_path / "studies/mini.yaml").write_text(STUDY)
     (tmp_path / "datasets/toy.yaml").write_text(TOY)
@@ -276,6 +277,7 @@ def test_a_file_that_is_no_mapping(root: Path, text: str) -> None:
         (root / "datasets/toy.yaml", lambda: load_dataset("toy", root)),
         (root / "sizes.yaml", lambda: load_sizes(root)),
         (root / "encodings.yaml", lambda: load_encodings(root)),
+        (root / "recipes.yaml", lambda: load_recipes(root)),
     ):
         good = path.read_text()
         path.write_text(text)

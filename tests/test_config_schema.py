@@ -37,6 +37,7 @@ def kind_of(path: Path) -> str:
 FILES = [
     ("encodings", ROOT / "encodings.yaml"),
     ("sizes", ROOT / "sizes.yaml"),
+    ("recipes", ROOT / "recipes.yaml"),
     ("published_parameters", ROOT / "published/parameters.yaml"),
     *((kind_of(path), path) for folder in ("studies", "datasets") for path in sorted(ROOT.glob(f"{folder}/*.yaml"))),
 ]

@@ -1,8 +1,8 @@
-"""A study that is another one but for what its file says: a small twin of a large study, for instance."""
+"""What a study's file leaves to others: to a study that it is based on, to a recipe that it names."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from wordorder.config.document import Document, Problem
@@ -15,29 +15,46 @@ def is_derived(document: Document) -> bool:
     return isinstance(document.data, dict) and KEY in document.data
 
 
-def derive(document: Document, read: Callable[[str], Document], known: Collection[str]) -> Document:
+def with_recipe(document: Document, recipes: Mapping[str, dict[str, Any]]) -> Document:
+    """The study with the recipe that it names, where it names one of the ``recipes``. Raises WordorderError."""
+    name = document.data.get("recipe") if isinstance(document.data, dict) else None
+    if not isinstance(name, str):
+        return document
+    if name not in recipes:
+        hint = nearest(name, recipes, "known recipes")
+        raise document.error([Problem(("recipe",), f"'recipe' is the unknown recipe '{name}'{hint}")])
+    return Document(document.origin, {**document.data, "recipe": recipes[name]}, document.lines)
+
+
+def derive(
+    document: Document,
+    read: Callable[[str], Document],
+    known: Collection[str],
+    recipes: Mapping[str, dict[str, Any]],
+) -> Document:
     """What a study's file says, on top of the study that it is based on; ``read`` reads one of the ``known`` studies.
 
-    Groups of keys are merged key by key, everything else replaces what was there, and null takes a key away. What is
-    wrong with inherited keys is told of the line that inherits them. Raises WordorderError.
+    Groups of keys are merged key by key, everything else replaces what was there, also the name of a recipe, and null
+    takes a key away. What is wrong with inherited keys is told of the line that inherits them. Raises WordorderError.
     """
-    return _derive(document, read, known, [])
+    before: list[str] = []
 
+    def on_top(document: Document) -> Document:
+        name = document.data[KEY]
+        if name not in known:
+            hint = nearest(str(name), known, "studies")
+            raise document.error([Problem((KEY,), f"'{KEY}' is the unknown study '{name}'{hint}")])
+        if name in before:
+            circle = "', which is based on '".join([*before, name])
+            raise document.error([Problem((KEY,), f"The study is based on itself: '{KEY}' is '{circle}'.")])
+        before.append(name)
+        base = read(name)
+        base = with_recipe(on_top(base) if is_derived(base) else base, recipes)
+        own = {key: value for key, value in document.data.items() if key != KEY}
+        lines = {**document.lines, (): document.lines[(KEY,)]}
+        return Document(document.origin, merged(base.data, own), lines)
 
-def _derive(document: Document, read: Callable[[str], Document], known: Collection[str], before: list[str]) -> Document:
-    name = document.data[KEY]
-    if name not in known:
-        hint = nearest(str(name), known, "studies")
-        raise document.error([Problem((KEY,), f"'{KEY}' is the unknown study '{name}'{hint}")])
-    if name in before:
-        circle = "', which is based on '".join([*before, name])
-        raise document.error([Problem((KEY,), f"The study is based on itself: '{KEY}' is '{circle}'.")])
-    base = read(name)
-    if is_derived(base):
-        base = _derive(base, read, known, [*before, name])
-    own = {key: value for key, value in document.data.items() if key != KEY}
-    lines = {**document.lines, (): document.lines[(KEY,)]}
-    return Document(document.origin, merged(base.data, own), lines)
+    return on_top(document)
 
 
 def merged(base: Any, own: Any) -> Any:

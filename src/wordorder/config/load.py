@@ -13,9 +13,9 @@ from pydantic import BaseModel
 from wordorder.config.alignments import GoldSet, GoldSets
 from wordorder.config.checks import dataset_problems, derived_problems, reorderer_problems, study_problems
 from wordorder.config.datasets import Dataset, DerivedDataset
-from wordorder.config.derived import derive, is_derived
+from wordorder.config.derived import derive, is_derived, with_recipe
 from wordorder.config.document import Document, Problem, parse_json, read_yaml
-from wordorder.config.models import Encodings, ModelSize, Sizes, Study
+from wordorder.config.models import Encodings, ModelSize, Recipes, Sizes, Study
 from wordorder.config.problems import nearest, validate
 from wordorder.config.published import PublishedParameters, PublishedTable
 from wordorder.config.published_scores import PublishedScores, PublishedScoreTables
@@ -32,9 +32,10 @@ def load_study(path_or_name: str | Path, root: str | Path = "config") -> Study:
     everything from that one but what its file says.
     """
     path = _path(path_or_name, "studies", root)
-    document = read_yaml(path)
+    document, recipes = read_yaml(path), load_recipes(root)
     if is_derived(document):
-        document = derive(document, lambda name: read_yaml(_path(name, "studies", root)), study_names(root))
+        document = derive(document, lambda name: read_yaml(_path(name, "studies", root)), study_names(root), recipes)
+    document = with_recipe(document, recipes)
     datasets = dataset_names(root)
     known = {
         "encodings": list(load_encodings(root)),
@@ -67,6 +68,17 @@ def _is_derived_dataset(document: Document) -> bool:
 def load_sizes(root: str | Path = "config") -> dict[str, ModelSize]:
     """``root``/sizes.yaml, by name."""
     return _checked(read_yaml(Path(root, "sizes.yaml")), Sizes).root
+
+
+def load_recipes(root: str | Path = "config") -> dict[str, dict[str, Any]]:
+    """``root``/recipes.yaml as it is written, by name; none where there is no such file."""
+    path = Path(root, "recipes.yaml")
+    if not path.exists():
+        return {}
+    document = read_yaml(path)
+    _checked(document, Recipes)
+    entries: dict[str, dict[str, Any]] = document.data
+    return entries
 
 
 def load_encodings(root: str | Path = "config") -> dict[str, dict[str, Any]]:

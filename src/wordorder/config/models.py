@@ -141,6 +141,10 @@ class Recipe(Model):
         return self
 
 
+class Recipes(RootModel[dict[Name, Recipe]]):
+    """``config/recipes.yaml``."""
+
+
 class Cell(Model):
     """One model to train: the slice of a training job."""
 

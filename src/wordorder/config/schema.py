@@ -9,16 +9,16 @@ from pydantic import BaseModel
 from wordorder.config.alignments import GoldSets
 from wordorder.config.datasets import Dataset, DerivedDataset
 from wordorder.config.derived import KEY
-from wordorder.config.models import Encodings, Sizes, Study
+from wordorder.config.models import Encodings, Recipes, Sizes, Study
 from wordorder.config.published import PublishedParameters
 from wordorder.config.published_scores import PublishedScoreTables
 from wordorder.config.reordering import Aligners, Reorderers
 
 _MODELS: dict[str, type[BaseModel]] = {
-    "study": Study,
     "dataset": Dataset,
     "derived_dataset": DerivedDataset,
     "sizes": Sizes,
+    "recipes": Recipes,
     "encodings": Encodings,
     "aligners": Aligners,
     "reorderers": Reorderers,
@@ -32,12 +32,21 @@ def schemas() -> dict[str, dict[str, Any]]:
     """Schema by the name of its file. The parameters of encodings are open: each encoding checks its own."""
     draft = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
     written = {name: model.model_json_schema() for name, model in _MODELS.items()}
-    return {name: {**draft, **schema} for name, schema in {**written, "derived_study": _derived_study()}.items()}
+    written |= {"study": _study(), "derived_study": _derived_study()}
+    return {name: {**draft, **schema} for name, schema in written.items()}
+
+
+def _study() -> dict[str, Any]:
+    """A study's, which may name a recipe instead of writing it."""
+    schema = Study.model_json_schema()
+    named = {"description": "A name in recipes.yaml.", "type": "string"}
+    schema["properties"]["recipe"] = {"anyOf": [schema["properties"]["recipe"], named]}
+    return schema
 
 
 def _derived_study() -> dict[str, Any]:
     """A study's, of which nothing need be said that the study it is based on says; null takes a key of that away."""
-    schema = _partial(Study.model_json_schema())
+    schema = _partial(_study())
     based_on = {"description": "The study that this one is but for what stands here.", "type": "string"}
     schema["properties"] = {"name": {"type": "string"}, KEY: based_on} | schema["properties"]
     return {**schema, "title": "DerivedStudy", "required": ["name", KEY]}
