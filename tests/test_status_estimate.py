@@ -48,18 +48,18 @@ def test_speeds_are_medians_of_finished_trainings_of_the_same_precision(tmp_path
 
 def test_the_hours_are_those_of_the_cells_that_are_left(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (part,) = estimate("demo", CONFIG, tmp_path)
-    assert (part.cells, part.done, part.tokens, part.hours) == (15, 0, None, None)
+    assert (part.cells, part.done, part.tokens, part.hours) == (12, 0, None, None)
     meta = {"target_tokens": 720_000, "vocabulary_size": 1000}
     write_json(tmp_path / "data/grammar/binary/train/meta.json", meta)
     finished(tmp_path, "demo", "opr", "micro", 1000.0)
     (part,) = estimate("demo", CONFIG, tmp_path)
-    assert part.done == 1 and part.tokens == 5 * 720_000
-    assert part.hours == pytest.approx(14 * 3_600_000 / 1000 / 3600)
+    assert part.done == 1 and part.tokens == 4 * 720_000
+    assert part.hours == pytest.approx(11 * 2_880_000 / 1000 / 3600)
     # 791,040 parameters as OPR's record of the demo says, and the encoding's own of the largest.
-    assert 791_040 <= part.parameters < 900_000 and part.model_bytes == 15 * part.parameters * 4
+    assert 791_040 <= part.parameters < 900_000 and part.model_bytes == 12 * part.parameters * 4
     assert main(["plan", "demo", "--root", str(CONFIG), "--results", str(tmp_path)]) == 0
     said = capsys.readouterr().out
-    assert "15 cells, 1 done, 14 to train; 14.0 hours of training" in said and "not measured" not in said
+    assert "12 cells, 1 done, 11 to train; 8.8 hours of training" in said and "not measured" not in said
 
 
 def test_an_unknown_study_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -98,7 +98,7 @@ def groups(text: str) -> Counter[str]:
 
 
 def test_chains_of_short_jobs_are_submitted_as_one(tmp_path: Path) -> None:
-    cells, text = 15, dry_run(tmp_path, "demo", profile="slurm")
+    cells, text = 12, dry_run(tmp_path, "demo", profile="slurm")
     found = groups(text)
     assert found["prepare"] == 1 and found["evaluate"] == cells and sum(found.values()) < cells + 10
     alone = set(re.findall(r"(?m)^rule (\w+):", text)) - {"demo", "make_table", "draw_figure", "analyse", "make_page"}

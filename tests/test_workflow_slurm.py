@@ -313,19 +313,19 @@ def test_the_demo_ends_on_a_cluster_as_it_does_here(cluster: Cluster, finished_d
         shutil.copytree(finished_demo.folder / name, demo.folder / name, ignore=shutil.ignore_patterns("report.html"))
     shutil.copytree(finished_demo.config, demo.config)
     (tmp_path / "training.tsv").write_text(TABLE)
-    for encoding in ("opr", "relative"):
+    for encoding in ("opr", "inxl"):
         shutil.rmtree(demo.folder / DEMO_CELL.format(encoding))
     with running(demo, "demo") as run:
-        for encoding in ("opr", "relative"):
+        for encoding in ("opr", "inxl"):
             state = demo.folder / DEMO_CELL.format(encoding) / "state/last.pt"
             run.until(f"the state of {encoding} was saved", state.exists)
-        cancelled, requeued = (job_of(cluster, encoding) for encoding in ("opr", "relative"))
+        cancelled, requeued = (job_of(cluster, encoding) for encoding in ("opr", "inxl"))
         cluster.tell("scancel", cancelled)
         cluster.tell("scontrol", "requeue", requeued)
         cluster.start_at_once(requeued)
         output = run.finish()
     assert output.count("Trying to restart job") == 1 and cluster.field(requeued, "Restarts") == "1"
-    for encoding in ("opr", "relative"):
+    for encoding in ("opr", "inxl"):
         restarts = json.loads((demo.folder / DEMO_CELL.format(encoding) / "record.json").read_text())["restarts"]
         assert restarts == 1, encoding
     assert_same_results(demo, finished_demo, but="report.html")
