@@ -117,6 +117,14 @@ def test_without_a_model_it_is_said_how_to_get_one(files: Files, capsys: pytest.
     assert signature(result) is None
 
 
+def test_what_others_read_does_not_name_the_users_home(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(files.folder))
+    assert files.command("Unbabel/wmt22-comet-da") == 0
+    assert files.result()["reason"].endswith("in Hugging Face's cache (~/.cache/huggingface/hub).")
+
+
 def test_without_an_environment_it_is_said_how_to_make_one(files: Files) -> None:
     (files.folder / "model.ckpt").write_text("weights")
     assert files.command("model.ckpt") == 0

@@ -146,7 +146,10 @@ def _kept(path: Path, checkpoint: str | None) -> dict[str, Any] | None:
 
 
 def _no_model(model: str) -> dict[str, str]:
-    reason = f"The COMET model '{model}' is neither a file or folder here nor in Hugging Face's cache ({_cache()})."
+    cache, home = _cache(), Path.home()
+    if cache.is_relative_to(home):  # the reason is printed below tables that people share
+        cache = "~" / cache.relative_to(home)
+    reason = f"The COMET model '{model}' is neither a file or folder here nor in Hugging Face's cache ({cache})."
     return {"status": "not scored", "reason": reason, "how": _get_model(model)}
 
 
