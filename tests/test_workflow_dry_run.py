@@ -29,7 +29,7 @@ def test_a_study_trains_translates_and_scores_its_cells(name: str, profile: str,
     assert counts["train_model"] == len(cells)
     assert counts["translate_test"] == counts["score_test"] == sum(len(tests[cell.dataset]) for cell in cells)
     assert counts["compare_systems"] == len(study.sizes) * sum(map(len, tests.values()))
-    tables = [*study.tables, "credibility", *(["published"] if study.published else [])]
+    tables = [*study.tables, "credibility", *(["published", "orderings"] if study.published else [])]
     assert counts["make_table"] == len(tables)
     assert counts["draw_figure"] == len(study.figures)
     assert counts.get("analyse", 0) == len(study.analyses.names)

@@ -58,6 +58,9 @@ from wordorder.errors import WordorderError
 if TYPE_CHECKING:
     from wordorder.encodings.base import EncodingConfig
 
+# The tables that hold papers' scores beside ours.
+PUBLISHED_TABLES = ("published", "orderings")
+
 
 class CellName(NamedTuple):
     """One model to train, by the names of its parts: the path of its folder under results/{study}/cells."""
@@ -398,13 +401,21 @@ def _published(study: Study, root: str | Path) -> list[PublishedInStudy]:
     return [PublishedInStudy(shown=shown, printed=tables[shown.table]) for shown in study.published]
 
 
+def table_names(study: Study) -> list[str]:
+    """The tables that a study asks for, and those beside papers' scores where it shows some.
+
+    The credibility list, which every study has, is not among them.
+    """
+    return [*study.tables, *(PUBLISHED_TABLES if study.published else [])]
+
+
 def page_slice(study: Study, datasets: Iterable[Dataset], root: str | Path = "config") -> str:
     """``Page``; ``datasets`` are those of the study. An unknown published table is a WordorderError."""
     datasets = list(datasets)
     return canonical(
         Page(
             report=_report(study, datasets),
-            tables=[*study.tables, *(["published"] if study.published else [])],
+            tables=table_names(study),
             published=_published(study, root),
             figures=[*study.figures],
             analyses=study.analyses.names,

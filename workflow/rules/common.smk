@@ -205,7 +205,7 @@ def scored_outputs(wildcards):
 def table_outputs(study, wildcards):
     """The tables that a study asks for, and the credibility list, without which no study is finished."""
     formats = ["csv", "md", "tex", "html"]
-    names = [*study_of(study).tables, "credibility", *(["published"] if study_of(study).published else [])]
+    names = [*plan.table_names(study_of(study)), "credibility"]
     return [f"results/{study}/tables/{name}.{format}" for name in names for format in formats]
 
 

@@ -1,7 +1,7 @@
 def table_inputs(wildcards):
     study = study_of(wildcards.study)
     records = cell_files(study, "record.json")
-    if wildcards.table in ("scores", "published"):
+    if wildcards.table in ("scores", *plan.PUBLISHED_TABLES):
         return records + cell_files(study, "{test}.scores.json", tests=True) + comet_files(study.name)
     if wildcards.table == "significance":
         return significance_files(study.name)
@@ -12,7 +12,7 @@ def table_inputs(wildcards):
 
 
 def table_slice(wildcards):
-    if wildcards.table != "published":
+    if wildcards.table not in plan.PUBLISHED_TABLES:
         return report_slice(wildcards)
     study = study_of(wildcards.study)
     return told(plan.published_scores_slice)(study, map(dataset_of, study.datasets), CONFIG)

@@ -8,14 +8,15 @@ from pathlib import Path
 from wordorder.config.models import Report
 from wordorder.config.published_scores import PublishedInStudy
 from wordorder.errors import WordorderError
-from wordorder.evaluation import comparison_table, credibility, published, results, tables
+from wordorder.evaluation import comparison_table, credibility, orderings, published, results, tables
 from wordorder.evaluation.tables import Table
 
-NAMES = ("scores", "significance", "parameters", "credibility", "published")
+NAMES = ("scores", "significance", "parameters", "credibility", "published", "orderings")
 
 
 def build_table(name: str, report: Report, folder: str | Path, shown: Sequence[PublishedInStudy] = ()) -> Table:
-    """The table ``name`` of the study whose results lie in ``folder``; ``shown`` are papers' scores for 'published'.
+    """The table ``name`` of the study whose results lie in ``folder``; ``shown`` are papers' scores, for 'published'
+    and 'orderings'.
 
     Raises WordorderError for an unknown name, for a file that is missing or broken, and for 'credibility' where the
     study misses an item of the list.
@@ -29,6 +30,9 @@ def build_table(name: str, report: Report, folder: str | Path, shown: Sequence[P
     if name == "published":
         pairs = [(each.shown, each.printed) for each in shown]
         return published.published_table(results.load_scores(report, folder), pairs, report)
+    if name == "orderings":
+        pairs = [(each.shown, each.printed) for each in shown]
+        return orderings.orderings_table(results.load_scores(report, folder), pairs, report)
     if name == "credibility":
         return credibility.credibility_table(credibility.require(report, folder), report)
     raise WordorderError(f"There is no table '{name}'; the tables are {', '.join(NAMES)}.")

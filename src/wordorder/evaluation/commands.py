@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-TABLES = ("scores", "significance", "parameters", "credibility", "published")
+TABLES = ("scores", "significance", "parameters", "credibility", "published", "orderings")
 
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -129,9 +129,9 @@ def run_table(options: argparse.Namespace) -> None:
     from wordorder.evaluation.build import build_table
     from wordorder.evaluation.tables import write_table
 
-    if options.name == "published":
+    if options.name in ("published", "orderings"):
         asked = slice_argument(options.config, PublishedReport)
-        table = build_table("published", asked.report, options.results, asked.published)
+        table = build_table(options.name, asked.report, options.results, asked.published)
     else:
         table = build_table(options.name, slice_argument(options.config, Report), options.results)
     write_table(table, options.output_prefix)

@@ -45,7 +45,7 @@ def prediction_interval(values: Sequence[float], probability: float = 0.95) -> t
 
 
 @dataclass(frozen=True)
-class _Ours:
+class OurScores:
     """Looks up the scores of a study, by seed."""
 
     scores: pd.DataFrame
@@ -81,7 +81,7 @@ def published_frame(scores: pd.DataFrame, tables: Sequence[tuple[Shown, Publishe
     """
     rows = []
     for shown, table in tables:
-        ours = _Ours(scores, shown)
+        ours = OurScores(scores, shown)
         baseline = next(row for row in table.rows if row.row == table.baseline)
         for row in table.rows:
             for index, column in enumerate(table.columns):

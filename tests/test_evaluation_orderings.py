@@ -1,0 +1,111 @@
+"""Which orderings of published tables ours confirm."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pandas as pd
+import pytest
+
+from evaluation_samples import report
+from wordorder.config.published_scores import PublishedScores, Shown
+from wordorder.evaluation.orderings import orderings_frame, orderings_table
+from wordorder.evaluation.over_seeds import holm, paired_t_test
+
+PRINTED = {"none": 13.0, "sinusoidal": 27.0, "learned": 26.0, "opr": 27.5, "relative": 27.5, "rope": 28.0, "cope": None}
+
+
+def printed(values: dict[str, float | None], metric: str = "bleu") -> PublishedScores:
+    return PublishedScores.model_validate(
+        {
+            "name": "paper_table1",
+            "paper": "A paper",
+            "table": "Table 1",
+            "baseline": "NONE",
+            "computed": "one run each",
+            "columns": [{"column": "En-De", "dataset": "big", "test": "news", "metric": metric}],
+            "rows": [
+                {"row": name.upper(), "encoding": name, "size": "base", "scores": [score]}
+                for name, score in values.items()
+            ],
+        }
+    )
+
+
+def scores(values: dict[str, list[float]], metric: str = "bleu") -> pd.DataFrame:
+    where = {"dataset": "mini", "test": "news", "size": "tiny", "metric": metric}
+    return pd.DataFrame(
+        [
+            where | {"encoding": encoding, "seed": seed, "score": score}
+            for encoding, row in values.items()
+            for seed, score in enumerate(row, start=1)
+        ]
+    )
+
+
+SHOWN = Shown(table="paper_table1", datasets={"big": "mini"}, sizes={"base": "tiny"})
+OURS = {
+    "none": [5.0, 5.2, 5.1, 4.9],
+    "sinusoidal": [20.0, 20.3, 20.1, 20.2],
+    "learned": [24.0, 24.2, 24.1, 24.4],  # the paper has it below sinusoidal
+    "opr": [20.5, 19.9, 20.4, 20.1],  # above sinusoidal, by chance
+    "relative": [20.9, 20.1, 20.0, float("nan")],
+}
+
+
+def frame(ours: dict[str, list[float]], metric: str = "bleu") -> pd.DataFrame:
+    found = orderings_frame(scores(ours, metric), [(SHOWN, printed(PRINTED, metric))], alpha=0.05)
+    return found.set_index(["better", "worse"])
+
+
+def test_each_pair_of_different_printed_scores_has_its_verdict() -> None:
+    found = frame(OURS)
+    names = [name for name, score in PRINTED.items() if score is not None]
+    different = [pair for pair in combinations(names, 2) if PRINTED[pair[0]] != PRINTED[pair[1]]]
+    assert len(found) == len(different) == 14, "what is printed as equal, or not at all, is in no order"
+    verdicts = found["verdict"].to_dict()
+    assert verdicts["SINUSOIDAL", "NONE"] == verdicts["OPR", "NONE"] == "confirmed"
+    assert verdicts["SINUSOIDAL", "LEARNED"] == "contradicted"
+    assert verdicts["OPR", "SINUSOIDAL"] == "not told apart" and found.loc[("OPR", "SINUSOIDAL"), "same_order"]
+    assert {verdict for pair, verdict in verdicts.items() if "ROPE" in pair} == {"not run"}
+    assert found.loc[("SINUSOIDAL", "LEARNED"), "published_gap"] == pytest.approx(1.0)
+    assert found.loc[("SINUSOIDAL", "LEARNED"), "gap"] == pytest.approx(-4.025)
+
+
+def test_the_tests_pair_the_seeds_and_are_corrected_over_the_column() -> None:
+    found = frame(OURS)
+    assert found.loc[("RELATIVE", "SINUSOIDAL"), "n"] == 3, "only the seeds that both finished"
+    run = found[found["verdict"] != "not run"]
+    raw = []
+    for better, worse in run.index:
+        pairs = zip(OURS[better.lower()], OURS[worse.lower()], strict=True)
+        kept = [(one, other) for one, other in pairs if one == one and other == other]
+        raw.append(paired_t_test([one for one, _ in kept], [other for _, other in kept])["p"])
+    assert run["p_holm"].tolist() == pytest.approx(holm(raw))
+
+
+def test_of_a_metric_that_counts_errors_less_is_better() -> None:
+    found = frame(OURS, "ter")
+    assert found.loc[("NONE", "SINUSOIDAL"), "verdict"] == "confirmed"
+    assert found.loc[("NONE", "SINUSOIDAL"), "published_gap"] == pytest.approx(-14.0)
+    assert found.loc[("LEARNED", "SINUSOIDAL"), "verdict"] == "contradicted"
+
+
+def test_one_seed_and_equal_scores_are_said_to_be_untested() -> None:
+    found = frame({"sinusoidal": [20.0], "none": [5.0], "opr": [20.0]})
+    assert found.loc[("SINUSOIDAL", "NONE"), "verdict"] == "untested"
+    assert found.loc[("SINUSOIDAL", "NONE"), "same_order"]
+    assert not found.loc[("OPR", "SINUSOIDAL"), "same_order"], "equal scores are in no order"
+
+
+def test_the_table_counts_and_names_them() -> None:
+    table = orderings_table(scores(OURS), [(SHOWN, printed(PRINTED))], report(["sinusoidal"], [1, 2, 3, 4]))
+    ((caption, block),) = table.blocks
+    assert caption == "A paper, Table 1: the order of its systems in ours (mini news)."
+    (row,) = block.to_dict("records")
+    assert row["Pairs"] == "14"
+    same = int(table.data["same_order"].fillna(False).astype(bool).sum())
+    assert row["Same order"] == f"{same} of 9 run"
+    assert row["Confirmed"].split("; ")[0] == "SINUSOIDAL > NONE"
+    assert "SINUSOIDAL > LEARNED" in row["Contradicted"].split("; ")
+    assert row["Untested"] == "0"
