@@ -11,6 +11,7 @@ from evaluation_samples import report
 from wordorder.config.published_scores import PublishedScores, Shown
 from wordorder.evaluation.orderings import orderings_frame, orderings_table
 from wordorder.evaluation.over_seeds import holm, paired_t_test
+from wordorder.evaluation.published import published_table
 
 PRINTED = {"none": 13.0, "sinusoidal": 27.0, "learned": 26.0, "opr": 27.5, "relative": 27.5, "rope": 28.0, "cope": None}
 
@@ -101,11 +102,23 @@ def test_one_seed_and_equal_scores_are_said_to_be_untested() -> None:
 def test_the_table_counts_and_names_them() -> None:
     table = orderings_table(scores(OURS), [(SHOWN, printed(PRINTED))], report(["sinusoidal"], [1, 2, 3, 4]))
     ((caption, block),) = table.blocks
-    assert caption == "A paper, Table 1: the order of its systems in ours (mini news)."
+    assert caption == "A paper, Table 1: the order of its systems, and that of ours."
     (row,) = block.to_dict("records")
-    assert row["Pairs"] == "14"
+    assert row["Ours"] == "mini, news" and row["Pairs"] == "14"
     same = int(table.data["same_order"].fillna(False).astype(bool).sum())
     assert row["Same order"] == f"{same} of 9 run"
     assert row["Confirmed"].split("; ")[0] == "SINUSOIDAL > NONE"
     assert "SINUSOIDAL > LEARNED" in row["Contradicted"].split("; ")
     assert row["Untested"] == "0"
+
+
+def test_a_table_beside_two_datasets_has_a_row_for_each() -> None:
+    ours = pd.concat([scores(OURS), scores({"none": [20.0, 20.1], "sinusoidal": [5.0, 5.2]}).assign(dataset="other")])
+    other = Shown(table="paper_table1", datasets={"big": "other"}, sizes={"base": "tiny"})
+    shown = [(SHOWN, printed(PRINTED)), (other, printed(PRINTED))]
+    ((_, block),) = orderings_table(ours, shown, report(["sinusoidal"], [1, 2, 3, 4])).blocks
+    assert block["Ours"].tolist() == ["mini, news", "other, news"]
+    assert block["Same order"].str.split(" of ").str[1].tolist() == ["9 run", "1 run"]
+    assert block["Same order"].str[0].tolist()[1] == "0"
+    captions = [caption for caption, _ in published_table(ours, shown, report(["sinusoidal"], [1, 2, 3, 4])).blocks]
+    assert [caption.split("ours: ")[1].split(",")[0] for caption in captions] == ["mini", "other"]

@@ -33,7 +33,8 @@ CUTS: dict[str, dict[str, Any]] = {
     },
     "opr_mini": {"encodings": ["sinusoidal", "opr_rpr"]},
     "arena_mini": {
-        "encodings": ["sinusoidal", "cope"],
+        "encodings": ["sinusoidal", "posnet_embed"],
+        "published": [{"table": "posnet_table1", "datasets": {"wmt14_ende": "pair"}, **SHOWN}],
         "analyses": {
             "ngram_gap": {"characters": 4, "words": 2, "bleu": 2},
             "probes": {"sentences": 4, "swaps": [1], "windows": []},
@@ -75,7 +76,7 @@ def test_a_thin_cut_of_a_study_has_all_that_the_study_asks_for(name: str, tmp_pa
     assert (cut.figures, cut.tables) == (study.figures, study.tables)
     assert cut.analyses.names == study.analyses.names
     results = tmp_path / "run/results/cut"
-    tables = {*study.tables, "credibility", *(["published"] if study.published else [])}
+    tables = {*study.tables, "credibility", *(["published", "orderings"] if study.published else [])}
     assert {path.stem for path in results.glob("tables/*.csv")} == tables
     assert {path.stem for path in results.glob("figures/*.svg")} == set(study.figures)
     assert {path.stem for path in results.glob("analyses/*.svg")} == set(study.analyses.names)
@@ -86,3 +87,5 @@ def test_a_thin_cut_of_a_study_has_all_that_the_study_asks_for(name: str, tmp_pa
     if study.published:
         published = pd.read_csv(results / "tables/published.csv")
         assert {"not run"} < set(published["status"])
+        orderings = pd.read_csv(results / "tables/orderings.csv")
+        assert set(orderings["verdict"]) == {"not run", "untested"}, "of one seed"

@@ -80,13 +80,15 @@ def _verdict(test: dict[str, Any] | None, metric: str, alpha: float) -> dict[str
 
 
 def orderings_table(scores: pd.DataFrame, tables: Sequence[tuple[Shown, PublishedScores]], report: Report) -> Table:
-    """A block for each published table, a row for each of its columns; the CSV has every pair."""
+    """A block for each published table, a row for each of its columns and what of ours stands beside it."""
     data = orderings_frame(scores, tables, alpha=report.alpha)
     blocks = []
     for (paper, table), group in groups(data, ["paper", "table"]) if len(data) else ():
-        shown = [_counts(column, pairs) for (column,), pairs in groups(group, ["column"])]
-        ours = ", ".join(dict.fromkeys(f"{row.dataset} {row.test}" for row in group.itertuples()))
-        blocks.append((f"{paper}, {table}: the order of its systems in ours ({ours}).", pd.DataFrame(shown)))
+        shown = [
+            {"Column": column, "Ours": f"{dataset}, {test}"} | _counts(pairs)
+            for (column, dataset, test), pairs in groups(group, ["column", "dataset", "test"])
+        ]
+        blocks.append((f"{paper}, {table}: the order of its systems, and that of ours.", pd.DataFrame(shown)))
     notes = [
         "Pairs: those of one column whose printed scores differ. Same order: the means of ours differ in the same "
         "direction, which half of the pairs would do by chance alone. Confirmed, contradicted: they do so, or do the "
@@ -96,7 +98,7 @@ def orderings_table(scores: pd.DataFrame, tables: Sequence[tuple[Shown, Publishe
     return Table("orderings", data, blocks, notes)
 
 
-def _counts(column: str, pairs: pd.DataFrame) -> dict[str, str]:
+def _counts(pairs: pd.DataFrame) -> dict[str, str]:
     run = pairs[pairs["verdict"] != NOT_RUN]
     verdicts = pairs["verdict"].value_counts()
     named = {
@@ -104,7 +106,6 @@ def _counts(column: str, pairs: pd.DataFrame) -> dict[str, str]:
         for verdict in (CONFIRMED, CONTRADICTED)
     }
     return {
-        "Column": column,
         "Pairs": str(len(pairs)),
         "Same order": f"{int(run['same_order'].sum())} of {len(run)} run",
         "Confirmed": "; ".join(named[CONFIRMED]) or "none",

@@ -133,11 +133,11 @@ def _sd(values: list[float]) -> float | None:
 
 
 def published_table(scores: pd.DataFrame, tables: Sequence[tuple[Shown, PublishedScores]], report: Report) -> Table:
-    """A block for each published table and column."""
+    """A block for each published table, column and what of ours stands beside it."""
     data = published_frame(scores, tables)
     seeds = len(report.seeds)
     blocks = []
-    for (paper, table, column), group in groups(data, ["paper", "table", "column"]):
+    for (paper, table, column, dataset, test), group in groups(data, ["paper", "table", "column", "dataset", "test"]):
         first = group.iloc[0]
         shown = [
             {
@@ -152,7 +152,7 @@ def published_table(scores: pd.DataFrame, tables: Sequence[tuple[Shown, Publishe
             }
             for row in group.to_dict("records")
         ]
-        where = f"ours: {first.dataset}, {first.test}, {', '.join(group['size'].unique())}, {first.metric}"
+        where = f"ours: {dataset}, {test}, {', '.join(group['size'].unique())}, {first.metric}"
         blocks.append((f"{paper}, {table}, {column} ({first.computed}); {where}.", pd.DataFrame(shown)))
     notes = [
         "Published scores are copied from the papers, take part in no test, and were computed as is said above each "
