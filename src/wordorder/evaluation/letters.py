@@ -7,11 +7,10 @@ all; each significant pair splits every group that holds both; a group inside an
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from itertools import combinations
 
 import numpy as np
 
-from wordorder.evaluation.over_seeds import holm, paired_t_test
+from wordorder.evaluation.all_pairs import tukey_test
 
 
 def letter_display(ranked: Sequence[str], different: Collection[tuple[str, str]]) -> dict[str, str]:
@@ -34,21 +33,14 @@ def _letter(index: int) -> str:
 def score_groups(
     scores: Mapping[str, Mapping[int, float]], *, alpha: float, lower_is_better: bool = False
 ) -> dict[str, str]:
-    """Letters from paired t-tests over seeds of all pairs, Holm-corrected; ``scores``: system -> seed -> score.
+    """Letters from Tukey's test over the seeds of all pairs; ``scores``: system -> seed -> score.
 
     Systems with fewer than two seeds have no letter. What could not be tested was not told apart.
     """
     known = {name: of for name, of in scores.items() if len(of) > 1}
     if len(known) < 2:
         return {}
-    pairs = list(combinations(known, 2))
-    p_values: list[float | None] = []
-    for one, other in pairs:
-        shared = [seed for seed in known[one] if seed in known[other]]
-        test = paired_t_test([known[one][seed] for seed in shared], [known[other][seed] for seed in shared])
-        p_values.append(test["p"])
-    corrected = zip(pairs, holm(p_values), strict=True)
-    different = [pair for pair, p in corrected if p is not None and p < alpha]
+    different = [pair for pair, p in tukey_test(known).items() if p < alpha]
     sign = 1 if lower_is_better else -1
     ranked = sorted(known, key=lambda name: sign * float(np.mean(list(known[name].values()))))
     return letter_display(ranked, different)

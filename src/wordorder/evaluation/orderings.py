@@ -1,8 +1,9 @@
 """Which orderings of published tables ours confirm.
 
 A paper that prints 27.68 for one system and 27.48 for another says, of one run each, that the first is better. Here
-each such pair of a column is looked up in our scores: by the sign of our difference, and by a paired t-test over our
-seeds, with Holm's correction over the pairs of the column. What is published names the pairs and takes part in no test.
+each such pair of a column is looked up in our scores: by the sign of our difference, and by Tukey's test over our seeds
+(:mod:`wordorder.evaluation.all_pairs`) of the systems of the column. What is published names the pairs and takes no
+part in the test.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from wordorder.config.models import Report
-from wordorder.config.published_scores import PublishedColumn, PublishedScores, Shown
-from wordorder.evaluation.over_seeds import correct, paired_t_test
+from wordorder.config.published_scores import PublishedScores, PublishedScoresRow, Shown
+from wordorder.evaluation.all_pairs import tukey_test
 from wordorder.evaluation.published import NOT_RUN, OurScores
 from wordorder.evaluation.results import groups
 from wordorder.evaluation.scores import LOWER_IS_BETTER
@@ -29,51 +31,48 @@ def orderings_frame(
 ) -> pd.DataFrame:
     """A row for each pair of systems whose printed scores differ.
 
-    paper, table, column; better and worse (as the paper orders them) and the encodings of ours; dataset, test, metric;
-    published_gap and gap (better minus worse; ours is the mean over the n seeds that both finished), p_holm, verdict:
-    "confirmed" and "contradicted" are significant at ``alpha``, "untested" has fewer than two seeds or no spread.
+    paper, table, column; better and worse, as the paper orders them, and the encodings of ours; dataset, test, metric;
+    published_gap and gap (better minus worse, ours of the means), n (seeds of the one with fewer), p, same_order and
+    verdict: "confirmed" and "contradicted" are significant at ``alpha``; "untested" has too few seeds, or no spread.
     """
     rows = []
     for shown, table in tables:
         ours = OurScores(scores, shown)
         for index, column in enumerate(table.columns):
-            found = list(_pairs(table, index, column, ours))
-            correct([test for _, test in found if test is not None])
-            rows += [
-                {"paper": table.paper, "table": table.table, "column": column.column, **row}
-                | _verdict(test, column.metric, alpha)
-                for row, test in found
-            ]
+            printed = [(row, score) for row in table.rows if (score := row.scores[index]) is not None]
+            own = {row.row: ours.of(column, row.encoding, row.size) for row, _ in printed}
+            p_values = tukey_test(own)
+            for better, worse, published_gap in _ordered(printed, lower_is_better=column.metric in LOWER_IS_BETTER):
+                p = p_values.get((better.row, worse.row), p_values.get((worse.row, better.row)))
+                dataset, test, _ = ours.place(column, better.size)
+                rows.append(
+                    {"paper": table.paper, "table": table.table, "column": column.column}
+                    | {"better": better.row, "worse": worse.row}
+                    | {"better_encoding": better.encoding, "worse_encoding": worse.encoding}
+                    | {"dataset": dataset, "test": test, "metric": column.metric, "published_gap": published_gap}
+                    | _found(list(own[better.row].values()), list(own[worse.row].values()), column.metric, p, alpha)
+                )
     return pd.DataFrame(rows)
 
 
-def _pairs(
-    table: PublishedScores, index: int, column: PublishedColumn, ours: OurScores
-) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None]]:
-    """The pairs of a column with their tests; None where one of the two was not run."""
-    lower_is_better = column.metric in LOWER_IS_BETTER
-    printed = [(row, score) for row in table.rows if (score := row.scores[index]) is not None]
+def _ordered(
+    printed: Sequence[tuple[PublishedScoresRow, float]], *, lower_is_better: bool
+) -> Iterator[tuple[PublishedScoresRow, PublishedScoresRow, float]]:
+    """(better, worse, difference) for each pair of different scores."""
     for pair in combinations(printed, 2):
         (worse, low), (better, high) = sorted(pair, key=lambda each: each[1], reverse=lower_is_better)
-        if low == high:
-            continue
-        of_better, of_worse = (ours.of(column, row.encoding, row.size) for row in (better, worse))
-        seeds = [seed for seed in of_better if seed in of_worse]
-        test = paired_t_test([of_better[seed] for seed in seeds], [of_worse[seed] for seed in seeds]) if seeds else None
-        dataset, test_set, _ = ours.place(column, better.size)
-        row = {"better": better.row, "worse": worse.row}
-        row |= {"better_encoding": better.encoding, "worse_encoding": worse.encoding}
-        row |= {"dataset": dataset, "test": test_set, "metric": column.metric}
-        yield row | {"published_gap": high - low, "n": len(seeds)}, test
+        if low != high:
+            yield better, worse, high - low
 
 
-def _verdict(test: dict[str, Any] | None, metric: str, alpha: float) -> dict[str, Any]:
-    """gap, p_holm, same_order (of the means), verdict"""
-    if test is None:
-        return {"gap": None, "p_holm": None, "same_order": None, "verdict": NOT_RUN}
-    gap, p = test["mean_difference"], test["p_holm"]
-    same = (gap < 0) == (metric in LOWER_IS_BETTER) and gap != 0
-    found = {"gap": gap, "p_holm": p, "same_order": same}
+def _found(better: list[float], worse: list[float], metric: str, p: float | None, alpha: float) -> dict[str, Any]:
+    """gap, n, p, same_order, verdict"""
+    n = min(len(better), len(worse))
+    if not n:
+        return {"gap": None, "n": 0, "p": None, "same_order": None, "verdict": NOT_RUN}
+    gap = float(np.mean(better) - np.mean(worse))
+    same = gap < 0 if metric in LOWER_IS_BETTER else gap > 0
+    found = {"gap": gap, "n": n, "p": p, "same_order": same}
     if p is None or p >= alpha:
         return found | {"verdict": UNTESTED if p is None else NOT_TOLD}
     return found | {"verdict": CONFIRMED if same else CONTRADICTED}
@@ -92,8 +91,8 @@ def orderings_table(scores: pd.DataFrame, tables: Sequence[tuple[Shown, Publishe
     notes = [
         "Pairs: those of one column whose printed scores differ. Same order: the means of ours differ in the same "
         "direction, which half of the pairs would do by chance alone. Confirmed, contradicted: they do so, or do the "
-        "opposite, by a paired t-test over our seeds with Holm's correction over the column, at "
-        f"{100 * report.alpha:g} %. A paper's own scores are of one run each and take part in no test.",
+        "opposite, by Tukey's test over our seeds of the systems of the column, at "
+        f"{100 * report.alpha:g} %. A paper's own scores are most often of one run each and take part in no test.",
     ]
     return Table("orderings", data, blocks, notes)
 
