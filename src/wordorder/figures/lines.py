@@ -63,12 +63,14 @@ def legend(
     missing = missing_cells(frame, report)
     if missing:
         title_ += "\n\n" + "\n".join(wrap(line, 30) for line in missing)
+    labels = [wrap(name, 24) for name in names]
+    lines = title_.count("\n") + 1 + sum(label.count("\n") + 1.2 for label in labels)
     # Room for the legend beside the panels, and between them, whose labels are as wide as they are.
-    figure.set_figwidth(figure.get_figwidth() + 2.2)
+    figure.set_size_inches(figure.get_figwidth() + 2.2, max(figure.get_figheight(), 0.3 + 0.16 * lines))
     figure.set_layout_engine("constrained", w_pad=0.12, h_pad=0.08)
     figure.legend(
         [found[name] for name in names],
-        [wrap(name, 24) for name in names],
+        labels,
         loc="outside right upper",
         title=title_,
         alignment="left",
