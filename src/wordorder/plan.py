@@ -52,14 +52,11 @@ from wordorder.config.models import (
     Study,
 )
 from wordorder.config.problems import nearest
-from wordorder.config.published_scores import PublishedInStudy
+from wordorder.config.published_scores import PUBLISHED_TABLES, PublishedInStudy
 from wordorder.errors import WordorderError
 
 if TYPE_CHECKING:
     from wordorder.encodings.base import EncodingConfig
-
-# The tables that hold papers' scores beside ours.
-PUBLISHED_TABLES = ("published", "orderings")
 
 
 class CellName(NamedTuple):

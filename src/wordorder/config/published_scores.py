@@ -8,6 +8,9 @@ from pydantic import Field, RootModel, model_validator
 
 from wordorder.config.base import Model, Name
 
+# The tables of a study that hold papers' scores beside ours.
+PUBLISHED_TABLES = ("published", "orderings")
+
 
 class PublishedColumn(Model):
     """One column of a table, and what of ours stands beside it."""

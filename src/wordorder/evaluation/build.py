@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from wordorder.config.models import Report
-from wordorder.config.published_scores import PublishedInStudy
+from wordorder.config.published_scores import PUBLISHED_TABLES, PublishedInStudy
 from wordorder.errors import WordorderError
 from wordorder.evaluation import comparison_table, credibility, orderings, published, results, tables
 from wordorder.evaluation.tables import Table
 
-NAMES = ("scores", "significance", "parameters", "credibility", "published", "orderings")
+NAMES = ("scores", "significance", "parameters", "credibility", *PUBLISHED_TABLES)
 
 
 def build_table(name: str, report: Report, folder: str | Path, shown: Sequence[PublishedInStudy] = ()) -> Table:
-    """The table ``name`` of the study whose results lie in ``folder``; ``shown`` are papers' scores, for 'published'
-    and 'orderings'.
+    """The table ``name`` of the study whose results lie in ``folder``; ``shown`` are the papers' scores that
+    the PUBLISHED_TABLES hold.
 
     Raises WordorderError for an unknown name, for a file that is missing or broken, and for 'credibility' where the
     study misses an item of the list.
@@ -27,12 +27,9 @@ def build_table(name: str, report: Report, folder: str | Path, shown: Sequence[P
         return comparison_table.significance_table(results.load_significance(report, folder), report)
     if name == "parameters":
         return tables.parameters_table(results.load_records(report, folder), report)
-    if name == "published":
-        pairs = [(each.shown, each.printed) for each in shown]
-        return published.published_table(results.load_scores(report, folder), pairs, report)
-    if name == "orderings":
-        pairs = [(each.shown, each.printed) for each in shown]
-        return orderings.orderings_table(results.load_scores(report, folder), pairs, report)
+    if name in PUBLISHED_TABLES:
+        build = published.published_table if name == "published" else orderings.orderings_table
+        return build(results.load_scores(report, folder), [(each.shown, each.printed) for each in shown], report)
     if name == "credibility":
         return credibility.credibility_table(credibility.require(report, folder), report)
     raise WordorderError(f"There is no table '{name}'; the tables are {', '.join(NAMES)}.")

@@ -126,10 +126,11 @@ def run_compare(options: argparse.Namespace) -> None:
 def run_table(options: argparse.Namespace) -> None:
     from wordorder.config.load import slice_argument
     from wordorder.config.models import PublishedReport, Report
+    from wordorder.config.published_scores import PUBLISHED_TABLES
     from wordorder.evaluation.build import build_table
     from wordorder.evaluation.tables import write_table
 
-    if options.name in ("published", "orderings"):
+    if options.name in PUBLISHED_TABLES:
         asked = slice_argument(options.config, PublishedReport)
         table = build_table(options.name, asked.report, options.results, asked.published)
     else:
