@@ -34,10 +34,11 @@ study: setup  ## Run the study STUDY with CORES cores (on a cluster: a job) and 
 report: study  ## Build Snakemake's report, results/STUDY/report.html
 	snakemake $(STUDY) --report results/$(STUDY)/report.html
 
-# Everything but models, saved states, n-best lists, the page and the report: what a reader needs to check a number.
+# What a reader needs to check a number: everything but models, saved states, n-best lists, the page, the report, and
+# files above 1 MiB (the vectors that a figure of many positions draws).
 reference:  ## Copy the tables, figures, records, scores and translations of STUDY to results/reference
 	mkdir -p results/reference
-	cd results && find $(STUDY) -name state -prune -o -type f ! -name '*.pt' ! -name '*.nbest.jsonl' ! -name report.html ! -name index.html -print0 \
+	cd results && find $(STUDY) -name state -prune -o -type f ! -name '*.pt' ! -name '*.nbest.jsonl' ! -name report.html ! -name index.html ! -size +1024k -print0 \
 	  | tar --create --null --files-from=- | tar --extract --directory=reference
 
 test: setup-dev lint  ## Check the style and the types, and run the tests

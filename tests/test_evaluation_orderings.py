@@ -121,3 +121,9 @@ def test_a_table_beside_two_datasets_has_a_row_for_each() -> None:
     assert block["Same order"].str[0].tolist()[1] == "0"
     captions = [caption for caption, _ in published_table(ours, shown, report(["sinusoidal"], [1, 2, 3, 4])).blocks]
     assert [caption.split("ours: ")[1].split(",")[0] for caption in captions] == ["mini", "other"]
+
+
+def test_a_table_that_orders_nothing_has_no_block() -> None:
+    equal = printed({"none": 13.0, "sinusoidal": 13.0})
+    table = orderings_table(scores(OURS), [(SHOWN, equal)], report(["sinusoidal"], [1, 2, 3, 4]))
+    assert table.data.empty and not table.blocks

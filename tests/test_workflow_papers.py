@@ -89,3 +89,4 @@ def test_a_thin_cut_of_a_study_has_all_that_the_study_asks_for(name: str, tmp_pa
         assert {"not run"} < set(published["status"])
         orderings = pd.read_csv(results / "tables/orderings.csv")
         assert {"not run"} <= set(orderings["verdict"]) <= {"not run", "untested"}, "of one seed"
+        assert 'id="table-orderings"' in page
