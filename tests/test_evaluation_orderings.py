@@ -119,6 +119,8 @@ def test_a_table_beside_two_datasets_has_a_row_for_each() -> None:
     assert block["Ours"].tolist() == ["mini, news", "other, news"]
     assert block["Same order"].str.split(" of ").str[1].tolist() == ["9 run", "1 run"]
     assert block["Same order"].str[0].tolist()[1] == "0"
+    not_run = orderings_table(scores({"cope": [1.0]}), [(other, printed(PRINTED))], report(["sinusoidal"], [1]))
+    assert not_run.blocks[0][1]["Same order"].tolist() == ["not run"]
     captions = [caption for caption, _ in published_table(ours, shown, report(["sinusoidal"], [1, 2, 3, 4])).blocks]
     assert [caption.split("ours: ")[1].split(",")[0] for caption in captions] == ["mini", "other"]
 

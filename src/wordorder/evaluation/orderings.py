@@ -106,7 +106,7 @@ def _counts(pairs: pd.DataFrame) -> dict[str, str]:
     }
     return {
         "Pairs": str(len(pairs)),
-        "Same order": f"{int(run['same_order'].sum())} of {len(run)} run",
+        "Same order": f"{int(run['same_order'].sum())} of {len(run)} run" if len(run) else NOT_RUN,
         "Confirmed": "; ".join(named[CONFIRMED]) or "none",
         "Contradicted": "; ".join(named[CONTRADICTED]) or "none",
         "Not told apart": str(verdicts.get(NOT_TOLD, 0)),
