@@ -1,4 +1,4 @@
-"""Scores of the buckets of a test set: a row of panels a test set, a column a metric, a line an encoding."""
+"""Scores of the buckets of a test set: a row of panels a test set, a column a metric; encodings as lines or rows."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from wordorder.config.models import Analysed, Report
 from wordorder.evaluation.scores import LABELS
+from wordorder.figures.grid import Grid, crowded, draw_grids
 from wordorder.figures.lines import at, error_line, legend, places, title
 from wordorder.figures.style import panels, say, styled, wrap
 
@@ -23,14 +24,17 @@ def draw(frame: pd.DataFrame, analysed: Analysed) -> Figure:
     where = places(frame)
     report = analysed.report
     axis, note = _words(analysed)
+    if crowded(report):
+        rows = [[_grid(at(frame, place), metric, place, report, axis) for metric in metrics] for place in where]
+        return draw_grids(rows, frame, report, f"in brackets: sentence pairs{note}")
     figure, axes = panels(len(where) * len(metrics), len(metrics), _WIDTH, 2.6)
     for index, panel in enumerate(axes):
         place, metric = where[index // len(metrics)], metrics[index % len(metrics)]
-        rows = at(frame, place)
+        own = at(frame, place)
         panel.set_title(wrap(title(report, place), int(_WIDTH * 11)))
         panel.set_ylabel(LABELS[metric])
         panel.set_xlabel(axis)
-        _panel(panel, rows[rows["metric"] == metric], report)
+        _panel(panel, own[own["metric"] == metric], report)
     legend(figure, axes, frame, report, f"mean ± standard deviation over seeds; in brackets: sentence pairs{note}")
     return figure
 
@@ -47,10 +51,21 @@ def _words(analysed: Analysed) -> tuple[str, str]:
     return "subwords of the source sentence", f"; {trained} are within the first bucket"
 
 
+def _grid(rows: pd.DataFrame, metric: str, place: tuple[str, str, str], report: Report, axis: str) -> Grid:
+    own = rows[rows["metric"] == metric]
+    buckets = own.drop_duplicates("bucket")
+    means = own.pivot_table("mean", "encoding", "bucket", dropna=False).reindex(columns=buckets["bucket"])
+    return Grid(f"{title(report, place)}: {LABELS[metric]}", axis, means.set_axis(_ticks(buckets, 9), axis=1))
+
+
+def _ticks(buckets: pd.DataFrame, width: int) -> list[str]:
+    """What stands under each bucket."""
+    return [f"{wrap(_name(bucket), width)}\n({bucket['pairs']})" for bucket in buckets.to_dict("records")]
+
+
 def _panel(panel: Axes, rows: pd.DataFrame, report: Report) -> None:
     buckets = rows.drop_duplicates("bucket")
-    width = max(7, 40 // len(buckets))
-    ticks = [f"{wrap(_name(bucket), width)}\n({bucket['pairs']})" for bucket in buckets.to_dict("records")]
+    ticks = _ticks(buckets, max(7, 40 // len(buckets)))
     column = {name: number for number, name in enumerate(buckets["bucket"])}
     panel.set_xticks(range(len(ticks)), ticks, fontsize=7)
     panel.set_xlim(-0.5, len(ticks) - 0.5)

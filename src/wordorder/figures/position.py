@@ -1,4 +1,4 @@
-"""Recall of n-grams by relative position: a row of panels a test set, a column an n, a line an encoding."""
+"""Recall of n-grams by relative position: a row of panels a test set, a column an n; encodings as lines or rows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from wordorder.config.models import Analysed
+from wordorder.config.models import Analysed, Report
+from wordorder.figures.grid import Grid, crowded, draw_grids
 from wordorder.figures.lines import at, error_line, legend, places, title
 from wordorder.figures.style import panels, say, styled, wrap
 
@@ -17,6 +18,9 @@ _WIDTH = 3.7
 def draw(frame: pd.DataFrame, analysed: Analysed) -> Figure:
     report = analysed.report
     where, orders = places(frame), list(frame["n"].unique())
+    if crowded(report):
+        grids = [[_grid(at(frame, place), n, place, report) for n in orders] for place in where]
+        return draw_grids(grids, frame, report, "recall in per cent")
     figure, axes = panels(len(where) * len(orders), len(orders), _WIDTH, 2.6)
     for index, panel in enumerate(axes):
         place, n = where[index // len(orders)], orders[index % len(orders)]
@@ -39,3 +43,13 @@ def draw(frame: pd.DataFrame, analysed: Analysed) -> Figure:
                 error_line(panel, list(middle), means, report, encoding)
     legend(figure, axes, frame, report, "mean ± standard deviation over seeds")
     return figure
+
+
+def _grid(rows: pd.DataFrame, n: int, place: tuple[str, str, str], report: Report) -> Grid:
+    own = rows[rows["n"] == n]
+    parts = own[["begin", "end"]].drop_duplicates()
+    means = own.pivot_table("mean", "encoding", "begin", dropna=False).reindex(columns=parts["begin"]) * 100
+    ticks = [f"{100 * begin:.0f}–\n{100 * end:.0f}" for begin, end in parts.itertuples(index=False)]
+    what = "words" if n == 1 else f"{n}-grams"
+    axis = "relative position in the reference, %"
+    return Grid(f"{title(report, place)}: {what}", axis, means.set_axis(ticks, axis=1))

@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from wordorder.config.models import Analysed, Report
+from wordorder.figures.grid import Grid, crowded, draw_grids
 from wordorder.figures.lines import at, error_line, legend, places, title
 from wordorder.figures.style import panels, say, styled, wrap
 
@@ -21,9 +22,12 @@ _KINDS = {"swap": "swap, distance", "window": "shuffle, window", "permute": "all
 
 @styled
 def draw(frame: pd.DataFrame, analysed: Analysed) -> Figure:
-    """Draw what ``probes`` gives: means over seeds with standard deviations, a line an encoding."""
+    """Draw what ``probes`` gives: means over seeds, encodings as lines with standard deviations or as rows."""
     report = analysed.report
     where = places(frame)
+    if crowded(report):
+        grids = [[_grid(at(frame, place), value, place, report) for value in _VALUES] for place in where]
+        return draw_grids(grids, frame, report, "")
     figure, axes = panels(len(where) * len(_VALUES), len(_VALUES), _WIDTH, 2.8)
     for index, panel in enumerate(axes):
         place, value = where[index // len(_VALUES)], list(_VALUES)[index % len(_VALUES)]
@@ -34,9 +38,25 @@ def draw(frame: pd.DataFrame, analysed: Analysed) -> Figure:
     return figure
 
 
-def _panel(panel: Axes, rows: pd.DataFrame, value: str, report: Report) -> None:
+def _asked(rows: pd.DataFrame) -> list[tuple[str, int]]:
+    """Each kind of probe with each of its amounts."""
     kinds = [kind for kind in _KINDS if kind in set(rows["kind"])]
-    asked = [(kind, amount) for kind in kinds for amount in sorted(set(rows.loc[rows["kind"] == kind, "amount"]))]
+    return [(kind, amount) for kind in kinds for amount in sorted(set(rows.loc[rows["kind"] == kind, "amount"]))]
+
+
+def _grid(rows: pd.DataFrame, value: str, place: tuple[str, str, str], report: Report) -> Grid:
+    asked = _asked(rows)
+    means = rows.pivot_table(value, "encoding", ["kind", "amount"], dropna=False).reindex(columns=asked)
+    ticks = [f"{kind}\n{amount}" if amount else "all" for kind, amount in asked]
+    begins = [column for column in range(1, len(asked)) if asked[column][0] != asked[column - 1][0]]
+    form = "{:.3f}" if value == "cosine_distance" else "{:.1f}"
+    name = f"{title(report, place)}: {_VALUES[value]}"
+    return Grid(name, "", means.set_axis(ticks, axis=1), form, begins)
+
+
+def _panel(panel: Axes, rows: pd.DataFrame, value: str, report: Report) -> None:
+    asked = _asked(rows)
+    kinds = list(dict.fromkeys(kind for kind, _ in asked))
     panel.grid(axis="y")
     if rows[value].isna().all():
         say(panel, "nothing measured")
