@@ -42,7 +42,7 @@ reference:  ## Copy the tables, figures, records, scores and translations of STU
 	  | tar --create --null --files-from=- | tar --extract --directory=reference
 
 test: setup-dev lint  ## Check the style and the types, and run the tests
-	pytest -n 2
+	pytest -n 2 --durations=20
 
 test-comet: setup-dev comet  ## Test COMET scores with a tiny model, beside those of comet-score
 	WORDORDER_COMET_PYTHON=$(abspath $(COMET_VENV))/bin/python pytest tests/test_evaluation_comet.py
