@@ -19,7 +19,7 @@ from wordorder.config.models import Cell, Decoding, Family, Model, PublishedRepo
 from wordorder.config.published_scores import Shown
 from wordorder.encodings.registry import parse
 from wordorder.errors import WordorderError
-from wordorder.plan_commands import add_commands
+from wordorder.plan.commands import add_commands
 
 SHIPPED = Path(__file__).parent.parent / "config"
 

@@ -26,7 +26,6 @@ def order() -> list[set[str]]:
 def rank(module: str, groups: list[set[str]]) -> int:
     """Where ``wordorder.X…`` stands in the order; fails when it stands nowhere."""
     part = module.split(".")[1]
-    part = "plan" if part == "plan_commands" else part
     for index, group in enumerate(groups):
         if part in group:
             return index

@@ -28,7 +28,7 @@ COMMAND_MODULES = (
     "wordorder.figures.commands",
     "wordorder.figures.analysis_commands",
     "wordorder.report.commands",
-    "wordorder.plan_commands",
+    "wordorder.plan.commands",
     "wordorder.status.commands",
 )
 
