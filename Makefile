@@ -69,11 +69,11 @@ clean:  ## Remove the environments and the caches; results and downloads stay
 
 # The stamps say which lock and extras an environment was last brought up to.
 $(VENV)/.stamp: pyproject.toml requirements/main.lock
-	requirements/install $(PYTHON) $(VENV) main --editable .
+	requirements/install $(PYTHON) $(VENV) main --editable '.[ja,zh]'
 	touch $@
 
 $(VENV)/.stamp-dev: $(VENV)/.stamp
-	requirements/install $(PYTHON) $(VENV) main --editable '.[dev]'
+	requirements/install $(PYTHON) $(VENV) main --editable '.[ja,zh,dev]'
 	touch $@
 
 $(COMET_VENV)/.stamp: requirements/comet.txt requirements/comet.lock

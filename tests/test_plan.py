@@ -6,6 +6,7 @@ import argparse
 import json
 import re
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -289,6 +290,27 @@ def test_positions_that_a_dataset_cannot_give_are_said(needing: Path) -> None:
     study = needing / "studies/multi30k.yaml"
     replace(study, "baseline:", "reordering: {train: identity, test: identity}\nbaseline:")()
     assert plan.check("multi30k", needing).startswith("multi30k: 12 cells")
+
+
+@pytest.mark.parametrize(
+    ("name", "missing", "said"),
+    [
+        ("xlpe_mini", "jieba", "the dataset 'mini_zhen'. The segmenter 'jieba' is not installed"),
+        ("crosslingual_ja", "MeCab", "the dataset 'mini_enja'. The tokeniser that sacreBLEU prescribes"),
+    ],
+)
+def test_a_language_that_cannot_be_handled_here_is_told(
+    name: str, missing: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = load_study(name, SHIPPED)
+    datasets = [load_dataset(dataset, SHIPPED) for dataset in study.datasets]
+    plan.check_languages(study, datasets)
+    tokeniser = "sacrebleu.tokenizers.tokenizer_ja_mecab"  # remembers whether there is a MeCab
+    monkeypatch.delitem(sys.modules, tokeniser, raising=False)
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(WordorderError, match=f"The study '{name}' has {said}"):
+        plan.check_languages(study, datasets)
+    monkeypatch.delitem(sys.modules, tokeniser, raising=False)
 
 
 def run_check(*arguments: str) -> None:

@@ -188,6 +188,16 @@ def test_a_dataset_with_a_mistake_hinders_only_its_studies(config: Path, tmp_pat
     assert failed.returncode == 1 and str(dataset) in failed.stderr and "Traceback" not in failed.stderr
 
 
+def test_a_language_that_cannot_be_scored_is_told_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "MeCab.py").write_text("raise ImportError('not here')\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    failed = snakemake(tmp_path, "--dry-run", "crosslingual_ja", "--cores", "1")
+    assert failed.returncode == 1 and "Traceback" not in failed.stderr
+    assert "'mini_enja'. The tokeniser that sacreBLEU prescribes for the target language 'ja'" in failed.stderr
+
+
 def test_an_unknown_study_is_told_the_nearest_name(tmp_path: Path) -> None:
     failed = snakemake(tmp_path, "--dry-run", "train_all", "--cores", "1", "--config", "study=multi30")
     assert failed.returncode == 1 and "did you mean 'multi30k" in failed.stderr

@@ -233,6 +233,7 @@ def reordering_outputs(study):
 
 def study_outputs(study, wildcards):
     """Everything that is made again when it is deleted. Not the models: who deletes them for their size keeps the rest."""
+    told(plan.check_languages)(study_of(study), map(dataset_of, study_of(study).datasets))
     return [
         *cleaning_reports(study),
         *cell_files(study_of(study), "{test}.hypotheses", tests=True),

@@ -6,7 +6,7 @@ reads it there.
 """
 
 from wordorder.config.published_scores import PUBLISHED_TABLES
-from wordorder.plan.checks import check, check_analyses
+from wordorder.plan.checks import check, check_analyses, check_languages
 from wordorder.plan.dataset_slices import (
     download_slice,
     downloads,
@@ -47,6 +47,7 @@ __all__ = [
     "cells",
     "check",
     "check_analyses",
+    "check_languages",
     "check_positions",
     "comet_slice",
     "comparisons",

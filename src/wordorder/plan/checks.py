@@ -91,6 +91,27 @@ def check_analyses(study: Study, datasets: Iterable[Dataset], root: str | Path =
             )
 
 
+def check_languages(study: Study, datasets: Iterable[Dataset]) -> None:
+    """Raise WordorderError where this environment cannot segment or score the language of a dataset of the study.
+
+    Both come late in a study, after hours of training.
+    """
+    from wordorder.data.segment import segmenter
+    from wordorder.data.tokenise import UNSPACED_LANGUAGES, base_language  # imports sacremoses
+
+    for dataset in datasets:
+        try:
+            for name in dataset.preprocessing.segment.values():
+                segmenter(name, str)
+            if base_language(dataset.target_language) in UNSPACED_LANGUAGES:
+                from wordorder.evaluation.scores import build_metric
+
+                for metric in study.metrics:
+                    build_metric(metric, dataset.target_language)
+        except WordorderError as error:
+            raise WordorderError(f"The study '{study.name}' has the dataset '{dataset.name}'. {error}") from error
+
+
 def _check_gold_sets(study: Study, datasets: Iterable[Dataset], root: str | Path) -> None:
     """Every set must be of a dataset's languages, and every dataset must have one."""
     assert study.analyses.alignment is not None
