@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -114,6 +115,16 @@ def test_without_the_baseline_there_are_numbers_and_no_colours() -> None:
     panel = drawn("probes", crowd(encodings, probes={}), frame).axes[1]
     assert not panel.images[0].get_array().any()
     assert len(numbers(panel)) == 4 * (len(encodings) - 1)
+
+
+@pytest.mark.parametrize(("name", "settings"), [("length", {"edges": [5]}), ("position", {"bins": 4})])
+def test_a_crowd_without_translations_says_so(name: str, settings: dict[str, Any], tmp_path: Path) -> None:
+    slice_ = crowd(["opr", "sinusoidal", *MORE, "none"], **{name: settings})
+    results, data = write_sample(tmp_path)
+    shutil.rmtree(results / "cells")
+    frame = import_module(ANALYSES[name][0]).frame(slice_, results, data)
+    for panel in drawn(name, slice_, frame).axes:
+        assert [text.get_text() for text in panel.texts] == ["nothing measured"]
 
 
 def test_nothing_lies_over_another(tmp_path: Path) -> None:

@@ -188,12 +188,16 @@ def test_a_dataset_with_a_mistake_hinders_only_its_studies(config: Path, tmp_pat
     assert failed.returncode == 1 and str(dataset) in failed.stderr and "Traceback" not in failed.stderr
 
 
+@pytest.mark.parametrize(
+    "target",
+    ["crosslingual_ja", "prepare_all", "train_all", "decode_all", "score_all", "tables", "figures", "analyses"],
+)
 def test_a_language_that_cannot_be_scored_is_told_before_anything_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "MeCab.py").write_text("raise ImportError('not here')\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    failed = snakemake(tmp_path, "--dry-run", "crosslingual_ja", "--cores", "1")
+    failed = snakemake(tmp_path, "--dry-run", target, "--cores", "1", "--config", "study=crosslingual_ja")
     assert failed.returncode == 1 and "Traceback" not in failed.stderr
     assert "'mini_enja'. The tokeniser that sacreBLEU prescribes for the target language 'ja'" in failed.stderr
 

@@ -149,6 +149,13 @@ def cell_files(study, file, tests=False):
 # --------------------------------------------------------------------------------------------- what targets consist of
 
 
+def study_of_target(name):
+    """The study, if its languages can be segmented and scored here: what lacks is told before anything runs."""
+    study = study_of(name)
+    told(plan.check_languages)(study, map(dataset_of, study.datasets))
+    return study
+
+
 def significance_files(study):
     return files_of_test_sets(study, "results/{study}/significance/{dataset}.{size}.{test}.json")
 
@@ -178,7 +185,7 @@ def cleaning_reports(study):
 def prepared_outputs(wildcards):
     return cleaning_reports(STUDY) + [
         file.format(dataset=dataset)
-        for dataset in study_of(STUDY).datasets
+        for dataset in study_of_target(STUDY).datasets
         for split in ["train", "valid", *plan.test_names(study_of(STUDY), dataset_of(dataset))]
         for file in [*binary_files(split), *needed_positions(dataset, split)]
     ]
@@ -191,30 +198,31 @@ def needed_positions(dataset, split):
 
 
 def trained_outputs(wildcards):
-    return cell_files(study_of(STUDY), "model.pt")
+    return cell_files(study_of_target(STUDY), "model.pt")
 
 
 def decoded_outputs(wildcards):
-    return cell_files(study_of(STUDY), "{test}.hypotheses", tests=True)
+    return cell_files(study_of_target(STUDY), "{test}.hypotheses", tests=True)
 
 
 def scored_outputs(wildcards):
-    return cell_files(study_of(STUDY), "{test}.scores.json", tests=True) + comet_files(STUDY)
+    return cell_files(study_of_target(STUDY), "{test}.scores.json", tests=True) + comet_files(STUDY)
 
 
 def table_outputs(study, wildcards):
     """The tables that a study asks for, and the credibility list, without which no study is finished."""
     formats = ["csv", "md", "tex", "html"]
-    names = [*plan.table_names(study_of(study)), "credibility"]
+    names = [*plan.table_names(study_of_target(study)), "credibility"]
     return [f"results/{study}/tables/{name}.{format}" for name in names for format in formats]
 
 
 def figure_outputs(study, wildcards):
-    return [f"results/{study}/figures/{name}.{format}" for name in study_of(study).figures for format in FIGURE_FORMATS]
+    names = study_of_target(study).figures
+    return [f"results/{study}/figures/{name}.{format}" for name in names for format in FIGURE_FORMATS]
 
 
 def analysis_outputs(study, wildcards):
-    told(plan.check_analyses)(study_of(study), map(dataset_of, study_of(study).datasets), CONFIG)
+    told(plan.check_analyses)(study_of_target(study), map(dataset_of, study_of(study).datasets), CONFIG)
     names = study_of(study).analyses.names
     return [f"results/{study}/analyses/{name}.{format}" for name in names for format in FIGURE_FORMATS]
 
@@ -233,7 +241,6 @@ def reordering_outputs(study):
 
 def study_outputs(study, wildcards):
     """Everything that is made again when it is deleted. Not the models: who deletes them for their size keeps the rest."""
-    told(plan.check_languages)(study_of(study), map(dataset_of, study_of(study).datasets))
     return [
         *cleaning_reports(study),
         *cell_files(study_of(study), "{test}.hypotheses", tests=True),

@@ -94,7 +94,7 @@ def check_analyses(study: Study, datasets: Iterable[Dataset], root: str | Path =
 def check_languages(study: Study, datasets: Iterable[Dataset]) -> None:
     """Raise WordorderError where this environment cannot segment or score the language of a dataset of the study.
 
-    Both come late in a study, after hours of training.
+    Scores come last in a study, after hours of training.
     """
     from wordorder.data.segment import segmenter
     from wordorder.data.tokenise import UNSPACED_LANGUAGES, base_language  # imports sacremoses
