@@ -87,8 +87,8 @@ def test_other_data_is_compared_by_its_gaps_alone() -> None:
     assert frame["difference"].isna().all()
     assert frame["status"].to_dict() == {
         "APE": "–",
-        "OPR": "same difference, other data",
-        "RPE": "another difference, other data",
+        "OPR": "gap within the spread, other data",
+        "RPE": "gap outside the spread, other data",
         "never": "not run",
     }
 
@@ -103,6 +103,16 @@ def test_the_table_says_all_of_it() -> None:
     assert not others and caption.startswith("A paper, Table 1, En-De (BLEU, one run each)")
     assert block["Ours, mean ± sd"].tolist() == ["27.00 (n = 1 of 2)", "27.50 (n = 1 of 2)", "–", "–"]
     assert block["Status"].tolist() == ["no spread to judge by"] * 2 + ["not run"] * 2
+    assert set(block["95 % interval"]) == {"–"}
+    # t(0.975, 1) = 12.706205, times the root of 3 / 2
+    assert "Of 2 seeds the interval reaches 15.6 standard deviations" in table.notes[-1]
+
+
+def test_the_table_shows_the_interval_that_it_judges_by() -> None:
+    table = published_table(scores(OURS), [(Shown(table="paper_table1"), PRINTED)], report(["sinusoidal"], [1, 2, 3]))
+    shown = table.blocks[0][1].set_index("System")["95 % interval"]
+    middle, half = mean(OURS["opr"]), 4.302653 * stdev(OURS["opr"]) * (4 / 3) ** 0.5
+    assert shown["OPR"] == f"{middle - half:.2f} to {middle + half:.2f}" and shown["never"] == "–"
 
 
 def test_the_shipped_tables_name_what_is_there() -> None:

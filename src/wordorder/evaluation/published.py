@@ -32,7 +32,7 @@ WITHIN, OUTSIDE, NO_SPREAD, NOT_RUN = (
     "no spread to judge by",
     "not run",
 )
-SAME_GAP, OTHER_GAP = "same difference, other data", "another difference, other data"
+SAME_GAP, OTHER_GAP = "gap within the spread, other data", "gap outside the spread, other data"
 
 
 def prediction_interval(values: Sequence[float], probability: float = 0.95) -> tuple[float, float] | None:
@@ -40,8 +40,13 @@ def prediction_interval(values: Sequence[float], probability: float = 0.95) -> t
     if len(values) < 2:
         return None
     middle, spread = float(np.mean(values)), float(np.std(values, ddof=1))
-    half = float(stats.t.ppf((1 + probability) / 2, len(values) - 1)) * spread * math.sqrt(1 + 1 / len(values))
+    half = prediction_reach(len(values), probability) * spread
     return middle - half, middle + half
+
+
+def prediction_reach(n: int, probability: float = 0.95) -> float:
+    """How many standard deviations the prediction interval of n ≥ 2 values reaches to each side."""
+    return float(stats.t.ppf((1 + probability) / 2, n - 1)) * math.sqrt(1 + 1 / n)
 
 
 @dataclass(frozen=True)
@@ -148,6 +153,7 @@ def published_table(scores: pd.DataFrame, tables: Sequence[tuple[Shown, Publishe
                 "Difference": _signed(row["difference"]),
                 "Published gap": _signed(row["published_gap"]),
                 "Our gap": _signed(row["gap"]),
+                "95 % interval": _interval(row),
                 "Status": row["status"],
             }
             for row in group.to_dict("records")
@@ -158,9 +164,14 @@ def published_table(scores: pd.DataFrame, tables: Sequence[tuple[Shown, Publishe
         "Published scores are copied from the papers, take part in no test, and were computed as is said above each "
         "table.",
         "Gap: the difference from the row of the table that has none. 'Reproduced within the spread': the published "
-        "score lies where one more run of ours would fall with a probability of 95 % (prediction interval). Where "
-        "other data, another test set or size stands in, only the gaps are held side by side.",
+        "score lies where one more run of ours would fall with a probability of 95 % (the interval). Where other data, "
+        "another test set or size stands in, only the gaps are held side by side, and the interval is that of our gap.",
     ]
+    if seeds > 1:
+        notes.append(
+            f"Of {seeds} seeds the interval reaches {prediction_reach(seeds):.1f} standard deviations to each side: "
+            "'within' it says that the seeds do not speak against the published number, not that they found it."
+        )
     return Table("published", data, blocks, notes)
 
 
@@ -170,6 +181,10 @@ def _ours(row: dict[Any, Any], seeds: int) -> str:
     sd = "" if pd.isna(row["sd"]) else f" ± {row['sd']:.2f}"
     of = f" of {seeds}" if row["n"] < seeds else ""
     return f"{row['mean']:.2f}{sd} (n = {row['n']}{of})"
+
+
+def _interval(row: dict[Any, Any]) -> str:
+    return NOTHING if pd.isna(row["low"]) else f"{row['low']:.2f} to {row['high']:.2f}"
 
 
 def _signed(value: float | None) -> str:
