@@ -63,7 +63,7 @@ def boxes(figure: Figure) -> dict[str, Any]:
     """Where every text of the figure stands, in pixels; tick labels outside the axes' limits are not drawn."""
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
-    written = [text for legend in figure.legends for text in legend.get_texts()]
+    written = [text for legend in figure.legends for text in legend.get_texts()] + [*figure.texts]
     for axes in (axes for axes in figure.axes if axes.get_visible()):
         written += [axes.title, axes.xaxis.label, axes.yaxis.label, *axes.texts]
         for axis, (low, high) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
@@ -183,7 +183,16 @@ def test_heat_maps_show_the_values() -> None:
     (image,) = figure.axes[0].images
     assert np.asarray(image.get_array()) == pytest.approx(vectors.similarity(table))
     assert image.get_clim() == (-1, 1)
-    assert not figure.axes[1].images
+
+
+@pytest.mark.parametrize("draw", [vectors.draw_similarity, vectors.draw_matrix, vectors.draw_products])
+def test_encodings_without_vectors_are_named_below_and_take_no_room(draw: Any) -> None:
+    table = np.arange(12.0).reshape(4, 3) - 3
+    figure = draw({"none": "has no vectors", "a": table, "rope": "has no vectors", "b": table, "c": "has no model"})
+    titles = [axes.get_title() for axes in figure.axes if axes.images and axes.get_title()]
+    assert titles == ["a", "b"]
+    assert figure.get_supxlabel().split("\n") == ["none, rope: has no vectors", "c: has no model"]
+    assert figure.get_figheight() < draw({"a": table, "b": table}).get_figheight() + 0.5
 
 
 def test_products_have_a_range_of_their_own() -> None:
@@ -215,7 +224,7 @@ def test_ranges_are_those_of_the_dimensions() -> None:
 
 
 def test_figures_of_no_vectors_say_so() -> None:
-    for draw in (vectors.draw_profile, vectors.draw_ranges):
+    for draw in (vectors.draw_profile, vectors.draw_ranges, vectors.draw_similarity, vectors.draw_matrix):
         assert "no encoding has vectors" in texts(draw({"none": "has no vectors"}))
 
 

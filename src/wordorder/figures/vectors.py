@@ -29,48 +29,33 @@ def similarity(vectors: Vectors) -> Vectors:
 @styled
 def draw_similarity(encodings: Panels) -> Figure:
     """A heat map of :func:`similarity` for each encoding, on one common scale from -1 to 1."""
-    figure, axes = panels(len(encodings), 4, 2.6, 2.5)
-    figure.set_figwidth(figure.get_figwidth() + 0.8)  # the colour bar
-    images = [
-        _heatmap(panel, name, value if isinstance(value, str) else similarity(value), limit=1.0)
-        for panel, (name, value) in zip(axes, encodings.items(), strict=True)
-    ]
-    for panel, image in zip(axes, images, strict=True):
-        if image is not None:
-            panel.set_xlabel("position j")
-            panel.set_ylabel("position i")
-    shown = next((image for image in images if image is not None), None)
-    if shown is not None:
-        figure.colorbar(shown, ax=axes, label="cosine similarity of i and j", fraction=0.05, shrink=0.8)
+    figure, drawn = _panels(encodings, 4, 2.6, 2.5)
+    for panel, vectors in drawn:
+        image = _heatmap(panel, similarity(vectors), ("position j", "position i"), limit=1.0)
+    if drawn:
+        figure.set_figwidth(figure.get_figwidth() + 0.8)  # the colour bar
+        axes = [panel for panel, _ in drawn]
+        figure.colorbar(image, ax=axes, label="cosine similarity of i and j", fraction=0.05, shrink=0.8)
     return figure
 
 
 @styled
 def draw_matrix(encodings: Panels) -> Figure:
     """The vectors of each encoding, positions x dimensions, each with its own range of values around zero."""
-    figure, axes = panels(len(encodings), 3, 3.6, 2.5)
-    for panel, (name, value) in zip(axes, encodings.items(), strict=True):
-        limit = 1.0 if isinstance(value, str) else float(np.abs(value).max()) or 1.0
-        image = _heatmap(panel, name, value, limit=limit, square=False)
-        if image is not None:
-            panel.set_xlabel("dimension")
-            panel.set_ylabel("position")
-            figure.colorbar(image, ax=panel, label="value")
+    figure, drawn = _panels(encodings, 3, 3.6, 2.5)
+    for panel, vectors in drawn:
+        image = _heatmap(panel, vectors, ("dimension", "position"), square=False)
+        figure.colorbar(image, ax=panel, label="value")
     return figure
 
 
 @styled
 def draw_products(encodings: Panels) -> Figure:
     """P_i · P_j of all positions, a heat map for each encoding, each with its own range (figure 3 of the blog)."""
-    figure, axes = panels(len(encodings), 3, 3.4, 2.6)
-    for panel, (name, value) in zip(axes, encodings.items(), strict=True):
-        products = value if isinstance(value, str) else value @ value.T
-        limit = 1.0 if isinstance(products, str) else float(np.abs(products).max()) or 1.0
-        image = _heatmap(panel, name, products, limit=limit)
-        if image is not None:
-            panel.set_xlabel("position j")
-            panel.set_ylabel("position i")
-            figure.colorbar(image, ax=panel, label="dot product of i and j", shrink=0.8)
+    figure, drawn = _panels(encodings, 3, 3.4, 2.6)
+    for panel, vectors in drawn:
+        image = _heatmap(panel, vectors @ vectors.T, ("position j", "position i"))
+        figure.colorbar(image, ax=panel, label="dot product of i and j", shrink=0.8)
     return figure
 
 
@@ -123,20 +108,42 @@ def _lines(encodings: Panels, series: dict[str, pd.Series], what: str) -> tuple[
     return figure, panel
 
 
-def _heatmap(panel: Axes, name: str, value: Vectors | str, *, limit: float, square: bool = True) -> AxesImage | None:
-    panel.set_title(wrap(name, 26))
-    if isinstance(value, str):
-        say(panel, wrap(value, 26))
-        panel.set_box_aspect(1 if square else None)
-        return None
+def _panels(encodings: Panels, columns: int, width: float, height: float) -> tuple[Figure, list[tuple[Axes, Vectors]]]:
+    """A panel for each encoding that has vectors, with them; below, who has none, and why."""
+    found = {name: value for name, value in encodings.items() if not isinstance(value, str)}
+    figure, axes = panels(max(1, len(found)), columns, width, height)
+    reasons: dict[str, list[str]] = {}
+    for name, value in encodings.items():
+        if isinstance(value, str):
+            reasons.setdefault(value, []).append(name)
+    if reasons:
+        letters = int(13 * figure.get_figwidth())
+        lines = "\n".join(wrap(f"{', '.join(names)}: {reason}", letters) for reason, names in reasons.items())
+        figure.supxlabel(lines, fontsize=8)
+        figure.set_figheight(figure.get_figheight() + 0.15 * (lines.count("\n") + 1))
+    if not found:
+        say(axes[0], "no encoding has vectors")
+        return figure, []
+    for name, panel in zip(found, axes, strict=True):
+        panel.set_title(wrap(name, 26))
+    return figure, list(zip(axes, found.values(), strict=True))
+
+
+def _heatmap(
+    panel: Axes, values: Vectors, labels: tuple[str, str], *, limit: float | None = None, square: bool = True
+) -> AxesImage:
+    """``values`` from -``limit`` to ``limit``, or to the largest of them."""
+    limit = limit or float(np.abs(values).max()) or 1.0
     image = panel.imshow(
-        value,
+        values,
         cmap="RdBu_r",
         vmin=-limit,
         vmax=limit,
         aspect="equal" if square else "auto",
         interpolation="nearest",
     )
+    panel.set_xlabel(labels[0])
+    panel.set_ylabel(labels[1])
     for axis in (panel.xaxis, panel.yaxis):
         axis.set_major_locator(MaxNLocator(5, integer=True, steps=[1, 2, 5, 10]))
     return image
