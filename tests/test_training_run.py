@@ -151,6 +151,15 @@ def test_accumulation_is_a_larger_batch(make_run: RunMaker) -> None:
     assert run.record()["target_tokens"] == single.record()["target_tokens"]
 
 
+def test_a_part_of_a_pass_is_a_part_of_an_epoch(make_run: RunMaker) -> None:
+    part = make_run(max_epochs=None, max_updates=3)
+    part.finish()
+    whole = make_run("whole", max_epochs=1)
+    whole.finish()
+    share = part.record()["target_tokens"] / whole.record()["target_tokens"]
+    assert 0 < share < 1 and part.record()["epochs"] == pytest.approx(share, abs=5e-4)
+
+
 def test_a_diverged_training_ends_and_says_so(make_run: RunMaker) -> None:
     run = make_run(learning_rate=1e20, warmup_updates=1, max_epochs=20)
     run.finish()

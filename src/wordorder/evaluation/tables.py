@@ -134,7 +134,7 @@ def parameters_table(records: pd.DataFrame, report: Report) -> Table:
                 | {"Target tokens/s": _number(means["target_tokens_per_second"], 0)}
                 | {"Minutes": _number(means["seconds"] / 60, 1)}
                 | {"Memory (GB)": _number(means["memory_bytes"] / 1e9, 2)}
-                | {"Epochs": _number(means["epochs"], 1), "Updates": _number(means["updates"], 0)}
+                | {"Epochs": _number(means["epochs"], 2), "Updates": _number(means["updates"], 0)}
                 | {"Best valid. perplexity": _number(means["best_valid_perplexity"], 2)}
                 | {"Runs": ", ".join(f"{count} {status}" for status, count in statuses.items())}
             )

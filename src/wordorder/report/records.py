@@ -72,7 +72,7 @@ def _row(record: Record) -> dict[str, str]:
         "Seed": str(record.seed),
         "Status": record.status,
         "Updates": _number(content.get("updates")),
-        "Epochs": _number(content.get("epochs")),
+        "Epochs": _number(content.get("epochs"), 2),
         "Tokens/s": _number(content.get("target_tokens_per_second")),
         "Minutes": _number(None if seconds is None else seconds / 60, 1),
         "Device": _device(content),

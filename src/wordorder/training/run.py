@@ -213,7 +213,7 @@ def _record(
         "vocabulary_size": train.vocabulary_size,
         "data": {"train": train.digest, "valid": valid.digest, "train_pairs": len(train), **_positions(train, valid)},
         "updates": counters.update,
-        "epochs": counters.epoch,
+        "epochs": round(counters.target_tokens / int((train.target_lengths + 1).sum()), 3),
         "best_valid_perplexity": _perplexity(counters.best_loss),
         "best_update": counters.best_update,
         "target_tokens": counters.target_tokens,
