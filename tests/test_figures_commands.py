@@ -66,7 +66,7 @@ def test_similarity_of_trained_models(study: Report, tmp_path: Path) -> None:
     assert np.diag(sinusoidal) == pytest.approx(np.ones(9), abs=1e-5)
     assert np.diag(sinusoidal, 2) == pytest.approx(np.full(7, sinusoidal[0, 2]), abs=1e-5)
     assert sinusoidal[0, 1] > sinusoidal[0, 2] > 0
-    assert data.loc["none", "note"] == "has no vector for a position in the encoder"
+    assert data.loc["none", "note"] == "no vector for a position in the encoder"
     assert data.loc["untrained", "note"] == "no trained model of seed 1"
 
 

@@ -75,7 +75,7 @@ def boxes(figure: Figure) -> dict[str, Any]:
 
 def all_figures(encodings: list[str], seeds: int) -> dict[str, Figure]:
     table = np.sin(np.arange(20)[:, None] * np.linspace(0.05, 1, 16))
-    panels: vectors.Panels = dict.fromkeys(encodings, "has no vector for a position in the encoder")
+    panels: vectors.Panels = dict.fromkeys(encodings, "no vector for a position in the encoder")
     panels |= {encodings[-1]: table}
     return {
         "scores": scores.draw(score_rows(encodings, seeds), "bleu", encodings, "none", TITLES),
@@ -175,7 +175,7 @@ def test_similarity() -> None:
 
 def test_heat_maps_show_the_values() -> None:
     table = np.arange(12.0).reshape(4, 3) - 3
-    panels: vectors.Panels = {"a": table, "b": "has no vector for a position in the encoder"}
+    panels: vectors.Panels = {"a": table, "b": "no vector for a position in the encoder"}
     (image,) = vectors.draw_matrix(panels).axes[0].images
     assert np.array_equal(image.get_array(), table)
     assert image.get_clim() == (-8, 8)

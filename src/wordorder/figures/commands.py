@@ -221,7 +221,7 @@ def load_vectors(report: Report, options: argparse.Namespace) -> Panels:
         with torch.no_grad():
             table = learnt.table(length if limit is None else min(length, limit), options.stack)
         if table is None:
-            found[encoding] = f"has no vector for a position in the {options.stack}"
+            found[encoding] = f"no vector for a position in the {options.stack}"
         else:
             found[encoding] = table.double().cpu().numpy()
     if not any((Path(options.results) / "cells" / dataset).glob(f"*/{size}/{seed}/model.pt")):
