@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import pytest
@@ -17,6 +18,7 @@ from page_sample import ANALYSES, FIGURES, HOSTILE, LONG, write_sample
 from wordorder.cli import main
 from wordorder.config.models import Page
 from wordorder.files import read_json, write_json
+from wordorder.report import records
 from wordorder.report.links import read_image
 from wordorder.report.page import build_page
 
@@ -240,3 +242,14 @@ def test_what_is_missing_or_broken_is_named(
     error = capsys.readouterr().err
     assert error.startswith("wordorder: error: ") and file in error and said in error
     assert not (tmp_path / "index.html").exists()
+
+
+def test_the_records_tell_the_device_with_what_rounds_differently() -> None:
+    def device(**content: Any) -> str:
+        block = records.table([records.Record("pair", "none", "tiny", 1, "finished", content)])
+        return block.rows[0][[heading.text for heading in block.headings].index("Device")].text
+
+    hardware = {"processor": "A CPU", "instructions": "AVX512", "gpus": []}
+    assert device(device="cpu", hardware=hardware) == "cpu (A CPU, AVX512)"
+    assert device(device="cuda", hardware={**hardware, "gpus": ["A GPU", "A GPU"]}) == "cuda (A GPU)"
+    assert device(device="cpu", hardware={"processor": "A CPU"}) == "cpu (A CPU)", "a record of before"

@@ -132,6 +132,7 @@ def test_the_loss_falls_and_the_record_is_complete(uninterrupted: TrainingRun) -
     assert record["status"] == "finished" and record["seed"] == 1 and record["restarts"] == 0
     assert record["target_tokens"] > 0 and record["peak_memory"]["process_bytes"] > 0
     assert record["packages"]["torch"] and record["data"]["train"] and record["averaged_checkpoints"] == 2
+    assert record["hardware"]["instructions"] == torch.backends.cpu.get_cpu_capability()
     assert record["best_valid_perplexity"] == min(row["perplexity"] for row in rows)
 
 

@@ -89,7 +89,7 @@ def _part(content: dict[str, Any], name: str) -> dict[str, Any]:
 
 def _device(content: dict[str, Any]) -> str:
     hardware = _part(content, "hardware")
-    names = dict.fromkeys(hardware.get("gpus") or [hardware.get("processor")])
+    names = dict.fromkeys(hardware.get("gpus") or [hardware.get("processor"), hardware.get("instructions")])
     where = ", ".join(name for name in names if name)
     device = content.get("device") or NOTHING
     return f"{device} ({where})" if where else device

@@ -26,6 +26,8 @@ def environment() -> dict[str, Any]:
         "hardware": {
             "host": socket.gethostname(),
             "processor": _processor(),
+            # AVX2, AVX512 …: a training rounds otherwise with others, and comes to another model.
+            "instructions": torch.backends.cpu.get_cpu_capability(),
             "threads": torch.get_num_threads(),
             "gpus": [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())],
         },
