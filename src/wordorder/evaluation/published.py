@@ -32,7 +32,7 @@ WITHIN, OUTSIDE, NO_SPREAD, NOT_RUN = (
     "no spread to judge by",
     "not run",
 )
-SAME_GAP, OTHER_GAP = "gap within the spread, other data", "gap outside the spread, other data"
+GAP_WITHIN, GAP_OUTSIDE = "gap within the spread, other data", "gap outside the spread, other data"
 
 
 def prediction_interval(values: Sequence[float], probability: float = 0.95) -> tuple[float, float] | None:
@@ -125,7 +125,7 @@ def _verdict(
         return nothing | {"difference": difference, "status": NO_SPREAD}
     wanted = published_gap if stands_in and published_gap is not None else printed
     inside = interval[0] <= wanted <= interval[1]
-    status = (SAME_GAP if inside else OTHER_GAP) if stands_in else (WITHIN if inside else OUTSIDE)
+    status = (GAP_WITHIN if inside else GAP_OUTSIDE) if stands_in else (WITHIN if inside else OUTSIDE)
     return {"difference": difference, "low": interval[0], "high": interval[1], "status": status}
 
 
