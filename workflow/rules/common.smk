@@ -149,6 +149,7 @@ def cell_files(study, file, tests=False):
 # --------------------------------------------------------------------------------------------- what targets consist of
 
 
+@cache
 def study_of_target(name):
     """The study, if its languages can be segmented and scored here: what lacks is told before anything runs."""
     study = study_of(name)
