@@ -1,4 +1,5 @@
-# snakemake STUDY                                  everything that the study config/studies/STUDY.yaml asks for
+# snakemake STUDY                                  everything that the study config/studies/STUDY.yaml asks for, and its
+#                                                  companions
 # snakemake train_all --config study=STUDY         a part of it: prepare_all, train_all, decode_all, score_all, tables,
 #                                                  figures, analyses
 # snakemake … --config config_dir=FOLDER           another configuration folder than config/
@@ -21,7 +22,7 @@ report: str(CAPTIONS / "workflow.rst")
 
 rule all:
     input:
-        partial(study_outputs, STUDY),
+        partial(target_outputs, STUDY),
     localrule: True
 
 
@@ -47,7 +48,7 @@ for study_name in load.study_names(CONFIG):
         name:
             study_name
         input:
-            partial(study_outputs, study_name),
+            partial(target_outputs, study_name),
         localrule: True
 
 

@@ -44,6 +44,17 @@ def test_a_twin_has_everything_but_what_it_says(workspace: Workspace) -> None:
     assert twin.recipe.model_copy(update={"max_updates": original.recipe.max_updates}) == original.recipe
 
 
+def test_companions_are_not_inherited(workspace: Workspace) -> None:
+    derived(workspace, "")
+    workspace.change("studies/little.yaml", "title:", "companions: [twin]\ntitle:")
+    assert load_study("little", workspace.config).companions == ["twin"]
+    assert load_study("twin", workspace.config).companions == []
+    derived(workspace, "companions: [little]")
+    (workspace.config / "studies/other.yaml").write_text("name: other\nbased_on: twin\n")
+    assert load_study("twin", workspace.config).companions == ["little"]
+    assert load_study("other", workspace.config).companions == []
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

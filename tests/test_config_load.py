@@ -16,6 +16,7 @@ from wordorder.config.load import (
     load_reorderers,
     load_sizes,
     load_study,
+    load_with_companions,
     slice_argument,
     study_names,
 )
@@ -258,6 +259,36 @@ def test_a_study_cannot_be_called_as_another_folder(root: Path, name: str, holds
     assert f"line 1: '{name}' cannot be the name of a study, because results/{name} holds {holds}." in message(
         load_study, name, root
     )
+
+
+@pytest.mark.parametrize(
+    ("companions", "sentence"),
+    [
+        (
+            "[maxi, max]",
+            "'companions[1]' is the unknown study 'max'; did you mean 'maxi'? The other studies are maxi.",
+        ),
+        ("[mini]", "'companions[0]' is the study itself; remove it, or name another study."),
+        ("[maxi, maxi]", "'companions[1]' repeats an earlier entry of 'companions'; remove it."),
+        ("maxi", "'companions' must be a list, but is the text 'maxi'."),
+        ("[../maxi]", "'companions[0]' must be a name of letters, digits and . _ + - that starts"),
+    ],
+)
+def test_mistakes_in_companions(root: Path, companions: str, sentence: str) -> None:
+    path = root / "studies/mini.yaml"
+    (root / "studies/maxi.yaml").write_text(STUDY.replace("mini", "maxi"))
+    path.write_text(f"{STUDY}companions: {companions}\n")
+    said = message(load_study, "mini", root)
+    assert said.startswith(str(path)) and f"line 14: {sentence}" in said
+    path.write_text(f"{STUDY}companions: [maxi]\n")
+    assert [study.name for study in load_with_companions("mini", root)] == ["mini", "maxi"]
+
+
+def test_companions_of_companions_are_not_followed(root: Path) -> None:
+    for name, companion in (("mini", "maxi"), ("maxi", "midi"), ("midi", "mini")):
+        text = STUDY.replace("mini", name)
+        (root / f"studies/{name}.yaml").write_text(f"{text}companions: [{companion}]\n")
+    assert [study.name for study in load_with_companions("mini", root)] == ["mini", "maxi"]
 
 
 def test_unknown_study_and_dataset(root: Path) -> None:

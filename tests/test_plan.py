@@ -138,6 +138,17 @@ def test_figures_tables_and_comments_change_nothing(root: Path) -> None:
     assert changed(root, "demo", edit) == set()
 
 
+def test_companions_change_the_page_alone(root: Path) -> None:
+    study, datasets = load_study("demo", root), [load_dataset("grammar", root)]
+    before = plan.page_slice(study, datasets, root)
+    assert "companions" not in before, "pages of studies without companions stay as they are"
+    edit = replace(root / "studies/demo.yaml", "title:", "companions: [arena]\ntitle:")
+    assert changed(root, "demo", edit) == set()
+    after = json.loads(plan.page_slice(load_study("demo", root), datasets, root))
+    assert after.pop("companions") == [{"name": "arena", "title": load_study("arena", root).title}]
+    assert after == json.loads(before)
+
+
 def test_writing_a_default_out_changes_nothing(root: Path) -> None:
     edit = replace(root / "studies/demo.yaml", "  norm: pre", "  norm: pre\n  label_smoothing: 1e-1\n  weight_decay: 0")
     assert changed(root, "demo", edit) == set()
@@ -326,6 +337,17 @@ def test_check_prints_a_line_a_study(root: Path, capsys: pytest.CaptureFixture[s
         "demo: 12 cells (1 dataset × 4 encodings × 1 size × 3 seeds), 1 test set, 3 comparisons.",
         "multi30k: 10 cells (1 dataset × 5 encodings × 1 size × 2 seeds), 3 test sets, 4 comparisons.",
     ]
+
+
+def test_check_checks_companions_once(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    replace(root / "studies/demo.yaml", "title:", "companions: [multi30k, arena_mini]\ntitle:")()
+    run_check("demo", "multi30k", "--root", str(root))
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition(":")[0] for line in lines] == ["demo", "multi30k", "arena_mini"]
+    replace(root / "studies/multi30k.yaml", "title:", "titel:")()
+    with pytest.raises(WordorderError, match=r"multi30k.yaml has 2 problems"):
+        run_check("demo", "--root", str(root))
+    assert [line.partition(":")[0] for line in capsys.readouterr().out.splitlines()] == ["demo", "arena_mini"]
 
 
 def test_check_of_all_tells_every_problem_and_still_checks_the_others(

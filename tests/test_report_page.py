@@ -16,7 +16,7 @@ import pytest
 
 from page_sample import ANALYSES, FIGURES, HOSTILE, LONG, write_sample
 from wordorder.cli import main
-from wordorder.config.models import Page
+from wordorder.config.models import Companion, Page
 from wordorder.files import read_json, write_json
 from wordorder.report import records
 from wordorder.report.links import read_image
@@ -99,6 +99,20 @@ def test_it_names_nothing_that_would_be_fetched(page: str) -> None:
         for name in ("src", "href", "action", "srcset", "poster", "data"):
             assert (attributes.get(name) or "#").startswith(("data:", "#")), (tag, attributes)
     assert not re.search(r"@import|url\(", page.partition("</style>")[0])
+
+
+def test_companions_are_linked_whether_they_are_finished_or_not(written: tuple[Sample, str]) -> None:
+    (asked, results, data), page = written
+    companions = [Companion(name="other", title="Another <b>study</b>"), Companion(name="third+1", title="A third")]
+    linked = build_page(asked.model_copy(update={"companions": companions}), results, data)
+    expected = (
+        '<dt>Companions</dt><dd><span><a href="../other/index.html">Another &lt;b&gt;study&lt;/b&gt;</a></span>'
+        '<span><a href="../third+1/index.html">A third</a></span></dd>'
+    )
+    assert expected in linked[linked.index('id="overview"') : linked.index('id="tables"')]
+    assert "Companions" not in page
+    lines = [line for line in linked.splitlines() if "<dt>Companions</dt>" not in line]
+    assert lines == page.splitlines(), "nothing else is changed"
 
 
 def test_the_policy_lets_in_this_style_and_this_script_alone(page: str) -> None:

@@ -133,6 +133,28 @@ def test_a_killed_training_is_not_running(workspace: Workspace) -> None:
     assert state()[0] == "done"
 
 
+def test_companions_are_shown_too(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin-without-squeue")
+    write_record(folder_of(workspace, 1))
+    alone = told(workspace, capsys, "status")
+    twin = "name: twin\nbased_on: little\ntitle: Its twin\nseeds: [7, 8]\n"
+    (workspace.config / "studies/twin.yaml").write_text(twin)
+    workspace.change("studies/little.yaml", "title:", "companions: [twin]\ntitle:")
+    write_record(workspace.folder / "results/twin/cells/pair/sinusoidal/mini/8", target_tokens_per_second=500.0)
+    text = told(workspace, capsys, "status")
+    heading = "little: A little study\n======================\n\n"
+    assert text.startswith(f"{heading}{alone}\ntwin: Its twin\n==============\n\n")
+    found = rows(text.partition("twin: Its twin\n==============\n\n")[2])
+    assert found == {"7": "queued", "8": "done 20 500 0/1"}
+    assert text.endswith(
+        "twin: 1 of 2 cells done, 1 queued; 500 tokens/s a cell.\n\n"
+        "little and its companions\n=========================\n\n"
+        "All 2 studies: 2 of 8 cells done, 6 queued; 750 tokens/s a cell.\n"
+    )
+
+
 SQUEUE = """#!/bin/sh
 [ "$1 $2 $3" = "--me --noheader --format" ] || exit 1
 echo "$4" | sed -e "s:%i:31:; s:%T:PENDING:; s:%r:Priority:; s:%k:{comment}:; s:%Z:{folder}:"

@@ -10,7 +10,8 @@ import pytest
 
 from snakemake_runs import ROOT, dry_run, job_counts, outputs, snakemake
 from wordorder import plan
-from wordorder.config.load import load_dataset, load_study, study_names
+from wordorder.config.load import load_dataset, load_with_companions, study_names
+from wordorder.config.models import Study
 
 CONFIG = ROOT / "config"
 
@@ -22,18 +23,45 @@ STUDIES += [(name, "local") for name in ("demo", "multi30k", "crosslingual", "po
 
 @pytest.mark.parametrize(("name", "profile"), STUDIES)
 def test_a_study_trains_translates_and_scores_its_cells(name: str, profile: str, tmp_path: Path) -> None:
-    study = load_study(name, CONFIG)
+    expected = [jobs_of(study) for study in load_with_companions(name, CONFIG)]
+    counts = job_counts(dry_run(tmp_path, name, profile=profile))
+    for rule in expected[0]:
+        assert counts.get(rule, 0) == sum(jobs[rule] for jobs in expected), rule
+
+
+def jobs_of(study: Study) -> dict[str, int]:
+    """How many jobs a study asks for, by rule."""
     cells = plan.cells(study)
     tests = {dataset: plan.test_names(study, load_dataset(dataset, CONFIG)) for dataset in study.datasets}
-    counts = job_counts(dry_run(tmp_path, name, profile=profile))
-    assert counts["train_model"] == len(cells)
-    assert counts["translate_test"] == counts["score_test"] == sum(len(tests[cell.dataset]) for cell in cells)
-    assert counts["compare_systems"] == len(study.sizes) * sum(map(len, tests.values()))
-    tables = [*study.tables, "credibility", *(["published", "orderings"] if study.published else [])]
-    assert counts["make_table"] == len(tables)
-    assert counts["draw_figure"] == len(study.figures)
-    assert counts.get("analyse", 0) == len(study.analyses.names)
-    assert counts["make_page"] == 1
+    translations = sum(len(tests[cell.dataset]) for cell in cells)
+    return {
+        "train_model": len(cells),
+        "translate_test": translations,
+        "score_test": translations,
+        "compare_systems": len(study.sizes) * sum(map(len, tests.values())),
+        "make_table": len([*study.tables, "credibility", *(["published", "orderings"] if study.published else [])]),
+        "draw_figure": len(study.figures),
+        "analyse": len(study.analyses.names),
+        "make_page": 1,
+    }
+
+
+def test_the_target_of_a_study_asks_for_its_companions_too(config: Path, tmp_path: Path) -> None:
+    def would_run(*targets: str) -> dict[str, list[str]]:
+        return outputs(dry_run(tmp_path, *targets, "--cores", "1", "--config", f"config_dir={config}"))
+
+    alone, companion = would_run("demo"), would_run("crosslingual")
+    demo = config / "studies/demo.yaml"
+    demo.write_text(f"{demo.read_text()}companions: [crosslingual]\n")
+    both = would_run("demo")
+    assert both["make_page"] == ["results/crosslingual/index.html", "results/demo/index.html"]
+    # What they share, such as the data, is made once.
+    assert both == {
+        rule: sorted({*alone.get(rule, []), *companion.get(rule, [])}) for rule in alone.keys() | companion.keys()
+    }
+    assert would_run() == both, "the study of --config study=NAME, demo if there is none"
+    assert would_run("results/demo/index.html")["make_page"] == ["results/demo/index.html"]
+    assert would_run("tables")["make_table"] == alone["make_table"], "milestones are those of one study"
 
 
 def training(text: str) -> str:

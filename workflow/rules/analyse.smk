@@ -87,7 +87,7 @@ rule analyse:
             "results/{study}/analyses/{analysis}.svg",
             caption=str(CAPTIONS / "analysis.rst"),
             category="Analyses",
-            labels={"analysis": "{analysis}"},
+            labels={"study": "{study}", "analysis": "{analysis}"},
         ),
     log:
         "logs/analyse/{study}/{analysis}.log",

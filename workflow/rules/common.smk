@@ -255,6 +255,12 @@ def study_outputs(study, wildcards):
     ]
 
 
+def target_outputs(study, wildcards):
+    """What the target of a study asks for: all of the study and of its companions, each file once."""
+    studies = [study, *study_of(study).companions]
+    return list(dict.fromkeys(file for name in studies for file in study_outputs(name, wildcards)))
+
+
 def report_slice(wildcards):
     study = study_of(wildcards.study)
     return plan.report_slice(study, map(dataset_of, study.datasets))

@@ -27,7 +27,7 @@ rule draw_figure:
             "results/{study}/figures/{figure}.svg",
             caption=str(CAPTIONS / "figure.rst"),
             category="Figures",
-            labels={"figure": "{figure}"},
+            labels={"study": "{study}", "figure": "{figure}"},
         ),
     log:
         "logs/draw_figure/{study}/{figure}.log",

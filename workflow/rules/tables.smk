@@ -29,7 +29,7 @@ rule make_table:
             "results/{study}/tables/{table}.html",
             caption=str(CAPTIONS / "table.rst"),
             category="Tables",
-            labels={"table": "{table}"},
+            labels={"study": "{study}", "table": "{table}"},
         ),
     log:
         "logs/make_table/{study}/{table}.log",

@@ -14,14 +14,32 @@ from wordorder.config.problems import nearest
 # What else lies in results/ beside the studies.
 _RESERVED_STUDIES = {"data": "the datasets", "reference": "the reference runs"}
 _RESERVED_TESTS = ("train", "valid")
+# The lists of a study in which nothing may stand twice.
+_LISTS = (
+    "companions",
+    "datasets",
+    "encodings",
+    "sizes",
+    "seeds",
+    "tests",
+    "metrics",
+    "comparisons",
+    "tables",
+    "figures",
+)
 
 
 def study_problems(
-    data: Any, stem: str, known: Mapping[str, Collection[str]], tests: Mapping[str, list[str]]
+    data: Any,
+    stem: str,
+    known: Mapping[str, Collection[str]],
+    tests: Mapping[str, list[str]],
+    studies: Collection[str],
 ) -> list[Problem]:
     """Problems of a study written in a file called ``stem``.
 
-    ``known`` holds the names of all datasets, encodings and sizes; ``tests`` those of each used dataset's test sets.
+    ``known`` holds the names of all datasets, encodings and sizes; ``tests`` those of each used dataset's test sets;
+    ``studies`` are the names of all studies.
     """
     if not isinstance(data, dict):
         return []
@@ -34,9 +52,10 @@ def study_problems(
     for kind, names in known.items():
         used = _reorderers(data) if kind == "reorderers" else _texts(data, kind)
         problems += _unknown(used, kind, names)
+    problems += _companion_problems(data, stem, studies)
     problems += _encoding_problems(data)
     problems += _test_problems(data, tests)
-    for key in ("datasets", "encodings", "sizes", "seeds", "tests", "metrics", "comparisons", "tables", "figures"):
+    for key in _LISTS:
         for i, _ in repeated(_list(data, key)):
             problems.append(Problem((key, i), f"{quoted((key, i))} repeats an earlier entry of '{key}'; remove it."))
     return problems
@@ -63,6 +82,16 @@ def _reorderers(data: Any) -> Iterator[tuple[Location, Any]]:
     encodings = _get(reordering, "encodings")
     for name, positions in (encodings if isinstance(encodings, dict) else {}).items():
         yield ("reordering", "encodings", name, "reorderer"), _get(positions, "reorderer")
+
+
+def _companion_problems(data: Any, stem: str, studies: Collection[str]) -> Iterator[Problem]:
+    others = [name for name in studies if name != stem]
+    for location, name in _texts(data, "companions"):
+        if name == stem:
+            yield Problem(location, f"{quoted(location)} is the study itself; remove it, or name another study.")
+        elif name not in others:
+            hint = nearest(name, others, "other studies")
+            yield Problem(location, f"{quoted(location)} is the unknown study '{name}'{hint}")
 
 
 def _encoding_problems(data: Any) -> Iterator[Problem]:

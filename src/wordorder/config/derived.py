@@ -9,6 +9,8 @@ from wordorder.config.document import Document, Problem
 from wordorder.config.problems import nearest
 
 KEY = "based_on"
+# What belongs to one study alone: its twin on a laptop would ask for the companions of the original.
+_NOT_INHERITED = ("companions",)
 
 
 def is_derived(document: Document) -> bool:
@@ -35,7 +37,8 @@ def derive(
     """What a study's file says, on top of the study that it is based on; ``read`` reads one of the ``known`` studies.
 
     Groups of keys are merged key by key, everything else replaces what was there, also the name of a recipe, and null
-    takes a key away. What is wrong with inherited keys is told of the line that inherits them. Raises WordorderError.
+    takes a key away. Companions are not inherited. What is wrong with inherited keys is told of the line that inherits
+    them. Raises WordorderError.
     """
     before: list[str] = []
 
@@ -50,9 +53,11 @@ def derive(
         before.append(name)
         base = read(name)
         base = with_recipe(on_top(base) if is_derived(base) else base, recipes)
+        inherited = base.data if isinstance(base.data, dict) else {}
+        inherited = {key: value for key, value in inherited.items() if key not in _NOT_INHERITED}
         own = {key: value for key, value in document.data.items() if key != KEY}
         lines = {**document.lines, (): document.lines[(KEY,)]}
-        return Document(document.origin, merged(base.data, own), lines)
+        return Document(document.origin, merged(inherited, own), lines)
 
     return on_top(document)
 

@@ -31,10 +31,10 @@ def load_study(path_or_name: str | Path, root: str | Path = "config") -> Study:
     The names that the study uses are looked up under ``root`` in both cases. One that is based on another gets
     everything from that one but what its file says.
     """
-    path = _path(path_or_name, "studies", root)
+    path, studies = _path(path_or_name, "studies", root), study_names(root)
     document, recipes = read_yaml(path), load_recipes(root)
     if is_derived(document):
-        document = derive(document, lambda name: read_yaml(_path(name, "studies", root)), study_names(root), recipes)
+        document = derive(document, lambda name: read_yaml(_path(name, "studies", root)), studies, recipes)
     document = with_recipe(document, recipes)
     datasets = dataset_names(root)
     known = {
@@ -44,7 +44,13 @@ def load_study(path_or_name: str | Path, root: str | Path = "config") -> Study:
         "reorderers": list(load_reorderers(root)),
     }
     tests = {name: load_dataset(name, root).test_names for name in _used_datasets(document, datasets)}
-    return _checked(document, Study, study_problems(document.data, path.stem, known, tests))
+    return _checked(document, Study, study_problems(document.data, path.stem, known, tests, studies))
+
+
+def load_with_companions(path_or_name: str | Path, root: str | Path = "config") -> list[Study]:
+    """A study, and those that are asked for with it."""
+    study = load_study(path_or_name, root)
+    return [study, *(load_study(name, root) for name in study.companions)]
 
 
 def load_dataset(name: str | Path, root: str | Path = "config") -> Dataset:

@@ -281,6 +281,13 @@ class DrawnReordering(Model):
     test: Name
 
 
+class Companion(Model):
+    """A study that is asked for with another, whose page links to the page of this one."""
+
+    name: Name
+    title: str
+
+
 class Page(Model):
     """The slice of a study's page: what there is to show, and which of the tables and pictures the study asks for."""
 
@@ -290,6 +297,7 @@ class Page(Model):
     figures: list[Name]
     analyses: list[Name] = []
     reorderings: list[DrawnReordering] = []
+    companions: list[Companion] = Field(default=[], exclude_if=lambda value: value == [])
     source_languages: dict[Name, str] = Field(description="By dataset.")
     target_languages: dict[Name, str] = Field(description="By dataset.")
 
@@ -338,6 +346,12 @@ class Study(Model):
 
     name: Name
     title: str
+    companions: list[Name] = Field(
+        default=[],
+        description="Studies that are asked for with this one, such as the other tables of a paper: by its target, "
+        "'plan', 'status' and 'check'. Companions of companions are not, and a study that is based on this one does "
+        "not inherit them.",
+    )
     datasets: Annotated[list[Name], Field(min_length=1)]
     encodings: Annotated[list[Name], Field(min_length=1)]
     sizes: Annotated[list[Name], Field(min_length=1)]

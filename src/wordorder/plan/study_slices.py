@@ -7,10 +7,11 @@ from pathlib import Path
 
 from wordorder.config.analyses import Analyses, AttentionReading
 from wordorder.config.datasets import Dataset
-from wordorder.config.load import load_published_scores, load_sizes
+from wordorder.config.load import load_published_scores, load_sizes, load_study
 from wordorder.config.models import (
     Analysed,
     Cell,
+    Companion,
     Family,
     Page,
     PublishedReport,
@@ -123,7 +124,10 @@ def _published(study: Study, root: str | Path) -> list[PublishedInStudy]:
 
 
 def page_slice(study: Study, datasets: Iterable[Dataset], root: str | Path = "config") -> str:
-    """``Page``; ``datasets`` are those of the study. An unknown published table is a WordorderError."""
+    """``Page``; ``datasets`` are those of the study. An unknown published table is a WordorderError.
+
+    Of companions it holds the titles alone, so that the page waits for none of them.
+    """
     datasets = list(datasets)
     return canonical(
         Page(
@@ -133,6 +137,7 @@ def page_slice(study: Study, datasets: Iterable[Dataset], root: str | Path = "co
             figures=[*study.figures],
             analyses=study.analyses.names,
             reorderings=drawn_reorderings(study, datasets, root),
+            companions=[Companion(name=name, title=load_study(name, root).title) for name in study.companions],
             source_languages={data.name: data.source_language for data in datasets},
             target_languages={data.name: data.target_language for data in datasets},
         )

@@ -44,6 +44,7 @@ def build_page(asked: Page, results: str | Path, data: str | Path) -> str:
         title=report.title,
         about=caption("workflow"),
         facts=overview.facts(asked, cells),
+        companions=asked.companions,
         comparisons=overview.comparisons(report, results),
         alike=overview.alike(report, built["scores"].data),
         alpha=report.alpha,

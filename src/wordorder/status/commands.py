@@ -6,6 +6,11 @@ import argparse
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from wordorder.config.models import Study
+    from wordorder.status.cells import CellStatus
 
 _CLEAR = "\033[2J\033[H"
 
@@ -15,7 +20,8 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
         "plan",
         help="say what a study will cost",
         description="Say how many trainings a study has and how many are done, how many parameters, tokens, hours and "
-        "how much disk they take. Speeds are those of finished trainings of the same size, of any study.",
+        "how much disk they take, and their data. Speeds are those of finished trainings of the same size, of any "
+        "study. Of a study with companions, each and all together.",
     )
     _add_study(plan)
     plan.set_defaults(run=run_plan)
@@ -26,7 +32,7 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
         description="Show which cells of a study are done, running, stopped (saved, not running), queued (not begun) "
         "or failed (diverged trainings too), with progress, speed and estimated finish, and the end of the log of what "
         "has stopped or failed. Only files are read, so it may be asked at any time, also from another machine with "
-        "the same disk; where there is SLURM, its queue is asked too.",
+        "the same disk; where there is SLURM, its queue is asked too. Companions of the study are shown, too.",
     )
     _add_study(status)
     status.add_argument("--all", action="store_true", help="list every cell, also of a large study")
@@ -54,11 +60,13 @@ def _add_study(parser: argparse.ArgumentParser) -> None:
 
 
 def run_plan(options: argparse.Namespace) -> None:
-    from wordorder.config.load import load_study
-    from wordorder.status.estimate import estimate, estimate_text
+    from wordorder.config.load import load_with_companions
+    from wordorder.status.data_size import data_size
+    from wordorder.status.estimate import estimate, plan_text
 
-    study = load_study(options.study, options.root)
-    print(estimate_text(study, estimate(options.study, options.root, options.results)))
+    studies = load_with_companions(options.study, options.root)
+    plans = [(study, estimate(study, options.root, options.results)) for study in studies]
+    print(plan_text(plans, data_size(studies, options.root)))
 
 
 def run_status(options: argparse.Namespace) -> None:
@@ -78,13 +86,29 @@ def run_status(options: argparse.Namespace) -> None:
 def _status(options: argparse.Namespace) -> str:
     import datetime
 
-    from wordorder.config.load import load_dataset, load_study
+    from wordorder.config.load import load_with_companions
+    from wordorder.status.table import status_text, totals
+    from wordorder.status.text import all_of, sections
+
+    now = datetime.datetime.now()
+    studies = load_with_companions(options.study, options.root)
+    found = [_look(study, options) for study in studies]
+    texts = [
+        status_text(study.name, cells, tests, now, everything=options.all)
+        for study, (cells, tests) in zip(studies, found, strict=True)
+    ]
+    if len(studies) == 1:
+        return texts[0]
+    return sections(studies, texts, totals(all_of(studies), [cell for cells, _ in found for cell in cells], now))
+
+
+def _look(study: Study, options: argparse.Namespace) -> tuple[list[CellStatus], dict[str, list[str]]]:
+    """What the cells of a study are doing, and the test sets of its datasets."""
+    from wordorder.config.load import load_dataset
     from wordorder.plan import cells, test_names
     from wordorder.status.cells import look
     from wordorder.status.queue import training_jobs
-    from wordorder.status.table import status_text
 
-    study = load_study(options.study, options.root)
     tests = {name: test_names(study, load_dataset(name, options.root)) for name in study.datasets}
     # Jobs are submitted where Snakemake was started, which is where results lies unless --directory says otherwise.
     jobs = training_jobs(study.name, cells(study), [options.results.resolve().parent, Path.cwd()])
@@ -92,7 +116,7 @@ def _status(options: argparse.Namespace) -> str:
         look(options.results, study.name, cell, tests[cell.dataset], jobs, log_lines=options.log_lines)
         for cell in cells(study)
     ]
-    return status_text(study.name, found, tests, datetime.datetime.now(), everything=options.all)
+    return found, tests
 
 
 def run_efficiency(options: argparse.Namespace) -> None:

@@ -10,12 +10,14 @@ from typing import Any
 
 from tabulate import tabulate
 
-from wordorder.config.load import load_dataset, load_sizes, load_study
+from wordorder.config.load import load_dataset, load_sizes
 from wordorder.config.models import Recipe, Study
 from wordorder.files import read_json
 from wordorder.model.counts import counted
 from wordorder.plan import cells, encoding_parameters
 from wordorder.status.cells import cell_folder
+from wordorder.status.data_size import RULE, DataSize
+from wordorder.status.text import all_of, disk_size, sections
 
 # Bytes of a weight: of a model; and of a saved state, with Adam's two moments.
 _MODEL_BYTES, _STATE_BYTES = 4, 12
@@ -65,10 +67,9 @@ class Part:
         return self.parameters * (_STATE_BYTES + self.average * _MODEL_BYTES)
 
 
-def estimate(name: str, root: str | Path, results: Path) -> list[Part]:
+def estimate(study: Study, root: str | Path, results: Path) -> list[Part]:
     """The parts of a study, in its order."""
-    study, sizes = load_study(name, root), load_sizes(root)
-    measured = speeds(results, study.recipe.precision)
+    sizes, measured = load_sizes(root), speeds(results, study.recipe.precision)
     parts = []
     for dataset in study.datasets:
         meta = results / "data" / dataset / "binary" / "train" / "meta.json"
@@ -123,7 +124,25 @@ def speeds(results: Path, precision: str) -> dict[str, Speed]:
     }
 
 
-def estimate_text(study: Study, parts: Sequence[Part]) -> str:
+def plan_text(plans: Sequence[tuple[Study, Sequence[Part]]], data: DataSize) -> str:
+    """The plan of a study, and those of its companions under headings, with what they take together."""
+    studies, parts = [study for study, _ in plans], [part for _, own in plans for part in own]
+    texts = [f"{_table(own)}\n\n{_totals(study.name, own)}" for study, own in plans]
+    notes = [str(data), RULE]
+    precisions = [study.recipe.precision for study, own in plans if None in (part.speed for part in own)]
+    if precisions:
+        notes.append(
+            f"Speeds are those of finished trainings of the same size in {' or '.join(dict.fromkeys(precisions))}, of "
+            "any study: train one cell, by naming its model.pt as Snakemake's target, and ask again."
+        )
+    if any(part.tokens is not None for part in parts):
+        notes.append("Tokens are an upper bound: a training with 'patience' stops earlier, and batches hold padding.")
+    if len(plans) == 1:
+        return "\n".join([*texts, *notes])
+    return sections(studies, texts, "\n".join([_totals(all_of(studies), parts), *notes]))
+
+
+def _table(parts: Sequence[Part]) -> str:
     rows = [
         {
             "dataset": part.dataset,
@@ -137,26 +156,19 @@ def estimate_text(study: Study, parts: Sequence[Part]) -> str:
         }
         for part in parts
     ]
-    table = tabulate(rows, headers="keys", tablefmt="simple", disable_numparse=True)
+    text: str = tabulate(rows, headers="keys", tablefmt="simple", disable_numparse=True)
+    return text
+
+
+def _totals(whose: str, parts: Sequence[Part]) -> str:
+    """Two lines: cells and hours, and the disk."""
     total, done = sum(part.cells for part in parts), sum(part.done for part in parts)
     known = [part.hours for part in parts if part.hours is not None]
     hours = f"{sum(known):,.1f} hours of training, one after another" if known else "hours unknown"
     if 0 < len(known) < len(parts):
         hours += ", without the parts that are unknown"
     models, state = sum(part.model_bytes for part in parts), max(part.state_bytes for part in parts)
-    lines = [
-        f"{study.name}: {total} cells, {done} done, {total - done} to train; {hours}.",
-        f"Disk: {_size(models)} for the models, and up to {_size(state)} for each training that runs.",
-    ]
-    if None in (part.speed for part in parts):
-        lines.append(
-            f"Speeds are those of finished trainings of the same size in {study.recipe.precision}, of any study: train "
-            "one cell, by naming its model.pt as Snakemake's target, and ask again."
-        )
-    if any(part.tokens is not None for part in parts):
-        lines.append("Tokens are an upper bound: a training with 'patience' stops earlier, and batches hold padding.")
-    return f"{table}\n\n" + "\n".join(lines)
-
-
-def _size(number: int) -> str:
-    return f"{number / 1e9:,.1f} GB" if number >= 1e8 else f"{number / 1e6:,.1f} MB"
+    return (
+        f"{whose}: {total} cells, {done} done, {total - done} to train; {hours}.\n"
+        f"Disk: {disk_size(models)} for the models, and up to {disk_size(state)} for each training that runs."
+    )
