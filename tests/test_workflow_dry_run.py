@@ -10,15 +10,17 @@ import pytest
 
 from snakemake_runs import ROOT, dry_run, job_counts, outputs, snakemake
 from wordorder import plan
-from wordorder.config.load import load_dataset, load_with_companions, study_names
+from wordorder.config.load import load_dataset, load_study, load_with_companions, study_names
 from wordorder.config.models import Study
 
 CONFIG = ROOT / "config"
 
 
-# The jobs are the same on any profile, and a dry-run takes seconds: the laptop's profile is tried with a few.
-STUDIES = [(name, "slurm") for name in study_names(CONFIG)]
-STUDIES += [(name, "local") for name in ("demo", "multi30k", "crosslingual", "posnet_mini")]
+# Companions are asked for with the studies that name them. The jobs are the same on any profile, and a dry-run takes
+# seconds: the laptop's profile is tried with a few.
+COMPANIONS = {companion for name in study_names(CONFIG) for companion in load_study(name, CONFIG).companions}
+STUDIES = [(name, "slurm") for name in study_names(CONFIG) if name not in COMPANIONS]
+STUDIES += [(name, "local") for name in ("demo", "multi30k", "crosslingual", "posnet_dp_mini")]
 
 
 @pytest.mark.parametrize(("name", "profile"), STUDIES)
