@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from pathlib import Path
 
@@ -102,7 +103,8 @@ def write_record(folder: Path, encoding: str, seed: int, status: str) -> None:
             "efficiency": {"used": {"memory_bytes": 900_000_000 + 100_000_000 * seed, "gpu_memory_bytes": None}},
         },
     )
-    rows = [{"kind": "train", "update": 50, "epoch": 1, "loss": 5.0, "perplexity": 99.0, "gradient_norm": 1.0}]
+    nll = {"nll": 4.6, "perplexity": math.exp(4.6)}
+    rows = [{"kind": "train", "update": 50, "epoch": 1, "loss": 5.0, **nll, "gradient_norm": 1.0}]
     rows += [
         {"kind": "valid", "update": 100 * i, "epoch": i, "loss": 3.0 - i / 10, "perplexity": 20.0 / i + seed}
         for i in range(1, 5)

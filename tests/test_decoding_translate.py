@@ -161,15 +161,26 @@ def test_a_source_longer_than_the_encoders_table_is_refused_before_any_work(
 ) -> None:
     model = save_random_model(tmp_path / "short.pt", 80, {"type": "learned", "table": 6})
     sources = [torch.full((length,), 5).numpy() for length in (2, 5, 6, 9)]
-    with pytest.raises(WordorderError, match="Source sentence 4 has 10 subwords"):
+    with pytest.raises(WordorderError, match="Line 4 of the source has 10 subwords"):
         translate(model, sources, Decoding())
     assert len(translate(model, sources[:2], Decoding())) == 2
 
 
+SHORT = {"table": 6, "placement": "decoder"}
+
+
+@pytest.mark.parametrize(
+    "encoding",
+    [
+        {"type": "learned", **SHORT},
+        {"type": "posnet_embed", **SHORT},
+        {"compose": [{"type": "sinusoidal"}, {"type": "posnet_attention", **SHORT}]},
+    ],
+)
 def test_a_table_too_short_for_the_target_cuts_translations_with_a_warning(
-    files: SimpleNamespace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    encoding: dict[str, Any], files: SimpleNamespace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    model = save_random_model(tmp_path / "short.pt", 80, {"type": "learned", "table": 6, "placement": "decoder"})
+    model = save_random_model(tmp_path / "short.pt", 80, encoding)
     with torch.no_grad():
         model.output.weight[3] -= 1  # the end is unlikely
     (found,) = translate(model, [torch.full((9,), 5).numpy()], Decoding(alpha=3))

@@ -252,8 +252,10 @@ def test_frames_have_a_row_for_every_cell(study: Report, tmp_path: Path) -> None
     ]
     assert [file["test"] for file in load_significance(study, tmp_path)] == ["test_1", "test_2"]
     metrics = load_metrics(study, tmp_path)
-    assert len(metrics) == len(RATES) * len(SEEDS) * 4
-    assert set(metrics["perplexity"]) == {20 / i + seed for i in range(1, 5) for seed in SEEDS}
+    valid, train = (metrics[metrics["split"] == split] for split in ("valid", "train"))
+    assert len(metrics) == len(valid) + len(train) == len(RATES) * len(SEEDS) * (4 + 1)
+    assert set(valid["perplexity"]) == {20 / i + seed for i in range(1, 5) for seed in SEEDS}
+    assert set(train["loss"]) == {4.6}, "without label smoothing"
 
 
 def test_summary(study: Report, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

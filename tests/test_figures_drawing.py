@@ -41,15 +41,26 @@ def score_rows(encodings: list[str], seeds: int, tests: tuple[str, ...] = ("test
     return pd.DataFrame(rows)
 
 
-def valid_rows(encodings: list[str], seeds: int) -> pd.DataFrame:
+def reported_rows(encodings: list[str], seeds: int) -> pd.DataFrame:
+    """As trainings report them: an epoch has 100 updates, and after 60 and 100 of them there is a report."""
     rows = [
-        {"dataset": "pair", "size": "tiny", "encoding": encoding, "seed": seed, "update": 100 * i, "epoch": i}
-        | {"loss": 1.0, "perplexity": 10 + 90 / i + number + seed}
+        {"dataset": "pair", "size": "tiny", "encoding": encoding, "seed": seed, "split": split}
+        | {"update": update, "epoch": update // 100, "loss": np.log(perplexity), "perplexity": perplexity}
         for number, encoding in enumerate(encodings)
         for seed in range(seeds)
         for i in range(1, 9 + seed)
+        for split, update, perplexity in (
+            ("train", 100 * i - 40, 500.0 / i),
+            ("train", 100 * i, 200.0 / i),
+            ("valid", 100 * i, 10 + 90 / i + number + seed),
+        )
     ]
     return pd.DataFrame(rows)
+
+
+def valid_rows(encodings: list[str], seeds: int) -> pd.DataFrame:
+    rows = reported_rows(encodings, seeds)
+    return rows[rows["split"] == "valid"].reset_index(drop=True)
 
 
 def texts(figure: Figure) -> list[str]:
@@ -79,7 +90,7 @@ def all_figures(encodings: list[str], seeds: int) -> dict[str, Figure]:
     panels |= {encodings[-1]: table}
     return {
         "scores": scores.draw(score_rows(encodings, seeds), "bleu", encodings, "none", TITLES),
-        "perplexity": perplexity.draw(valid_rows(encodings, seeds), encodings, TITLES),
+        "perplexity": perplexity.draw(perplexity.drawn(reported_rows(encodings, seeds)), encodings, TITLES),
         "similarity": vectors.draw_similarity(panels),
         "matrix": vectors.draw_matrix(panels),
     }
@@ -154,16 +165,58 @@ def test_mean_perplexity_ends_with_the_first_seed() -> None:
     assert list(perplexity.mean_line(rows, "update").index) == [100 * i for i in range(1, 9)]
 
 
+def test_a_training_perplexity_is_the_mean_since_the_validation_before() -> None:
+    rows = reported_rows(["none", "rope"], 2)
+    # Reports come in the order of the file, seeds end at different times, and a training may end without a validation.
+    last = {**rows.iloc[-1], "split": "train", "update": 910, "epoch": 9, "loss": 3.0, "perplexity": np.exp(3.0)}
+    rows = pd.concat([rows, pd.DataFrame([last])], ignore_index=True)
+    found = perplexity.drawn(rows)
+    assert list(found) == list(rows)
+    pd.testing.assert_frame_equal(
+        found[found["split"] == "valid"].reset_index(drop=True),
+        rows[rows["split"] == "valid"].reset_index(drop=True),
+    )
+    for (encoding, seed), run in found[found["split"] == "train"].groupby(["encoding", "seed"]):
+        count = 8 + seed
+        ended = [910] if (encoding, seed) == ("rope", 1) else []
+        assert list(run["update"]) == [100 * i for i in range(1, count + 1)] + ended
+        means = [(500 / i) ** 0.6 * (200 / i) ** 0.4 for i in range(1, count + 1)] + [np.exp(3.0)] * len(ended)
+        assert list(run["perplexity"]) == pytest.approx(means)
+        assert list(np.exp(run["loss"])) == pytest.approx(means)
+
+
+@pytest.mark.parametrize("lost", [np.nan, np.inf, 1e4])
+def test_a_lost_training_loss_is_no_small_one(lost: float) -> None:
+    rows = reported_rows(["none"], 1)
+    rows.loc[3, "loss"] = lost
+    found = perplexity.drawn(rows)
+    assert list(found["perplexity"][:3]) == [found["perplexity"][0], np.inf, found["perplexity"][2]]
+    perplexity.draw(found, ["none"], TITLES)
+
+
+def test_metrics_without_reports_on_training_are_drawn() -> None:
+    rows = valid_rows(["none"], 2)
+    found = perplexity.drawn(rows)
+    assert found.equals(rows)
+    train, valid = perplexity.draw(found, ["none"], TITLES).axes
+    assert not train.lines and len(valid.lines) == 3
+
+
 def test_perplexity_draws_a_line_for_each_seed_on_a_log_axis() -> None:
-    rows = valid_rows(["none", "rope"], 3)
-    rows.loc[5, "perplexity"] = np.inf  # a diverged training
-    figure = perplexity.draw(rows, ["none", "rope"], TITLES, "epoch")
-    (panel,) = figure.axes
-    assert panel.get_yscale() == "log"
-    assert len(panel.lines) == 2 * (3 + 1)
+    rows = reported_rows(["none", "rope"], 3)
+    rows.loc[[15, 17], ["loss", "perplexity"]] = np.inf  # a diverged training
+    figure = perplexity.draw(perplexity.drawn(rows), ["none", "rope"], TITLES, "epoch")
+    train, valid = figure.axes
+    for panel in (train, valid):
+        assert panel.get_yscale() == "log"
+        assert len(panel.lines) == 2 * (3 + 1)
+    # The second epoch of the first seed of 'none': 60 updates at 500 / 2, 40 at 200 / 2.
+    assert (train.lines[0].get_xdata()[1], valid.lines[0].get_xdata()[1]) == (2, 2)  # type: ignore[index]
+    assert train.lines[0].get_ydata()[1] == pytest.approx(250**0.6 * 100**0.4)  # type: ignore[index]
+    assert valid.lines[0].get_ydata()[1] == pytest.approx(10 + 90 / 2)  # type: ignore[index]
     written = texts(figure)
-    assert "validation perplexity (log scale)" in written
-    assert "epochs" in written
+    assert {"training perplexity (log scale)", "validation perplexity (log scale)"} <= set(written)
+    assert written.count("epochs") == 2
     assert {"20", "50", "100"} <= set(written), "ticks are plain numbers"
 
 

@@ -193,6 +193,16 @@ def test_decoding_metrics_and_significance_do_not_change_cells(root: Path) -> No
     assert changed(root, "multi30k", edit) == {("scoring", "multi30k"), ("report",)} | significance
 
 
+def test_a_recipe_that_leaves_no_pairs_out_has_the_slices_of_before(root: Path) -> None:
+    """So that no cell is trained again that was trained before this could be said."""
+    study = root / "studies/demo.yaml"
+    cells = {("cell", *cell) for cell in plan.cells(load_study("demo", root))}
+    assert not any("max_positions" in text for text in slices(root, "demo").values())
+    assert changed(root, "demo", replace(study, "recipe:\n", "recipe:\n  max_positions: null\n")) == set()
+    assert changed(root, "demo", replace(study, "max_positions: null", "max_positions: 200")) == cells
+    assert changed(root, "demo", replace(study, "max_positions: 200", "max_positions: 250")) == cells
+
+
 def test_a_new_test_set_changes_no_other_job(root: Path) -> None:
     edit = replace(root / "datasets/grammar.yaml", "    test: 500", "    test: 500\n    long: 50")
     assert changed(root, "demo", edit) == {("generator", "grammar", "long"), ("report",)}

@@ -45,7 +45,8 @@ def test_the_workflow_takes_them_from_here() -> None:
 
 def test_first_sentence_is_plain_text() -> None:
     assert first_sentence(caption("figure", figure="perplexity")) == (
-        "Perplexity on the validation set while the models were trained, for every seed."
+        "Perplexity on the training set and on the validation set while the models were trained, for every seed (as in "
+        "Figure 7 of the OPR paper)."
     )
 
 

@@ -15,6 +15,7 @@ from wordorder.data.positions import write_positions
 from wordorder.errors import WordorderError
 from wordorder.model.batch import BEGIN, END, PAD
 from wordorder.training.batches import collate, epoch_batches, plan_batches
+from wordorder.training.lengths import kept_pairs
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +73,39 @@ def test_a_batch_brings_the_positions_of_its_corpus(tmp_path: Path) -> None:
     moved = batch.to(torch.device("meta")).source_positions
     assert moved is not None and moved.device.type == "meta" and moved.shape == (3, 4)
     assert collate(corpus, np.array([2])).source_positions.tolist() == [[0]]  # type: ignore[union-attr]
+
+
+def test_long_pairs_are_left_out_and_the_others_come_as_if_there_were_no_others(
+    corpus: ParallelCorpus, tmp_path: Path
+) -> None:
+    longest = np.maximum(corpus.source_lengths, corpus.target_lengths) + 1
+    short = np.flatnonzero(longest <= 6)
+    assert 0 < len(short) < len(corpus) and longest.max() == 10
+    pairs = ((corpus.source(i).tolist(), corpus.target(i).tolist()) for i in short.tolist())
+    write_corpus(tmp_path / "short", pairs, vocabulary_size=VOCABULARY)
+    alone = ParallelCorpus.open(tmp_path / "short")
+    for epoch in (0, 1):
+        found = epoch_batches(corpus, 64, seed=1, epoch=epoch, max_positions=6)
+        expected = [short[batch] for batch in epoch_batches(alone, 64, seed=1, epoch=epoch)]
+        assert list(map(list, found)) == list(map(list, expected))
+        everything = list(map(list, epoch_batches(corpus, 64, seed=1, epoch=epoch)))
+        assert list(map(list, epoch_batches(corpus, 64, seed=1, epoch=epoch, max_positions=10))) == everything
+
+
+def test_the_longer_side_decides_and_its_end_is_counted(tmp_path: Path) -> None:
+    lengths = [(3, 3), (4, 3), (3, 4), (5, 1), (1, 5), (4, 4), (0, 9)]
+    pairs = (([4] * source, [5] * target) for source, target in lengths)
+    write_corpus(tmp_path / "corpus", pairs, vocabulary_size=VOCABULARY)
+    corpus = ParallelCorpus.open(tmp_path / "corpus")
+    assert kept_pairs(corpus, 5).tolist() == [0, 1, 2, 5]
+    assert kept_pairs(corpus, 4).tolist() == [0]
+    assert kept_pairs(corpus, None).tolist() == list(range(7))
+    # A pair that is left out needs no batch.
+    assert sorted(np.concatenate(plan_batches(corpus, 8, max_positions=5))) == [0, 1, 2, 5]
+    with pytest.raises(WordorderError, match=r"Sentence pair 7 .* 10 subwords"):
+        plan_batches(corpus, 8)
+    with pytest.raises(WordorderError, match=r"Sentence pair 2 .* 5 subwords"):
+        plan_batches(corpus, 4, max_positions=5)
 
 
 def test_a_sentence_longer_than_a_batch_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:

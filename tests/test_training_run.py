@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 
-from training_runs import TrainingRun, cell, write_reversals
+from training_runs import VOCABULARY, TrainingRun, cell, write_reversals
 from wordorder.data.binary import ParallelCorpus, write_corpus
 from wordorder.data.positions import SourcePositions, write_positions
 from wordorder.errors import WordorderError
@@ -121,6 +121,73 @@ def test_another_configuration_starts_anew(make_run: RunMaker) -> None:
     changed = make_run(max_epochs=1)
     assert "belonged to another configuration and was discarded" in changed.finish()
     assert changed.record()["epochs"] == 1
+
+
+def test_long_pairs_are_left_out_told_and_counted(
+    make_run: RunMaker, corpora: tuple[Path, Path], uninterrupted: TrainingRun
+) -> None:
+    train = ParallelCorpus.open(corpora[0])
+    longest = train.source_lengths + 1  # the target's, too
+    kept = longest <= 6
+    run = make_run(max_positions=6)
+    printed = run.finish()
+    assert f"{400 - kept.sum()} of 400 training pairs have a side of more than 6 subwords, its end counted" in printed
+    record = run.record()
+    assert (record["data"]["train_pairs"], record["data"]["left_out_pairs"]) == (kept.sum(), 400 - kept.sum())
+    assert record["epochs"] == 8 and record["target_tokens"] == 8 * longest[kept].sum()
+    assert record["cell"]["recipe"]["max_positions"] == 6
+    assert [row["epoch"] for row in run.metrics() if row["kind"] == "valid"] == list(range(1, 9))
+    # A state belongs to the pairs that it learnt from.
+    assert "belonged to another configuration and was discarded" in make_run(max_positions=10).finish()
+    assert same_result(run, uninterrupted), "no pair is longer"
+    assert run.record()["data"]["left_out_pairs"] == uninterrupted.record()["data"]["left_out_pairs"] == 0
+    assert "max_positions" not in uninterrupted.record()["cell"]["recipe"]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "lengths", "most", "message"),
+    [
+        (
+            {"type": "posnet_embed", "table": 7},
+            [(3, 3), (4, 8), (7, 2)],
+            None,
+            r"'posnet_embed' has 7 positions in the encoder, but line 3 of the source of \S+/train takes 8: its "
+            r"subwords and its end\. Set 'max_positions: 7' in the study's recipe, .* or give 'posnet_embed' more",
+        ),
+        (
+            {"compose": [{"type": "learned", "table": 6, "placement": "decoder"}, {"type": "relative"}]},
+            [(3, 3), (9, 3), (6, 6), (2, 7)],
+            7,
+            r"'learned\+relative' has 6 positions in the decoder, but line 3 of the target .* takes 7.*positions: 6'",
+        ),
+        (
+            {"type": "posnet_attention", "table": 5},
+            [(3, 3), (4, 4)],
+            4,
+            r"line 2 of the target of \S+/valid takes 6: its subwords and its end\. Validation sentences are never",
+        ),
+        ({"type": "none"}, [(3, 3), (4, 4)], 3, r"None of the 2 sentence pairs of \S+/train is as short as 'max_pos"),
+    ],
+)
+def test_sentences_longer_than_the_encoding_are_refused_before_the_first_update(
+    tmp_path: Path, encoding: dict[str, Any], lengths: list[tuple[int, int]], most: int | None, message: str
+) -> None:
+    pairs = (([5] * source, [6] * target) for source, target in lengths)
+    write_corpus(tmp_path / "train", pairs, vocabulary_size=VOCABULARY)
+    write_corpus(tmp_path / "valid", [([5], [6] * 4), ([5] * 2, [6] * 5)], vocabulary_size=VOCABULARY)
+    own = cell(encoding=encoding, max_epochs=1, max_positions=most)
+    run = TrainingRun(tmp_path, own, tmp_path / "train", tmp_path / "valid")
+    assert re.search(message, printed := run.finish(status=1)), printed
+    assert printed.count("\n") == 1 and not (tmp_path / "state" / "metrics.jsonl").exists()
+
+
+def test_what_just_fits_the_encoding_is_trained(tmp_path: Path) -> None:
+    write_corpus(tmp_path / "train", [([5] * 5, [6] * 5), ([5] * 9, [6])], vocabulary_size=VOCABULARY)
+    write_corpus(tmp_path / "valid", [([5] * 5, [6] * 5)], vocabulary_size=VOCABULARY)
+    own = cell(encoding={"type": "posnet_embed", "table": 6}, max_epochs=1, max_positions=6)
+    run = TrainingRun(tmp_path, own, tmp_path / "train", tmp_path / "valid")
+    run.finish()
+    assert run.record()["data"]["left_out_pairs"] == 1
 
 
 def test_the_loss_falls_and_the_record_is_complete(uninterrupted: TrainingRun) -> None:

@@ -126,6 +126,12 @@ class Recipe(Model):
     batch_tokens: Positive = Field(
         default=4096, description="Most tokens in a micro-batch: longest side x sentences, padding counted."
     )
+    # Not part of a cell's slice where it is not given: cells trained before it could be said stay finished.
+    max_positions: Positive | None = Field(
+        default=None,
+        exclude_if=lambda value: value is None,
+        description="Training pairs with a side of more subwords, its end counted, are left out, for all encodings.",
+    )
     accumulate: Positive = Field(default=1, description="Micro-batches an update, summed over all processes.")
     max_updates: Positive | None = None
     max_epochs: Positive | None = None

@@ -114,7 +114,7 @@ def _check_lengths(model: Translator, sources: Sequence[Sequence[int]], config: 
     limit = model.encoding.limit("encoder")
     if limit is not None and longest > limit:
         raise WordorderError(
-            f"Source sentence {lengths.index(longest) + 1} has {longest} subwords with its end, but the model's "
+            f"Line {lengths.index(longest) + 1} of the source has {longest} subwords with its end, but the model's "
             f"positional encoding has only {limit} positions. Shorten the sentence, or raise the size of the "
             "encoding's table in encodings.yaml and train again."
         )

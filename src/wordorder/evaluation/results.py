@@ -140,20 +140,25 @@ def load_significance(report: Report, results: str | Path) -> list[dict[str, Any
 
 
 def load_metrics(report: Report, results: str | Path) -> pd.DataFrame:
-    """The validations of every cell that has any: CELL, update, epoch, loss and perplexity, in the order written."""
+    """What every cell with a validation reported: CELL, split, update, epoch, loss, perplexity, in the order written.
+
+    The split 'train' is the batches since the row before, as they were learnt from, with dropout; 'valid' is the whole
+    validation set. Either loss is without label smoothing, in nats a target token.
+    """
+    columns = ["split", "update", "epoch", "loss", "perplexity"]
     frames: list[pd.DataFrame] = []
     for cell, folder in cell_folders(report, results):
         path = folder / "metrics.jsonl"
         if not path.is_file():
             continue
-        rows = [row for row in _json_lines(path) if row["kind"] == "valid"]
-        frames.append(pd.DataFrame(rows, columns=["update", "epoch", "loss", "perplexity"]).assign(**cell))
-    frames = [frame for frame in frames if not frame.empty]
+        rows = [row | {"split": row["kind"], "loss": row.get("nll", row["loss"])} for row in _json_lines(path)]
+        frames.append(pd.DataFrame(rows, columns=columns).assign(**cell))
+    frames = [frame for frame in frames if (frame["split"] == "valid").any()]
     if not frames:
         raise WordorderError(
             f"No metrics.jsonl with validations was found under {Path(results) / 'cells'}. Train the cells first."
         )
-    return pd.concat(frames, ignore_index=True)[[*CELL, "update", "epoch", "loss", "perplexity"]]
+    return pd.concat(frames, ignore_index=True)[[*CELL, *columns]]
 
 
 def _json_lines(path: Path) -> list[dict[str, Any]]:

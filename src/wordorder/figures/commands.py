@@ -177,7 +177,7 @@ def _perplexity(report: Report, options: argparse.Namespace) -> None:
     from wordorder.evaluation.results import load_metrics
     from wordorder.figures import perplexity, style
 
-    frame = load_metrics(report, options.results)
+    frame = perplexity.drawn(load_metrics(report, options.results))
     titles = {dataset.name: dataset.title for dataset in report.datasets}
     style.save(perplexity.draw(frame, list(report.encodings), titles, options.against), options.output_prefix, frame)
 

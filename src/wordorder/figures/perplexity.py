@@ -1,36 +1,65 @@
-"""Perplexity on the validation set during training: a thin line for each seed, a thick one for the mean."""
+"""Perplexity of the training and the validation set during training: a thin line a seed, a thick one for the mean.
+
+A point of the training set is the mean over the batches since the validation before it, as they were learnt from: with
+dropout, and with weights that were still changing. A point of the validation set is all of it, without dropout. Neither
+has label smoothing.
+"""
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from wordorder.evaluation.results import groups
+from wordorder.evaluation.results import CELL, groups
 from wordorder.figures.style import cue, panels, styled, wrap
 
 Progress = Literal["update", "epoch"]
 
+SPLITS = {"train": "training", "valid": "validation"}
+
+
+def drawn(metrics: pd.DataFrame) -> pd.DataFrame:
+    """The rows to draw of those that :func:`load_metrics` gives: one of the split 'train' for each of 'valid'.
+
+    It is the mean loss since the validation before, to which each report contributes by its updates.
+    """
+    validated = metrics["split"] == "valid"
+    train = metrics.assign(part=validated.cumsum())[~validated]
+    train["updates"] = train["update"] - train.groupby(CELL, sort=False)["update"].shift(fill_value=0)
+    # A loss that is no number must not drop out of the sum.
+    train["loss"] = train["loss"].fillna(np.inf) * train["updates"]
+    means = train.groupby([*CELL, "part"], sort=False, as_index=False).agg(
+        {"split": "last", "update": "last", "epoch": "last", "updates": "sum", "loss": "sum"}
+    )
+    means["loss"] /= means["updates"]
+    with np.errstate(over="ignore"):
+        means["perplexity"] = np.exp(means["loss"])
+    return pd.concat([means[metrics.columns], metrics[validated]], ignore_index=True)
+
 
 @styled
 def draw(metrics: pd.DataFrame, encodings: list[str], titles: dict[str, str], against: Progress = "update") -> Figure:
-    """Draw ``metrics`` (columns dataset, size, encoding, seed, update, epoch, perplexity); a panel a dataset x size."""
+    """Draw what :func:`drawn` gives: for each dataset x size a panel of the training and one of the validation set."""
     cut = list(groups(metrics, ["dataset", "size"]))
     names = {encoding: wrap(encoding, 24) for encoding in encodings}
     # The legend stands beside the panels: room for all its lines.
     lines = sum(name.count("\n") + 1.2 for name in names.values())
-    figure, axes = panels(len(cut), 2, 4.6, max(3.3, 0.8 + 0.16 * lines))
-    for panel, ((dataset, size), group) in zip(axes, cut, strict=True):
-        panel.set_title(wrap(f"{titles[dataset]}, {size}", 46))
-        for index, encoding in enumerate(encodings):
-            _lines(panel, group[group["encoding"] == encoding], names[encoding], cue(index), against)
-        panel.set_xlabel("updates" if against == "update" else "epochs")
-        panel.set_ylabel("validation perplexity (log scale)")
-        _log_axis(panel)
+    figure, axes = panels(2 * len(cut), 2, 4.1, max(3.3, 0.8 + 0.16 * lines))
+    for number, ((dataset, size), group) in enumerate(cut):
+        for panel, (split, text) in zip(axes[2 * number :], SPLITS.items(), strict=False):
+            panel.set_title(wrap(f"{titles[dataset]}, {size}", 40))
+            rows = group[group["split"] == split]
+            for index, encoding in enumerate(encodings):
+                _lines(panel, rows[rows["encoding"] == encoding], names[encoding], cue(index), against)
+            panel.set_xlabel("updates" if against == "update" else "epochs")
+            panel.set_ylabel(f"{text} perplexity (log scale)")
+            _log_axis(panel)
     for encoding in encodings:
         if encoding not in set(metrics["encoding"]):
             axes[0].plot([], [], linestyle="", label=f"{names[encoding]} (no validation)")
@@ -50,7 +79,7 @@ def draw(metrics: pd.DataFrame, encodings: list[str], titles: dict[str, str], ag
 
 
 def mean_line(group: pd.DataFrame, against: Progress = "update") -> pd.Series:
-    """Mean perplexity over the seeds of one encoding, where every seed has a validation: no seed drops out midway."""
+    """Mean perplexity over the seeds of one encoding, where every seed has one: no seed drops out midway."""
     finite = group.replace({"perplexity": float("inf")}, float("nan"))
     table = finite.pivot_table(index=against, columns="seed", values="perplexity", aggfunc="last")
     return table.dropna().mean(axis=1)

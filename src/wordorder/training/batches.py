@@ -11,46 +11,58 @@ from numpy.typing import NDArray
 from wordorder.data.binary import ParallelCorpus
 from wordorder.errors import WordorderError
 from wordorder.model.batch import BEGIN, END, PAD, Batch
+from wordorder.training.lengths import kept_pairs
 
 Indices = NDArray[np.int64]
 
 
 def plan_batches(
-    corpus: ParallelCorpus, batch_tokens: int, *, generator: np.random.Generator | None = None
+    corpus: ParallelCorpus,
+    batch_tokens: int,
+    *,
+    generator: np.random.Generator | None = None,
+    max_positions: int | None = None,
 ) -> list[Indices]:
     """Sentence numbers of every batch: longest side (with END) x sentences is at most ``batch_tokens``.
 
     Sentences of similar lengths go together, so that little is padding. With a generator, sentences of equal
-    length are mixed and the batches come in random order; without, the order is by length.
+    length are mixed and the batches come in random order; without, the order is by length. Pairs of more than
+    ``max_positions`` are left out, see :mod:`wordorder.training.lengths`.
     """
-    source, target = corpus.source_lengths + 1, corpus.target_lengths + 1
+    kept = kept_pairs(corpus, max_positions)
+    source, target = corpus.source_lengths[kept] + 1, corpus.target_lengths[kept] + 1
     longest = np.maximum(source, target)
     if len(longest) and longest.max() > batch_tokens:
         worst = int(longest.argmax())
         raise WordorderError(
-            f"Sentence pair {worst + 1} of the binary corpus has {longest[worst]} subwords, more than a batch of "
-            f"batch_tokens = {batch_tokens}. Raise batch_tokens or lower cleaning.max_length of the dataset."
+            f"Sentence pair {kept[worst] + 1} of the binary corpus has {longest[worst]} subwords, more than a batch of "
+            f"batch_tokens = {batch_tokens}. Raise batch_tokens, or leave long training pairs out with 'max_positions' "
+            "of the recipe."
         )
     tie = generator.permutation(len(longest)) if generator else np.arange(len(longest))
     order = np.lexsort((tie, source, target))
+    numbers = kept[order]
     batches, start = [], 0
     widest = 0
     for place, sentence in enumerate(order):
         wider = max(widest, int(longest[sentence]))
         if wider * (place - start + 1) > batch_tokens:
-            batches.append(order[start:place])
+            batches.append(numbers[start:place])
             start, wider = place, int(longest[sentence])
         widest = wider
     if start < len(order):
-        batches.append(order[start:])
+        batches.append(numbers[start:])
     if generator:
         batches = [batches[number] for number in generator.permutation(len(batches))]
     return batches
 
 
-def epoch_batches(corpus: ParallelCorpus, batch_tokens: int, *, seed: int, epoch: int) -> list[Indices]:
+def epoch_batches(
+    corpus: ParallelCorpus, batch_tokens: int, *, seed: int, epoch: int, max_positions: int | None = None
+) -> list[Indices]:
     """The batches of one epoch of training."""
-    return plan_batches(corpus, batch_tokens, generator=np.random.default_rng([seed, epoch]))
+    generator = np.random.default_rng([seed, epoch])
+    return plan_batches(corpus, batch_tokens, generator=generator, max_positions=max_positions)
 
 
 def collate(corpus: ParallelCorpus, sentences: Indices) -> Batch:

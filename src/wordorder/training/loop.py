@@ -212,7 +212,11 @@ class Trainer:
     def _groups(self) -> list[list[Indices]]:
         """The micro-batches of each update of this epoch."""
         batches = epoch_batches(
-            self.train_corpus, self.recipe.batch_tokens, seed=self.cell.seed, epoch=self.counters.epoch
+            self.train_corpus,
+            self.recipe.batch_tokens,
+            seed=self.cell.seed,
+            epoch=self.counters.epoch,
+            max_positions=self.recipe.max_positions,
         )
         size = self.recipe.accumulate
         return [batches[start : start + size] for start in range(0, len(batches), size)]

@@ -25,6 +25,7 @@ from wordorder.model.checkpoint import build_model, count_parameters, save_model
 from wordorder.model.objective import TranslationObjective
 from wordorder.model.translator import Translator
 from wordorder.training import device
+from wordorder.training.lengths import check_lengths, kept_pairs
 from wordorder.training.lock import locked
 from wordorder.training.loop import Counters, Trainer
 from wordorder.training.processes import Processes, open_fabric
@@ -155,6 +156,14 @@ def _train(
 ) -> None:
     fabric.seed_everything(cell.seed, verbose=False)
     model = build_model(cell, train.vocabulary_size)
+    most = cell.recipe.max_positions
+    processes.first(lambda: check_lengths(model.encoding, train, valid, most))
+    if processes.is_first and most is not None:
+        print(
+            f"{len(train) - len(kept_pairs(train, most)):,} of {len(train):,} training pairs have a side of more than "
+            f"{most} subwords, its end counted, and are left out.",
+            file=sys.stderr,
+        )
     # Every process starts from the same weights and then draws dropout masks of its own.
     torch.manual_seed(cell.seed * 65_536 + fabric.global_rank)
     trainer = Trainer(
@@ -205,15 +214,22 @@ def _finish(
 def _record(
     cell: Cell, model: Translator, counters: Counters, train: ParallelCorpus, valid: ParallelCorpus, fabric: Fabric
 ) -> dict[str, Any]:
+    kept = kept_pairs(train, cell.recipe.max_positions)
     return {
         "status": counters.status,
         "cell": cell.model_dump(mode="json"),
         "seed": cell.seed,
         "parameters": count_parameters(model),
         "vocabulary_size": train.vocabulary_size,
-        "data": {"train": train.digest, "valid": valid.digest, "train_pairs": len(train), **_positions(train, valid)},
+        "data": {
+            "train": train.digest,
+            "valid": valid.digest,
+            "train_pairs": len(kept),
+            "left_out_pairs": len(train) - len(kept),
+            **_positions(train, valid),
+        },
         "updates": counters.update,
-        "epochs": round(counters.target_tokens / int((train.target_lengths + 1).sum()), 3),
+        "epochs": round(counters.target_tokens / int((train.target_lengths[kept] + 1).sum()), 3),
         "best_valid_perplexity": _perplexity(counters.best_loss),
         "best_update": counters.best_update,
         "target_tokens": counters.target_tokens,
