@@ -13,6 +13,7 @@ from torch.nn import functional
 
 from wordorder.dropout import dropout
 from wordorder.encodings.base import AttentionEncoding, Positions
+from wordorder.model.masks import as_precise_as
 
 
 class KeyValueCache:
@@ -60,7 +61,11 @@ def attend(
         mask = bias if mask is None else mask + bias
     if queries.is_cuda and not encoding.needs_scores:
         return functional.scaled_dot_product_attention(
-            queries, keys, values, attn_mask=mask, dropout_p=dropout_probability if training else 0.0
+            queries,
+            keys,
+            values,
+            attn_mask=None if mask is None else as_precise_as(queries, mask),
+            dropout_p=dropout_probability if training else 0.0,
         )
     # On a CPU the fused kernel is several times slower than these plain products for sentences of usual length.
     queries = queries * (1 / math.sqrt(queries.size(-1)))
