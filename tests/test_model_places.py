@@ -53,10 +53,10 @@ def naive(
         projected.append(
             torch.stack([own @ weight[row].T + bias[row] for own, row in zip(inputs, rows, strict=True)], 1)
         )
-    queries, keys = encoding.rotate(projected[0], projected[1], positions)
+    rotated, keys = encoding.rotate(projected[0], projected[1], positions)
     values = encoding.values(projected[2], positions)
-    queries = queries / math.sqrt(dim // heads)
-    scores = encoding.scores(queries @ keys.mT, queries, positions, positions)
+    scale = math.sqrt(dim // heads)
+    scores = encoding.scores(rotated @ keys.mT / scale, projected[0] / scale, positions, positions)
     if (added := encoding.bias(positions, positions)) is not None:
         scores = scores + added
     weights = (scores if mask is None else scores + mask).softmax(-1)

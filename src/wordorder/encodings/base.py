@@ -128,7 +128,10 @@ class AttentionEncoding(nn.Module):
         return None
 
     def scores(self, scores: Tensor, queries: Tensor, query: Positions, key: Positions) -> Tensor:
-        """Scores (B, H, Lq, Lk) and queries (B, H, Lq, d_h), both already divided by sqrt(d_h) -> scores."""
+        """Scores (B, H, Lq, Lk) and queries (B, H, Lq, d_h), both already divided by sqrt(d_h) -> scores.
+
+        Where another encoding rotates, the scores are those of rotated queries and keys, and the queries not rotated.
+        """
         return scores
 
     def context(self, context: Tensor, weights: Tensor, query: Positions, key: Positions) -> Tensor:
