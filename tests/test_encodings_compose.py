@@ -9,6 +9,7 @@ from torch.testing import assert_close
 
 from place_encodings import Added, Bias, HeadInputs, InAttention, Rotate, Scores, Transformed, Values, every_place, gap
 from tiny_models import seen, sentences, tiny_model
+from wordorder.dropout import unchanged
 from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
 from wordorder.encodings.compose import Composed, ComposedConfig
 from wordorder.encodings.registry import build, parse
@@ -175,7 +176,8 @@ def test_biases_are_added() -> None:
 def test_the_one_that_feeds_heads_is_heard() -> None:
     x = torch.randn(2, 5, 8)
     encoding = composed(InAttention(Values(), SHAPE), InAttention(HeadInputs(2), SHAPE))
-    assert_close(encoding.attention("encoder", 0).head_inputs(x, POSITIONS), HeadInputs(2).head_inputs(x, POSITIONS))
+    inputs = encoding.attention("encoder", 0).head_inputs(x, POSITIONS, unchanged)
+    assert_close(inputs, HeadInputs(2).head_inputs(x, POSITIONS, unchanged))
 
 
 def test_the_table_and_the_limit_are_those_of_the_part_that_has_them() -> None:
