@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from wordorder.errors import WordorderError
+from wordorder.training import state
 from wordorder.training.state import StateDirectory, average
 
 
@@ -19,6 +22,37 @@ def test_state_of_something_else_is_thrown_away(tmp_path: Path) -> None:
     assert directory.load() == {"update": 1}
     assert directory.claim("two") is True
     assert directory.load() is None
+
+
+@pytest.mark.parametrize("step", range(6))
+def test_an_interrupted_claim_leaves_nothing_that_looks_like_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    """Wherever it is killed, the old configuration takes nothing of what is left for its own."""
+    directory = StateDirectory(tmp_path)
+    directory.claim("old")
+    directory.save({"update": 1})
+    directory.finished.mkdir()
+    for name in ("model.pt", "record.json"):
+        (directory.finished / name).touch()
+    steps = iter(range(99))
+
+    def mortal(function: Any) -> Any:
+        def killed(*arguments: Any, **named: Any) -> Any:
+            if next(steps) == step:
+                raise KeyboardInterrupt
+            return function(*arguments, **named)
+
+        return killed
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        for module, name in ((os, "unlink"), (os, "rmdir"), (state, "write_text")):
+            patch.setattr(module, name, mortal(getattr(module, name)))
+        directory.claim("new")
+    assert directory.claim("old") is False
+    untouched = step == 0
+    assert directory.finished.exists() is untouched
+    assert (directory.load() is not None) is untouched
 
 
 def test_a_training_that_has_ended_leaves_nothing_that_it_no_longer_needs(tmp_path: Path) -> None:

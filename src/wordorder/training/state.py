@@ -46,6 +46,7 @@ class StateDirectory:
         if file.exists() and file.read_text() == stamp:
             return False
         stale = file.exists()
+        file.unlink(missing_ok=True)  # before anything else, so that what an interruption leaves is nobody's state
         for entry in self.path.iterdir():
             if entry.is_dir():
                 shutil.rmtree(entry)
