@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +55,26 @@ def test_an_interrupted_claim_leaves_nothing_that_looks_like_state(
     untouched = step == 0
     assert directory.finished.exists() is untouched
     assert (directory.load() is not None) is untouched
+
+
+KILLED = """
+import os, signal, sys; from pathlib import Path; import torch
+from wordorder.training.state import StateDirectory
+torch.save = lambda state, file: (Path(file).write_bytes(b"half"), os.kill(os.getpid(), signal.SIGKILL))
+StateDirectory(Path(sys.argv[1])).save({})
+"""
+
+
+def test_what_a_killed_process_left_half_written_is_removed(tmp_path: Path) -> None:
+    directory = StateDirectory(tmp_path)
+    directory.claim("one")
+    directory.save({"update": 1})
+    subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False)
+    (tmp_path / ".finished.0123456789ab.partial").mkdir()
+    assert len(list(tmp_path.glob(".*.partial"))) == 2
+    assert directory.claim("one") is False
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["last.pt", "stamp"]
+    assert directory.load() == {"update": 1}
 
 
 def test_a_training_that_has_ended_leaves_nothing_that_it_no_longer_needs(tmp_path: Path) -> None:
