@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from wordorder.dropout import Drop
 from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
 
 
@@ -57,7 +58,7 @@ class HeadInputs(AttentionEncoding):
         super().__init__()
         self.heads = heads
 
-    def head_inputs(self, x: Tensor, positions: Positions) -> list[tuple[int, Tensor]]:
+    def head_inputs(self, x: Tensor, positions: Positions, drop: Drop) -> list[tuple[int, Tensor]]:
         return [(self.heads - 1, x + wave(positions)), (1, x * wave(positions))]
 
 

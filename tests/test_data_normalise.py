@@ -21,6 +21,7 @@ from wordorder.data.normalise import normaliser
         ("tlh", "\u201cx\u201d", '"x"'),
         ("en", "", ""),
         ("en", "\u3000 ", ""),
+        ("en", "\u2581the \u2581 c\u2581at\u2581", "the c at"),
     ],
 )
 def test_punctuation_and_spaces(language: str, raw: str, normal: str) -> None:
@@ -28,7 +29,9 @@ def test_punctuation_and_spaces(language: str, raw: str, normal: str) -> None:
 
 
 def test_without_punctuation_only_form_and_spaces_change() -> None:
-    assert normaliser("en", punctuation=False)(" \u201ce\u0301\u201d  \u2013 ") == "\u201c\u00e9\u201d \u2013"
+    normalise = normaliser("en", punctuation=False)
+    assert normalise(" \u201ce\u0301\u201d  \u2013 ") == "\u201c\u00e9\u201d \u2013"
+    assert normalise("a\u2581b \u2581 c") == "a b c"
 
 
 @given(st.text(), st.booleans())

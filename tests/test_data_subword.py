@@ -12,9 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from full_disk import no_file_larger_than
+from wordorder.config.datasets import TextPreprocessing
 from wordorder.data.binary import ParallelCorpus
+from wordorder.data.clean import preprocessor
 from wordorder.data.subword import BEGIN, END, PAD, UNKNOWN, Subword, binarise, character_coverage, train_subword
 from wordorder.data.text import read_lines, write_pairs
+from wordorder.data.units import words
 from wordorder.errors import WordorderError
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzäöüß.,?'½Ａ"  # the last two are changed by other normalisations
@@ -59,8 +62,17 @@ def test_words_begin_where_their_space_is(folder: Path, model: Subword) -> None:
             assert starts[model.encode(line)].sum() == len(line.split())
     # The letter is unknown, so the space before it stands alone; within a word an unknown letter begins nothing.
     assert model.encode("漢")[1:] == [UNKNOWN]
-    for text, words in (("漢", 1), ("漢a ab漢", 2), ("  a   漢  ", 2), ("", 0)):
-        assert starts[model.encode(text)].sum() == words
+    for text, count in (("漢", 1), ("漢a ab漢", 2), ("  a   漢  ", 2), ("", 0)):
+        assert starts[model.encode(text)].sum() == count
+
+
+@pytest.mark.parametrize("tokenise", [True, False])
+def test_words_of_cleaned_text_are_words_of_the_model(model: Subword, tokenise: bool) -> None:
+    """Also where the text has the character that sentencepiece writes for a space."""
+    prepare, starts = preprocessor("en", TextPreprocessing(tokenise=tokenise)), model.word_starts()
+    for text in ("the \u2581 cat", "\u2581\u2581 a", "\u2581a b\u2581c\u2581", "\u2581"):
+        line = prepare(text)
+        assert starts[model.encode(line)].sum() == len(words(line))
 
 
 def test_training_repeats_to_the_byte(folder: Path) -> None:

@@ -203,6 +203,11 @@ def test_a_variant_differs_in_what_it_says() -> None:
         ("reverse_of: mini_enja", "'reverse_of' is the unknown dataset 'mini_enja'"),  # itself derived
         ("reverse_of: grammar\nvariant_of: grammar", "either 'reverse_of' or 'variant_of' must be given"),
         ("reverse_of: grammar\nlicence: free", "'licence' is no known key"),
+        (
+            "reverse_of: grammar",
+            r"new.yaml, line 3: 'reverse_of' is 'grammar', whose sentences a generator makes, and in one direction "
+            r"only\. Name a dataset of files, or derive this one with 'variant_of'\.",
+        ),
     ],
 )
 def test_mistakes_in_a_derived_dataset(tmp_path: Path, text: str, message: str) -> None:
@@ -212,6 +217,14 @@ def test_mistakes_in_a_derived_dataset(tmp_path: Path, text: str, message: str) 
     (tmp_path / "datasets/new.yaml").write_text(f"name: new\ntitle: New\n{text}\n")
     with pytest.raises(WordorderError, match=message):
         load_dataset("new", tmp_path)
+
+
+def test_a_generated_dataset_may_have_a_variant(tmp_path: Path) -> None:
+    (tmp_path / "datasets").mkdir()
+    (tmp_path / "datasets/grammar.yaml").write_text((ROOT / "datasets/grammar.yaml").read_text())
+    (tmp_path / "datasets/new.yaml").write_text("name: new\ntitle: New\nvariant_of: grammar\nvocabulary: 99\n")
+    variant = load_dataset("new", tmp_path)
+    assert variant.generator == load_dataset("grammar", tmp_path).generator and variant.preprocessing.vocabulary == 99
 
 
 # --------------------------------------------------------------------------------------------- published numbers

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from wordorder.dropout import Dropout, dropout
+from wordorder.dropout import Dropout, drawn, dropout
 
 
 @pytest.mark.parametrize("probability", [0.1, 0.3, 0.5, 0.9])
@@ -51,6 +51,24 @@ def test_it_does_nothing_in_evaluation_and_at_zero() -> None:
     assert module.eval()(x) is x
     assert torch.equal(torch.get_rng_state(), state)
     assert not torch.equal(module.train()(x), x)
+
+
+def test_a_dropout_that_was_drawn_has_one_mask_for_all() -> None:
+    x, other = torch.rand(7, 13) + 1, (torch.rand(7, 13) + 1).requires_grad_()
+    torch.manual_seed(3)
+    alone, state = dropout(x, 0.5, True), torch.get_rng_state()
+    torch.manual_seed(3)
+    result, drop = drawn(x, 0.5, True)
+    assert torch.equal(result, alone)
+    assert torch.equal(drop(x), alone)
+    assert torch.equal(drop(other), torch.where(alone == 0, 0, 2 * other))
+    assert torch.equal(torch.get_rng_state(), state), "the mask was drawn more than once"
+    (gradient,) = torch.autograd.grad(drop(other).sum(), other)
+    assert torch.equal(gradient, torch.where(alone == 0, 0.0, 2.0))
+    for nothing in (drawn(x, 0.5, False), drawn(x, 0.0, True), Dropout(0.5).eval().drawn(x)):
+        assert nothing[0] is x and nothing[1](other) is other
+    torch.manual_seed(3)
+    assert torch.equal(Dropout(0.5).drawn(x)[0], alone)
 
 
 @settings(deadline=None, max_examples=20)

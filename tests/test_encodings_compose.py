@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
@@ -8,10 +8,13 @@ from torch import Tensor, nn
 from torch.testing import assert_close
 
 from place_encodings import Added, Bias, HeadInputs, InAttention, Rotate, Scores, Transformed, Values, every_place, gap
+from tiny_models import seen, sentences, tiny_model
+from wordorder.dropout import unchanged
 from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
 from wordorder.encodings.compose import Composed, ComposedConfig
 from wordorder.encodings.registry import build, parse
 from wordorder.errors import WordorderError
+from wordorder.model.attention import SelfAttention, merge_heads, split_heads
 
 SHAPE = Shape(dim=8, heads=2, encoder_layers=2, decoder_layers=3)
 POSITIONS = Positions.range(5)
@@ -131,6 +134,36 @@ def test_places_are_visited_in_the_order_of_the_list() -> None:
         )
 
 
+@pytest.mark.parametrize("other", [RELATIVE, {"type": "cope"}])
+@pytest.mark.parametrize("rope_first", [True, False])
+@torch.no_grad()
+def test_relative_encodings_stay_relative_beside_a_rotation(other: dict[str, Any], rope_first: bool) -> None:
+    """Their vectors meet queries that are not rotated: a shift of all positions changes nothing."""
+    both = [{"type": "rope"}, other]
+    model = tiny_model(parse({"compose": both if rope_first else both[::-1]}))
+    tokens = sentences([7, 4])
+    memories = [seen(model.encode(tokens, positions=Positions.range(7, offset=offset))) for offset in (0, 50)]
+    assert_close(memories[0], memories[1], rtol=1e-4, atol=2e-4)
+
+
+@torch.no_grad()
+def test_keys_of_relative_positions_are_their_formula_beside_a_rotation() -> None:
+    """e_ij = (R_i q_i) · (R_j k_j) / √d_h + q_i · a_ij / √d_h"""
+    relative = {"type": "relative", "clip": 3, "values": False}
+    encoding = build(parse({"compose": [{"type": "rope"}, relative]}), SHAPE).attention("encoder", 0)
+    module = SelfAttention(SHAPE.dim, SHAPE.heads, 0.0)
+    module.project_out.weight.copy_(torch.eye(SHAPE.dim))
+    x = torch.randn(2, 5, SHAPE.dim)
+    queries, keys, values = (split_heads(part, SHAPE.heads) for part in module.project_in(x).chunk(3, dim=-1))
+    rope, shaw = cast(Any, encoding).parts
+    rotated_queries, rotated_keys = rope.rotate(queries, keys, POSITIONS)
+    apart = torch.arange(5) - torch.arange(5)[:, None]
+    vectors = shaw.key_vectors[0][apart.clamp(-3, 3) + 3]  # (Lq, Lk, d_h)
+    scores = rotated_queries @ rotated_keys.mT + torch.einsum("bhid,ijd->bhij", queries, vectors)
+    expected = merge_heads((scores / SHAPE.head_dim**0.5).softmax(-1) @ values)
+    assert_close(module(x, mask=None, encoding=encoding, positions=POSITIONS), expected)
+
+
 def test_biases_are_added() -> None:
     one, other = Bias(2), Bias(2)
     encoding = composed(InAttention(one, SHAPE), InAttention(Values(), SHAPE), InAttention(other, SHAPE))
@@ -143,7 +176,8 @@ def test_biases_are_added() -> None:
 def test_the_one_that_feeds_heads_is_heard() -> None:
     x = torch.randn(2, 5, 8)
     encoding = composed(InAttention(Values(), SHAPE), InAttention(HeadInputs(2), SHAPE))
-    assert_close(encoding.attention("encoder", 0).head_inputs(x, POSITIONS), HeadInputs(2).head_inputs(x, POSITIONS))
+    inputs = encoding.attention("encoder", 0).head_inputs(x, POSITIONS, unchanged)
+    assert_close(inputs, HeadInputs(2).head_inputs(x, POSITIONS, unchanged))
 
 
 def test_the_table_and_the_limit_are_those_of_the_part_that_has_them() -> None:

@@ -9,6 +9,7 @@ from torch.testing import assert_close
 
 from tiny_models import SIZE, around, positions_of, seen, sentences
 from wordorder.config.models import Size
+from wordorder.dropout import unchanged
 from wordorder.encodings.base import Encoding, Positions, Shape
 from wordorder.encodings.registry import build, parse
 from wordorder.encodings.sinusoidal import frequencies
@@ -52,15 +53,15 @@ def test_headxl_gives_tau_heads_the_reordered_positions(fusion: str | None) -> N
     embedded = torch.randn(2, 4, DIM)
     x = encoding.add_to_embeddings(embedded, POSITIONS, "encoder")
     assert_close(x, embedded + sinusoid(torch.arange(4)))
-    inputs = encoding.attention("encoder", 0).head_inputs(x, POSITIONS)
+    inputs = encoding.attention("encoder", 0).head_inputs(x, POSITIONS, unchanged)
     assert inputs is not None
     (tau, cross_lingual), (others, plain) = inputs
     assert (tau, others) == (3, 1)
     cross_lingual_positions = fused(encoding) if fusion else sinusoid(POSITIONS.reordered)  # type: ignore[arg-type]
     assert_close(cross_lingual, embedded + cross_lingual_positions)
     assert plain is x
-    assert encoding.attention("encoder", 1).head_inputs(x, POSITIONS) is None
-    assert encoding.attention("decoder", 0).head_inputs(x, POSITIONS) is None
+    assert encoding.attention("encoder", 1).head_inputs(x, POSITIONS, unchanged) is None
+    assert encoding.attention("decoder", 0).head_inputs(x, POSITIONS, unchanged) is None
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
@@ -95,6 +96,47 @@ def test_a_pre_norm_layer_normalises_what_each_head_sees() -> None:
     embedded = model.source_embedding.weight[tokens] * 4  # √16
     own = waves(positions.reordered, frequencies(SIZE.dim)).float()  # type: ignore[arg-type]
     assert any(torch.allclose(inputs, embedded + own, atol=1e-5) for inputs in read)
+
+
+@torch.no_grad()
+def test_dropout_takes_the_same_numbers_from_what_each_head_sees() -> None:
+    """The τ heads read dropout(X + PE_XL) with the mask of the embeddings, which is drawn once."""
+    torch.manual_seed(0)
+    model = around(build(parse({"type": "headxl", "tau": 4}), Shape.of(SIZE)), dropout=0.5).train()
+    tokens = sentences([6, 4])
+    positions = positions_of(tokens)
+    embedded = model.source_embedding.weight[tokens] * 4  # √16
+    absolute, own = (
+        waves(numbers, frequencies(SIZE.dim)).float()
+        for numbers in (positions.absolute, positions.reordered)  # type: ignore[arg-type]
+    )
+    layer: Any = model.encoder[0]
+    read: list[Tensor] = []
+    handle = layer.around_self.norm.register_forward_pre_hook(lambda _, inputs: read.append(inputs[0]))
+    torch.manual_seed(1)
+    model.encode(tokens, positions=positions)
+    handle.remove()
+    torch.manual_seed(1)
+    plain, drop = model.dropout.drawn(embedded + absolute)
+    assert 0.3 < float((plain == 0).float().mean()) < 0.7
+    cross_lingual, residual = read
+    assert_close(residual, plain)
+    assert_close(cross_lingual, drop(embedded + own))
+    assert torch.equal(cross_lingual == 0, plain == 0)
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_dropout_draws_as_often_as_with_sinusoids(norm: str) -> None:
+    """So all other masks of a training are those of another encoding."""
+    tokens = sentences([6, 4])
+    states = []
+    for entry in ({"type": "sinusoidal"}, {"type": "headxl"}):
+        torch.manual_seed(0)
+        model = around(build(parse(entry), Shape.of(SIZE)), norm=norm).train()
+        torch.manual_seed(1)
+        model.encode(tokens, positions=positions_of(tokens))
+        states.append(torch.get_rng_state())
+    assert torch.equal(*states)
 
 
 def test_reordered_positions_must_come() -> None:

@@ -8,6 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
+from torch.nn import functional
 from torch.nn.functional import scaled_dot_product_attention
 from torch.testing import assert_close
 
@@ -87,6 +88,68 @@ def test_what_is_masked_is_not_looked_at() -> None:
     keys[0, :, 3], values[0, :, 3], values[1, :, 1:] = 99.0, -99.0, 99.0
     assert_close(plain(queries, keys, values, mask), before)
     assert_close(before[1], values[1, :, :1].expand_as(before[1]))
+
+
+class OnGPU(Tensor):
+    """Says that it is on a GPU, so that the way of the fused kernel is taken."""
+
+    is_cuda = True
+
+
+def fused(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, **rest: Any) -> tuple[Tensor, Any]:
+    """What comes out of the fused kernel, and the mask that it was given."""
+    given: list[Any] = []
+
+    def kernel(*inputs: Tensor, attn_mask: Tensor | None, dropout_p: float) -> Tensor:
+        given.append(attn_mask)
+        plain_inputs = [own.as_subclass(Tensor) for own in inputs]
+        return scaled_dot_product_attention(*plain_inputs, attn_mask=attn_mask, dropout_p=dropout_p)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(functional, "scaled_dot_product_attention", kernel)
+        result = plain(queries.as_subclass(OnGPU), keys, values, mask, **rest)
+    (mask,) = given
+    return result, mask
+
+
+@pytest.mark.parametrize("precision", [torch.bfloat16, torch.float16])
+def test_a_fused_kernel_gets_the_mask_in_the_precision_of_the_queries(precision: torch.dtype) -> None:
+    class Unseen(AttentionEncoding):
+        """The second key is hidden as directional heads hide one: half precision has no -1e9."""
+
+        def bias(self, query: Positions, key: Positions) -> Tensor:
+            return torch.tensor([0.5, -1e9, 0.0, 0.0]).expand(1, 1, 4, 4)
+
+    torch.manual_seed(0)
+    inputs = torch.randn(3, 2, 1, 4, 4)
+    queries, keys, values = inputs.to(precision)
+    tokens = torch.tensor([[5, 6, 7, PAD], [PAD, 6, PAD, PAD]])
+    result, mask = fused(queries, keys, values, padding_mask(tokens), encoding=Unseen())
+    assert mask.dtype == precision and result.dtype == precision
+    assert bool(mask.isfinite().all())
+    exact = plain(*inputs, padding_mask(tokens), encoding=Unseen())
+    assert_close(result[0].float(), exact[0], atol=0.02, rtol=0.02)
+    assert bool(result.isfinite().all())  # also of the second sentence, of which everything is hidden
+    assert fused(queries, keys, values, None)[1] is None
+
+
+@pytest.mark.parametrize("kind", ["none", "padding", "causal", "both"])
+def test_a_fused_kernel_in_single_precision_gets_the_mask_as_it_is(kind: str) -> None:
+    torch.manual_seed(0)
+    queries, keys, values = torch.randn(3, 2, 3, 5, 4)
+    mask = masks(5, 5)[kind]
+    result, given_mask = fused(queries, keys, values, mask)
+    assert given_mask is mask
+    assert torch.equal(result, scaled_dot_product_attention(queries, keys, values, attn_mask=mask))
+
+
+def test_single_precision_without_a_fused_kernel_is_the_formula_bit_by_bit() -> None:
+    torch.manual_seed(0)
+    queries, keys, values = torch.randn(3, 2, 3, 5, 4)
+    for mask in masks(5, 5).values():
+        scores = (queries * (1 / math.sqrt(4))) @ keys.transpose(-1, -2)
+        expected = torch.softmax(scores if mask is None else scores + mask, dim=-1) @ values
+        assert torch.equal(plain(queries, keys, values, mask), expected)
 
 
 class Watching(AttentionEncoding):

@@ -20,6 +20,7 @@ from tiny_models import CONFIG, VOCABULARY, configurations, full, positions_of, 
 from wordorder.config.load import load_sizes
 from wordorder.config.models import Cell, Decoding, LSTMSize, Recipe
 from wordorder.decoding.beam import search
+from wordorder.dropout import drawn
 from wordorder.encodings.base import Encoding, EncodingConfig, Positions, Shape
 from wordorder.encodings.compose import Composed, ComposedConfig
 from wordorder.encodings.registry import build, parse
@@ -142,7 +143,7 @@ def test_each_decoder_layer_starts_where_the_encoder_layer_ended() -> None:
     """Two layers are two times one: the second reads the first, and each keeps a state of its own."""
     model, source, target = model_of("usual"), sentences([5]), sentences([3], seed=1)
     memory = model.encode(source)
-    x = model._embed(model.source_embedding, source, Positions.range(5), "encoder")[0]
+    x = model._embed(model.source_embedding, source, Positions.range(5), "encoder")[0][0]
     inputs, zeros = list(x), torch.zeros(8)
     for number in range(2):
         *ahead, cell_ahead = one_direction(weights_of(model.encoder[number]), inputs, zeros, zeros)
@@ -151,7 +152,7 @@ def test_each_decoder_layer_starts_where_the_encoder_layer_ended() -> None:
         assert_close(memory.start[number][0][0], torch.cat((ahead[-1], back[-1])), rtol=1e-4, atol=1e-5)
         assert_close(memory.start[number][1][0], torch.cat((cell_ahead, cell_back)), rtol=1e-4, atol=1e-5)
     assert_close(memory.states[0], torch.stack(inputs), rtol=1e-4, atol=1e-5)
-    inputs = list(model._embed(model.target_embedding, target, Positions.range(3), "decoder")[0])
+    inputs = list(model._embed(model.target_embedding, target, Positions.range(3), "decoder")[0][0])
     for number in range(2):
         hidden, cell = memory.start[number]
         *inputs, _ = one_direction(weights_of(model.decoder[number]), inputs, hidden[0], cell[0])
@@ -350,12 +351,19 @@ def test_gradients_reach_every_parameter(shape: str, ties: str) -> None:
     assert all(bool(value.grad.isfinite().all()) for value in model.parameters() if value.grad is not None)
 
 
-def test_dropout_stands_behind_embeddings_between_layers_and_behind_the_output() -> None:
+def test_dropout_stands_behind_embeddings_between_layers_and_behind_the_output(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Each is seen where all others are switched off; a generator of PyTorch decides them all."""
     model = around(encoding_of({"type": "none"}), dropout=0.5).train()
     source, target = sentences([9, 7]), sentences([8, 8], seed=1)
     calls: list[tuple[int, ...]] = []
-    model.dropout.register_forward_hook(lambda module, inputs, output: calls.append(tuple(output.shape)))
+
+    def counted(x: Tensor, *how: Any) -> Any:
+        calls.append(tuple(x.shape))
+        return drawn(x, *how)
+
+    monkeypatch.setattr("wordorder.dropout.drawn", counted)
     torch.manual_seed(5)
     first = model(source, target)
     # Embeddings, then the one gap of the packed encoder; the same of the decoder; the output.

@@ -13,6 +13,7 @@ from torch.testing import assert_close
 
 from place_encodings import BetweenTargetAndSource, Bias, Context, Scores, every_place
 from tiny_models import SIZE, around, seen, sentences, step_by_step, without_encoding
+from wordorder.dropout import unchanged
 from wordorder.encodings.base import AttentionEncoding, Encoding, Positions, Shape
 from wordorder.encodings.compose import Composed, ComposedConfig
 from wordorder.model.attention import SelfAttention
@@ -42,7 +43,7 @@ def naive(
     """Projects head by head, each from its own input, and asks the encoding at each place."""
     heads, dim = module.heads, x.size(-1)
     inputs = [x] * heads
-    if (groups := encoding.head_inputs(x, positions)) is not None:
+    if (groups := encoding.head_inputs(x, positions, unchanged)) is not None:
         inputs = [own for count, own in groups for _ in range(count)]
     weight, bias = module.project_in.weight, module.project_in.bias
     projected = []
@@ -53,10 +54,10 @@ def naive(
         projected.append(
             torch.stack([own @ weight[row].T + bias[row] for own, row in zip(inputs, rows, strict=True)], 1)
         )
-    queries, keys = encoding.rotate(projected[0], projected[1], positions)
+    rotated, keys = encoding.rotate(projected[0], projected[1], positions)
     values = encoding.values(projected[2], positions)
-    queries = queries / math.sqrt(dim // heads)
-    scores = encoding.scores(queries @ keys.mT, queries, positions, positions)
+    scale = math.sqrt(dim // heads)
+    scores = encoding.scores(rotated @ keys.mT / scale, projected[0] / scale, positions, positions)
     if (added := encoding.bias(positions, positions)) is not None:
         scores = scores + added
     weights = (scores if mask is None else scores + mask).softmax(-1)
@@ -80,7 +81,7 @@ def test_self_attention_asks_at_each_place(place: str, masked: bool, length: int
         Positions.range(length, offset=offset),
         Positions(torch.stack((torch.arange(length), torch.arange(length).flip(0))), length),
     ):
-        inputs = encoding.head_inputs(x, positions)
+        inputs = encoding.head_inputs(x, positions, unchanged)
         result = module(x, mask=mask, encoding=encoding, positions=positions, head_inputs=inputs)
         expected = naive(module, x, mask, encoding, positions)
         assert_close(result, expected, rtol=1e-4, atol=1e-5)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from wordorder.errors import WordorderError
+from wordorder.training import state
 from wordorder.training.state import StateDirectory, average
 
 
@@ -19,6 +24,57 @@ def test_state_of_something_else_is_thrown_away(tmp_path: Path) -> None:
     assert directory.load() == {"update": 1}
     assert directory.claim("two") is True
     assert directory.load() is None
+
+
+@pytest.mark.parametrize("step", range(6))
+def test_an_interrupted_claim_leaves_nothing_that_looks_like_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    """Wherever it is killed, the old configuration takes nothing of what is left for its own."""
+    directory = StateDirectory(tmp_path)
+    directory.claim("old")
+    directory.save({"update": 1})
+    directory.finished.mkdir()
+    for name in ("model.pt", "record.json"):
+        (directory.finished / name).touch()
+    steps = iter(range(99))
+
+    def mortal(function: Any) -> Any:
+        def killed(*arguments: Any, **named: Any) -> Any:
+            if next(steps) == step:
+                raise KeyboardInterrupt
+            return function(*arguments, **named)
+
+        return killed
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        for module, name in ((os, "unlink"), (os, "rmdir"), (state, "write_text")):
+            patch.setattr(module, name, mortal(getattr(module, name)))
+        directory.claim("new")
+    assert directory.claim("old") is False
+    untouched = step == 0
+    assert directory.finished.exists() is untouched
+    assert (directory.load() is not None) is untouched
+
+
+KILLED = """
+import os, signal, sys; from pathlib import Path; import torch
+from wordorder.training.state import StateDirectory
+torch.save = lambda state, file: (Path(file).write_bytes(b"half"), os.kill(os.getpid(), signal.SIGKILL))
+StateDirectory(Path(sys.argv[1])).save({})
+"""
+
+
+def test_what_a_killed_process_left_half_written_is_removed(tmp_path: Path) -> None:
+    directory = StateDirectory(tmp_path)
+    directory.claim("one")
+    directory.save({"update": 1})
+    subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False)
+    (tmp_path / ".finished.0123456789ab.partial").mkdir()
+    assert len(list(tmp_path.glob(".*.partial"))) == 2
+    assert directory.claim("one") is False
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["last.pt", "stamp"]
+    assert directory.load() == {"update": 1}
 
 
 def test_a_training_that_has_ended_leaves_nothing_that_it_no_longer_needs(tmp_path: Path) -> None:

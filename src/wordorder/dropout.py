@@ -7,6 +7,7 @@ saving PyTorch's generator saves everything. Other devices use PyTorch's dropout
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 _LEVELS = 1 << 16
+
+Drop = Callable[[Tensor], Tensor]  # a dropout whose mask is drawn already
 
 
 def _scaled(x: Tensor, keep: Tensor, scale: float) -> Tensor:
@@ -50,9 +53,31 @@ def dropout(x: Tensor, probability: float, training: bool) -> Tensor:
         return x
     if x.device.type != "cpu":
         return functional.dropout(x, probability)
-    dropped = min(max(1, round(probability * _LEVELS)), _LEVELS - 1)
-    result: Tensor = _Masked.apply(x, _keep(x, dropped), _LEVELS / (_LEVELS - dropped))  # type: ignore[no-untyped-call]
-    return result
+    return drawn(x, probability, training)[0]
+
+
+def drawn(x: Tensor, probability: float, training: bool) -> tuple[Tensor, Drop]:
+    """:func:`dropout` of x, and what does the same to other tensors of its shape, by the same mask."""
+    if not training or probability == 0:
+        return x, unchanged
+    if x.device.type != "cpu":
+        result, keep = torch.native_dropout(x, probability, True)  # which PyTorch's dropout calls on a GPU
+        scale = 1 / (1 - probability)
+    else:
+        dropped = min(max(1, round(probability * _LEVELS)), _LEVELS - 1)
+        keep, scale = _keep(x, dropped), _LEVELS / (_LEVELS - dropped)
+        result = _masked(x, keep, scale)
+    return result, lambda other: _masked(other, keep, scale)
+
+
+def unchanged(x: Tensor) -> Tensor:
+    """The dropout that drops nothing."""
+    return x
+
+
+def _masked(x: Tensor, keep: Tensor, scale: float) -> Tensor:
+    masked: Tensor = _Masked.apply(x, keep, scale)  # type: ignore[no-untyped-call]
+    return masked
 
 
 class Dropout(nn.Module):
@@ -64,6 +89,9 @@ class Dropout(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return dropout(x, self.probability, self.training)
+
+    def drawn(self, x: Tensor) -> tuple[Tensor, Drop]:
+        return drawn(x, self.probability, self.training)
 
     def extra_repr(self) -> str:
         return f"{self.probability}"

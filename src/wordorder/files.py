@@ -99,6 +99,12 @@ def _remove(path: Path) -> None:
         path.unlink()
 
 
+def remove_leftovers(directory: Path) -> None:
+    """Remove what killed processes left of :func:`atomic` in ``directory``, where no living process may be writing."""
+    for leftover in directory.glob(".*.partial"):
+        _remove(leftover)
+
+
 @contextmanager
 def reading(path: str | Path) -> Iterator[None]:
     """Turn what can go wrong while ``path`` is read, also a damaged gzip stream, into a :class:`WordorderError`."""

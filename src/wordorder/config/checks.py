@@ -173,10 +173,21 @@ def _split_problems(data: Any) -> Iterator[Problem]:
             yield Problem(location, f"{quoted(location)} is no split of this dataset{nearest(name, splits, 'splits')}")
 
 
-def derived_problems(data: Any, stem: str, originals: Collection[str]) -> list[Problem]:
-    """Problems of a dataset that is derived from one of ``originals``, written in a file called ``stem``."""
+def derived_problems(data: Any, stem: str, originals: Mapping[str, Any]) -> list[Problem]:
+    """Problems of a dataset that is derived from one of ``originals``, written in a file called ``stem``.
+
+    ``originals`` are datasets as they are written, by name.
+    """
     used = [((key,), _get(data, key)) for key in ("reverse_of", "variant_of")]
-    return [*_name_problems(data, stem, "dataset"), *_unknown(used, "datasets", originals)]
+    problems = [*_name_problems(data, stem, "dataset"), *_unknown(used, "datasets", originals)]
+    name = _get(data, "reverse_of")
+    if isinstance(name, str) and _get(originals.get(name), "generator") is not None:
+        sentence = (
+            f"'reverse_of' is '{name}', whose sentences a generator makes, and in one direction only. Name a dataset "
+            "of files, or derive this one with 'variant_of'."
+        )
+        problems.append(Problem(("reverse_of",), sentence))
+    return problems
 
 
 def _test_locations(data: Any) -> Iterator[Location]:

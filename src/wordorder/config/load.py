@@ -62,7 +62,8 @@ def load_dataset(name: str | Path, root: str | Path = "config") -> Dataset:
     document = read_yaml(path)
     if not _is_derived_dataset(document):
         return _checked(document, Dataset, dataset_problems(document.data, path.stem))
-    originals = [own for own in dataset_names(root) if not _is_derived_dataset(read_yaml(_path(own, "datasets", root)))]
+    written = {own: read_yaml(_path(own, "datasets", root)) for own in dataset_names(root)}
+    originals = {own: other.data for own, other in written.items() if not _is_derived_dataset(other)}
     given = _checked(document, DerivedDataset, derived_problems(document.data, path.stem, originals))
     return given.of(load_dataset(given.original, root))
 

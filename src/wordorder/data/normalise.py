@@ -7,12 +7,14 @@ from collections.abc import Callable
 
 from sacremoses import MosesPunctNormalizer
 
+from wordorder.data.subword import SPACE
 from wordorder.data.tokenise import UNSPACED_LANGUAGES, base_language
 
 
 def normaliser(language: str, *, punctuation: bool) -> Callable[[str], str]:
     """A function that brings a line to Unicode NFC and squeezes its white space.
 
+    The character U+2581 becomes a space, because the subword model takes it for one.
     With ``punctuation`` it also applies the Moses punctuation rules (``normalize-punctuation.perl``, through
     sacremoses). They know English, German, French, Spanish and Czech; other languages get the rules common to all.
     Chinese and Japanese keep their punctuation, for which there are no such rules.
@@ -21,7 +23,7 @@ def normaliser(language: str, *, punctuation: bool) -> Callable[[str], str]:
     moses = MosesPunctNormalizer(lang=language) if punctuation and spaced else None
 
     def normalise(line: str) -> str:
-        line = unicodedata.normalize("NFC", line)
+        line = unicodedata.normalize("NFC", line).replace(SPACE, " ")
         if moses is not None:
             line = moses.normalize(line)
         return " ".join(line.split())

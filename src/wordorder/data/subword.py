@@ -19,7 +19,7 @@ from wordorder.files import atomic, reading
 from wordorder.progress import track
 
 PAD, UNKNOWN, BEGIN, END = range(4)
-_SPACE = "\u2581"  # what sentencepiece writes for the space before a word
+SPACE = "\u2581"  # what sentencepiece writes for the space before a word
 
 # So many distinct characters are an alphabet, however small the vocabulary.
 _ALPHABET = 256
@@ -132,7 +132,7 @@ class Subword:
 
         A token that is the space alone begins the word whose first letter follows; an unknown letter goes on.
         """
-        return np.array([self._processor.id_to_piece(token).startswith(_SPACE) for token in range(self.size)])
+        return np.array([self._processor.id_to_piece(token).startswith(SPACE) for token in range(self.size)])
 
     def decode(self, tokens: Sequence[int]) -> str:
         """The line of token ids; special pieces vanish, except that an unknown one becomes ``⁇``."""

@@ -27,6 +27,7 @@ from torch import Tensor, arange, device, nn
 
 from wordorder.config.base import Model
 from wordorder.config.models import Size
+from wordorder.dropout import Drop
 
 Stack = Literal["encoder", "decoder"]
 
@@ -108,10 +109,11 @@ class Shape:
 class AttentionEncoding(nn.Module):
     """What an encoding does inside one attention. Every place does nothing by default."""
 
-    def head_inputs(self, x: Tensor, positions: Positions) -> list[tuple[int, Tensor]] | None:
+    def head_inputs(self, x: Tensor, positions: Positions, drop: Drop) -> list[tuple[int, Tensor]] | None:
         """Inputs for groups of heads: [(number of heads, (B, L, d)), …] in head order, or None for one common input.
 
-        x is what enters the layer; a pre-norm layer normalises each input by itself.
+        x is what enters the layer; a pre-norm layer normalises each input by itself. ``drop`` does to a (B, L, d) that
+        belongs to the embeddings what their dropout did to them, by the same mask.
         """
         return None
 
@@ -128,7 +130,10 @@ class AttentionEncoding(nn.Module):
         return None
 
     def scores(self, scores: Tensor, queries: Tensor, query: Positions, key: Positions) -> Tensor:
-        """Scores (B, H, Lq, Lk) and queries (B, H, Lq, d_h), both already divided by sqrt(d_h) -> scores."""
+        """Scores (B, H, Lq, Lk) and queries (B, H, Lq, d_h), both already divided by sqrt(d_h) -> scores.
+
+        Where another encoding rotates, the scores are those of rotated queries and keys, and the queries not rotated.
+        """
         return scores
 
     def context(self, context: Tensor, weights: Tensor, query: Positions, key: Positions) -> Tensor:

@@ -11,6 +11,7 @@ from typing import cast
 from pydantic import SerializeAsAny
 from torch import Tensor, nn
 
+from wordorder.dropout import Drop
 from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
 from wordorder.errors import WordorderError
 
@@ -34,8 +35,9 @@ class ComposedAttention(AttentionEncoding):
         super().__init__()
         self.parts = parts
 
-    def head_inputs(self, x: Tensor, positions: Positions) -> list[tuple[int, Tensor]] | None:
-        return next((inputs for part in self.parts if (inputs := part.head_inputs(x, positions)) is not None), None)
+    def head_inputs(self, x: Tensor, positions: Positions, drop: Drop) -> list[tuple[int, Tensor]] | None:
+        inputs = (part.head_inputs(x, positions, drop) for part in self.parts)
+        return next((own for own in inputs if own is not None), None)
 
     def rotate(self, queries: Tensor, keys: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
         for part in self.parts:

@@ -3,6 +3,7 @@
     heads 1 … τ      queries, keys and values from X + PE_XL
     heads τ + 1 … H  queries, keys and values from X + PE_abs
 
+In training both sums have lost the same numbers to the dropout of the embeddings.
 Source: "Self-Attention with Cross-Lingual Position Representation" (2020), equations 9-11; τ = 4 of 16 heads. With
 ``fusion`` PE_XL is InXL's tanh(PE_abs U + PE_XL V): the paper's combination of both.
 Promises: absolute; works at any length; no parameters without a fusion. At τ = 0 it is the sinusoidal encoding, so the
@@ -16,6 +17,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from torch import Tensor
 
+from wordorder.dropout import Drop
 from wordorder.encodings.base import AttentionEncoding, Positions, Shape, Stack
 from wordorder.encodings.crosslingual import CrossLingualConfig, CrossLingualEncoding, CrossLingualFusion, Fusion
 from wordorder.encodings.registry import register
@@ -41,8 +43,8 @@ class HeadXLAttention(AttentionEncoding):
         self._encoding = [encoding]  # in a list, so that the encoding is not its own submodule
         self.tau, self.heads = tau, heads
 
-    def head_inputs(self, x: Tensor, positions: Positions) -> list[tuple[int, Tensor]] | None:
-        cross_lingual = x + self._encoding[0].exchange(positions).to(x.dtype)
+    def head_inputs(self, x: Tensor, positions: Positions, drop: Drop) -> list[tuple[int, Tensor]] | None:
+        cross_lingual = x + drop(self._encoding[0].exchange(positions).to(x.dtype))
         groups = [(self.tau, cross_lingual), (self.heads - self.tau, x)]
         return [(count, own) for count, own in groups if count]
 

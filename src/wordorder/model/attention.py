@@ -13,6 +13,7 @@ from torch.nn import functional
 
 from wordorder.dropout import dropout
 from wordorder.encodings.base import AttentionEncoding, Positions
+from wordorder.model.masks import as_precise_as
 
 
 class KeyValueCache:
@@ -50,9 +51,11 @@ def attend(
     encoding: AttentionEncoding,
     query: Positions,
     key: Positions,
+    unrotated: Tensor | None = None,
 ) -> Tensor:
     """Scaled dot-product attention: (B, H, Lq, d_h), (B, H, Lk, d_h) twice -> (B, H, Lq, d_h).
 
+    unrotated: the queries as they were before the encoding rotated them, if it may have done so.
     mask: added to the scores, (1 | B, 1 | H, 1 | Lq, Lk), 0 where a query may look and -inf where it may not.
     """
     bias = encoding.bias(query, key)
@@ -60,12 +63,18 @@ def attend(
         mask = bias if mask is None else mask + bias
     if queries.is_cuda and not encoding.needs_scores:
         return functional.scaled_dot_product_attention(
-            queries, keys, values, attn_mask=mask, dropout_p=dropout_probability if training else 0.0
+            queries,
+            keys,
+            values,
+            attn_mask=None if mask is None else as_precise_as(queries, mask),
+            dropout_p=dropout_probability if training else 0.0,
         )
     # On a CPU the fused kernel is several times slower than these plain products for sentences of usual length.
-    queries = queries * (1 / math.sqrt(queries.size(-1)))
-    scores = queries @ keys.transpose(-1, -2)  # (B, H, Lq, Lk)
-    scores = encoding.scores(scores, queries, query, key)
+    scale = 1 / math.sqrt(queries.size(-1))
+    scaled = queries * scale
+    scores = scaled @ keys.transpose(-1, -2)  # (B, H, Lq, Lk)
+    own = scaled if unrotated is None or unrotated is queries else unrotated * scale
+    scores = encoding.scores(scores, own, query, key)
     if mask is not None:
         scores = scores + mask
     weights = dropout(torch.softmax(scores, dim=-1), dropout_probability, training).to(values.dtype)
@@ -112,13 +121,13 @@ class SelfAttention(nn.Module):
         head_inputs: inputs for groups of heads instead of x, [(number of heads, (B, L, d)), …] in head order.
         """
         queries, keys, values = self._project(x, head_inputs)
-        queries, keys = encoding.rotate(queries, keys, positions)
+        rotated, keys = encoding.rotate(queries, keys, positions)
         values = encoding.values(values, positions)
         key_positions = positions
         if cache is not None:
             keys, values, key_positions = cache.append(keys, values, positions)
         context = attend(
-            queries,
+            rotated,
             keys,
             values,
             mask=mask,
@@ -127,6 +136,7 @@ class SelfAttention(nn.Module):
             encoding=encoding,
             query=positions,
             key=key_positions,
+            unrotated=queries,
         )
         projected: Tensor = self.project_out(merge_heads(context))
         return projected

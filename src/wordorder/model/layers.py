@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from wordorder.config.models import Recipe, Size
-from wordorder.dropout import Dropout
+from wordorder.dropout import Drop, Dropout, unchanged
 from wordorder.encodings.base import AttentionEncoding, Positions
 from wordorder.model.attention import CrossAttention, KeyValueCache, SelfAttention
 from wordorder.model.translator import dropout_rate
@@ -53,9 +53,9 @@ class Residual(nn.Module):
 
 
 def _head_inputs(
-    encoding: AttentionEncoding, x: Tensor, positions: Positions, around: Residual
+    encoding: AttentionEncoding, x: Tensor, positions: Positions, drop: Drop, around: Residual
 ) -> list[tuple[int, Tensor]] | None:
-    inputs = encoding.head_inputs(x, positions)
+    inputs = encoding.head_inputs(x, positions, drop)
     return None if inputs is None else [(heads, around.inner(own)) for heads, own in inputs]
 
 
@@ -68,9 +68,20 @@ class EncoderLayer(nn.Module):
         self.around_self = Residual(size.dim, rate, pre_norm=pre_norm)
         self.around_ffn = Residual(size.dim, rate, pre_norm=pre_norm)
 
-    def forward(self, x: Tensor, *, mask: Tensor | None, encoding: AttentionEncoding, positions: Positions) -> Tensor:
-        """(B, S, d) -> (B, S, d)"""
-        inputs = _head_inputs(encoding, x, positions, self.around_self)
+    def forward(
+        self,
+        x: Tensor,
+        *,
+        mask: Tensor | None,
+        encoding: AttentionEncoding,
+        positions: Positions,
+        drop: Drop = unchanged,
+    ) -> Tensor:
+        """(B, S, d) -> (B, S, d)
+
+        drop: the dropout of the embeddings, as it was drawn for them.
+        """
+        inputs = _head_inputs(encoding, x, positions, drop, self.around_self)
         x = self.around_self(
             x,
             lambda inner: self.self_attention(
@@ -104,9 +115,11 @@ class DecoderLayer(nn.Module):
         cross_encoding: AttentionEncoding,
         positions: Positions,
         cache: KeyValueCache | None = None,
+        drop: Drop = unchanged,
     ) -> Tensor:
         """(B, T, d) -> (B, T, d).
 
+        drop: the dropout of the embeddings, as it was drawn for them.
         With a cache, T counts the hypotheses of each sentence: one new token each, and each with its own past.
         """
 
@@ -114,7 +127,7 @@ class DecoderLayer(nn.Module):
         def alone(x: Tensor) -> Tensor:
             return x if cache is None else x.flatten(0, 1)[:, None]
 
-        inputs = _head_inputs(encoding, alone(x), positions, self.around_self)
+        inputs = _head_inputs(encoding, alone(x), positions, drop, self.around_self)
 
         def attend_to_self(inner: Tensor) -> Tensor:
             attended: Tensor = self.self_attention(

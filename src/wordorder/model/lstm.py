@@ -120,7 +120,7 @@ class LSTMTranslator(Translator):
     def encode(self, source: Tensor, *, positions: Positions | None = None) -> Memory:
         """(B, S) token numbers, padded at the right -> memory."""
         positions = positions or Positions.range(source.size(1), on=source.device)
-        x = self._embed(self.source_embedding, source, positions, "encoder").to(self.output.weight.dtype)
+        x = self._embed(self.source_embedding, source, positions, "encoder")[0].to(self.output.weight.dtype)
         # Packed, so that the backward direction begins at a sentence's own end.
         packed = pack_padded_sequence(x, (source != PAD).sum(1).cpu(), batch_first=True, enforce_sorted=False)
         start = []
@@ -135,7 +135,7 @@ class LSTMTranslator(Translator):
     def decode(self, target: Tensor, memory: Memory) -> Tensor:
         """All target positions at once, each seeing the ones before: (B, T) -> (B, T, d)."""
         positions = Positions.range(target.size(1), on=target.device)
-        x = self._embed(self.target_embedding, target, positions, "decoder")
+        x, _ = self._embed(self.target_embedding, target, positions, "decoder")
         cache = Cache()
         cache.begin(memory, 1)
         if not self.input_feeding:
@@ -151,7 +151,7 @@ class LSTMTranslator(Translator):
         if not cache.layers:
             cache.begin(memory, tokens.size(1))
         positions = Positions.range(1, offset=step, on=tokens.device)
-        x = self._embed(self.target_embedding, tokens.reshape(-1, 1), positions, "decoder")
+        x, _ = self._embed(self.target_embedding, tokens.reshape(-1, 1), positions, "decoder")
         return self._advance(x, memory, cache)
 
     def new_caches(self) -> list[Cache]:

@@ -22,3 +22,14 @@ def padding_mask(tokens: Tensor) -> Tensor | None:
 def causal_mask(length: int, *, on: torch.device) -> Tensor:
     """-inf above the diagonal: (1, 1, T, T)."""
     return torch.full((length, length), -math.inf, device=on).triu(1)[None, None]
+
+
+def as_precise_as(queries: Tensor, mask: Tensor) -> Tensor:
+    """A mask or bias as fused kernels want it, in the precision of the queries.
+
+    What a lower precision cannot hold, -inf included, becomes its least number. Half precision would make -inf of -1e9,
+    and a query that sees -inf alone has no weights.
+    """
+    if mask.dtype == queries.dtype:
+        return mask
+    return mask.clamp(min=torch.finfo(queries.dtype).min).to(queries.dtype)

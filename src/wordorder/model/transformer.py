@@ -51,18 +51,18 @@ class Transformer(Translator):
     def encode(self, source: Tensor, *, positions: Positions | None = None) -> Memory:
         """(B, S) token numbers, padded at the right -> memory."""
         positions = positions or Positions.range(source.size(1), on=source.device)
-        x = self._embed(self.source_embedding, source, positions, "encoder")
+        x, drop = self._embed(self.source_embedding, source, positions, "encoder")
         mask = padding_mask(source)
         for number, layer in enumerate(self.encoder):
             encoding = self.encoding.attention("encoder", number)
-            x = layer(x, mask=mask, encoding=encoding, positions=positions)
+            x = layer(x, mask=mask, encoding=encoding, positions=positions, drop=drop)
         x = self.encoder_norm(x)
         return Memory([layer.cross_attention.read(x) for layer in self._decoder_layers()], mask, positions)
 
     def decode(self, target: Tensor, memory: Memory) -> Tensor:
         """All target positions at once, each seeing the ones before: (B, T) -> (B, T, d)."""
         positions = Positions.range(target.size(1), on=target.device)
-        x = self._embed(self.target_embedding, target, positions, "decoder")
+        x, drop = self._embed(self.target_embedding, target, positions, "decoder")
         mask = causal_mask(target.size(1), on=target.device)
         for number, layer in enumerate(self.decoder):
             x = layer(
@@ -74,6 +74,7 @@ class Transformer(Translator):
                 encoding=self.encoding.attention("decoder", number),
                 cross_encoding=self.encoding.cross_attention(number),
                 positions=positions,
+                drop=drop,
             )
         normed: Tensor = self.decoder_norm(x)
         return normed
@@ -84,7 +85,8 @@ class Transformer(Translator):
         caches: one a decoder layer, empty before the first step; rows are b·K + k.
         """
         positions = Positions.range(1, offset=step, on=tokens.device)
-        x = self._embed(self.target_embedding, tokens.reshape(-1, 1), positions, "decoder").view(*tokens.shape, -1)
+        x, drop = self._embed(self.target_embedding, tokens.reshape(-1, 1), positions, "decoder")
+        x = x.view(*tokens.shape, -1)
         for number, layer in enumerate(self.decoder):
             x = layer(
                 x,
@@ -96,6 +98,7 @@ class Transformer(Translator):
                 cross_encoding=self.encoding.cross_attention(number),
                 positions=positions,
                 cache=caches[number],
+                drop=drop,
             )
         normed: Tensor = self.decoder_norm(x)
         return normed

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from wordorder.config.models import LSTMSize, Recipe, Size
-from wordorder.dropout import Dropout
+from wordorder.dropout import Drop, Dropout
 from wordorder.encodings.base import Encoding, Positions, Stack
 from wordorder.model.batch import PAD
 
@@ -82,10 +82,11 @@ class Translator(nn.Module, ABC):
         """(…, d) -> (…, V)"""
         return functional.linear(hidden, self.output.weight)
 
-    def _embed(self, table: nn.Embedding, tokens: Tensor, positions: Positions, stack: Stack) -> Tensor:
+    def _embed(self, table: nn.Embedding, tokens: Tensor, positions: Positions, stack: Stack) -> tuple[Tensor, Drop]:
+        """What enters the first layer, and the dropout that was drawn for it."""
         x = table(tokens) * math.sqrt(self.dim)
-        x = self.dropout(self.encoding.add_to_embeddings(x, positions, stack))
-        return self.encoding.transform_embeddings(x, positions, stack)
+        x, drop = self.dropout.drawn(self.encoding.add_to_embeddings(x, positions, stack))
+        return self.encoding.transform_embeddings(x, positions, stack), drop
 
 
 def dropout_rate(size: Size | LSTMSize, recipe: Recipe) -> float:

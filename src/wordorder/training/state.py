@@ -21,7 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from wordorder.files import atomic, write_json, write_text
+from wordorder.files import atomic, remove_leftovers, write_json, write_text
 from wordorder.model.checkpoint import load_tensors
 from wordorder.training.lock import locked
 
@@ -41,11 +41,16 @@ class StateDirectory:
         return locked(self.lock, lambda taken: (taken, stop_requested()))
 
     def claim(self, stamp: str) -> bool:
-        """Make this directory the state of ``stamp``. Returns whether state of something else was thrown away."""
+        """Make this directory the state of ``stamp``. Returns whether state of something else was thrown away.
+
+        The lock must be held, since what a killed process has left half-written is removed too.
+        """
+        remove_leftovers(self.path)
         file = self.path / "stamp"
         if file.exists() and file.read_text() == stamp:
             return False
         stale = file.exists()
+        file.unlink(missing_ok=True)  # before anything else, so that what an interruption leaves is nobody's state
         for entry in self.path.iterdir():
             if entry.is_dir():
                 shutil.rmtree(entry)
