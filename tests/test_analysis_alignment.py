@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import random
+import tarfile
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -243,6 +245,47 @@ def test_import_from_two_files_and_an_archive(tmp_path: Path) -> None:
     assert words == ([["ja"]], [["yes"]]) and gold.sure[0].tolist() == [[0, 0]]
 
 
+@pytest.fixture
+def rwth(tmp_path: Path) -> GoldText:
+    """An archive as that of RWTH: texts in Latin-1, links from 1, of which one is only possible, and a blank line."""
+    members = {
+        "de": "die Gebühr ist zu hoch .\n\nkönnen Sie mich hören ?\n",
+        "en": "the fee is too high .\n\ncan you hear me ?\n",
+        "alignmentDeEn.talp": "1-1 2-2 3-3 4-4 5-5 6-6\n\n1-1 2-2 4-3 3p4 5-5\n",
+        "alignmentDeEn": "SENT: 0\nS 0 0\n",
+    }
+    with tarfile.open(tmp_path / "DeEnGoldAlignment.tar.gz", "w:gz") as archive:
+        for name, text in members.items():
+            info, data = tarfile.TarInfo(f"DeEn/{name}"), text.encode("latin-1")
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    text = load_gold_sets(ROOT / "config")["rwth-de-en"].text
+    assert text.pairs == 508
+    return text.model_copy(update={"pairs": 2})
+
+
+def test_the_archive_of_rwth_is_read_the_other_way_round(tmp_path: Path, rwth: GoldText) -> None:
+    english = Preparation(preprocessing=TextPreprocessing(), source_language="en", target_language="de")
+    files = imported(tmp_path, GoldImport(text=rwth, members={}, reverse=True, preparation=english))
+    assert list(read_lines(files["source"])) == ["the fee is too high .", "can you hear me ?"]
+    assert list(read_lines(files["clean_target"])) == ["die Gebühr ist zu hoch .", "können Sie mich hören ?"]
+    assert files["alignments"].read_text() == "0-0 1-1 2-2 3-3 4-4 5-5\n0-0 1-1 2-3 3p2 4-4\n"
+    assert json.loads(files["report"].read_text())["links"] == {"sure": 10, "possible": 11, "dropped": 0}
+
+
+def test_an_archive_with_another_number_of_pairs(tmp_path: Path, rwth: GoldText) -> None:
+    with pytest.raises(
+        WordorderError, match=r"DeEnGoldAlignment\.tar\.gz should hold 508 sentence pairs, but .* are 2\."
+    ):
+        read_gold_set(rwth.model_copy(update={"pairs": 508}), tmp_path)
+
+
+def test_what_a_set_does_not_use_is_no_part_of_its_slice() -> None:
+    """What was imported before sets could be archives stays imported."""
+    text = load_gold_sets(ROOT / "config")["hansards-en-fr"].text
+    assert canonical(text) == '{"first":1,"joint":"test.src-tgt","links":"test.gold","source":null,"target":null}'
+
+
 def test_a_line_without_its_other_side(tmp_path: Path, joint: GoldText) -> None:
     (tmp_path / "text").write_text("a ||| b\nc\n")
     with pytest.raises(WordorderError, match="text, line 2: 'source \\|\\|\\| target' was expected"):
@@ -268,7 +311,7 @@ def test_each_word_is_cleaned_by_itself_and_its_pieces_are_counted(tmp_path: Pat
     assert counts[0] == len(subword.encode("der")) and counts[1] == len(subword.encode("hund ."))
 
 
-@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize("name", [*SIZES, "rwth-de-en"])
 def test_configured_sets(name: str) -> None:
     gold = load_gold_sets(ROOT / "config")[name]
     assert set(gold.text.files) == set(gold.downloads)

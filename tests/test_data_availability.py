@@ -131,3 +131,24 @@ def test_files_to_get_by_hand_say_how(
     monkeypatch.setenv("WORDORDER_MIRROR", str(tmp_path))
     status, lines, _ = check(tmp_path / "config", {"here": "by_hand: Ask us., mirror: same"}, capsys)
     assert status == 1 and lines[0] == "BAD pair/here: mirror: no copy; address: none, to be got by hand: Ask us."
+
+
+def test_gold_alignments_are_looked_for_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORDORDER_MIRROR", str(tmp_path))
+    (tmp_path / "here").mkdir()  # no file
+    (tmp_path / "gold").write_bytes(TEXT)
+    root = tmp_path / "config"
+    root.mkdir()
+    (root / "gold_alignments.yaml").write_text(
+        "set: {title: T, source_language: de, target_language: en, licence: free, "
+        "downloads: {a.tgz: {by_hand: Ask us., mirror: gold}}, text: {archive: a.tgz, joint: t, links: l, first: 1}}\n"
+    )
+    status, lines, _ = check(root, {"here": "by_hand: Ask us., mirror: here"}, capsys)
+    assert status == 1 and f"mirror: {tmp_path}/here cannot be read: Is a directory; address" in lines[0]
+    there = "mirror: there; no checksum is known; address: none, to be got by hand: Ask us."
+    assert lines[1] == f"ok  gold_alignments/set/a.tgz: {there}"
+    for names, expected in ((["set"], lines[1:2]), (["pair"], lines[:1])):
+        main(["data", "check", "--root", str(root), *names])
+        assert capsys.readouterr().out.splitlines()[:1] == expected

@@ -106,6 +106,32 @@ def test_a_set_that_does_not_fit_is_told(asking: Workspace) -> None:
         asking.change("studies/little.yaml", f"sets: {sets}", "sets: [gold, turned]")
 
 
+def test_a_set_that_only_people_can_get_is_asked_for_before_the_first_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = Workspace(tmp_path)
+    study.write()
+    study.change("studies/little.yaml", "baseline:", "analyses: {alignment: {sets: [gold, asked]}}\nbaseline:")
+    study.config.joinpath("gold_alignments.yaml").write_text(
+        "asked: {title: T, source_language: xx, target_language: en, licence: free, downloads: {a.tgz: "
+        "{by_hand: Ask us., mirror: deep/a.tgz}}, text: {archive: a.tgz, joint: t, links: l, first: 1}}\n"
+    )
+    monkeypatch.setenv("WORDORDER_MIRROR", str(tmp_path / "mirror"))
+    assert "train_model" in study.would_run()  # what a run would do can be seen without the file
+    done = snakemake(study.folder, *study.arguments())
+    assert done.returncode == 1 and not (study.folder / "results").exists()
+    assert "\nwordorder: error: a.tgz cannot be downloaded by a program. " in done.stderr
+    assert (
+        "Ask us. Then set WORDORDER_MIRROR to a folder that holds it as deep/a.tgz, or put the file at" in done.stderr
+    )
+    assert "Traceback" not in done.stderr
+    (tmp_path / "mirror/deep").mkdir(parents=True)
+    (tmp_path / "mirror/deep/a.tgz").touch()
+    file = "resources/downloads/gold_alignments/asked/a.tgz"
+    done = snakemake(study.folder, file, *study.arguments()[1:])
+    assert done.returncode == 0 and (study.folder / file).exists(), done.stdout + done.stderr
+
+
 def test_the_validation_set_can_be_measured_too(asking: Workspace) -> None:
     target = cell("opr", "valid.perplexity.json")
     arguments = [argument for argument in asking.arguments() if argument != "little"]

@@ -20,3 +20,22 @@ rule download_file:
         slice=download_slice,
     shell:
         "wordorder download --config {params.slice:q} --output {output:q} 2>&1 | logged {log:q}"
+
+
+# What only people can get is asked for before the first job: what needs it may come after days of training.
+def check_files_by_hand(jobs):
+    from wordorder.config.datasets import Download
+    from wordorder.data.download import missing
+
+    mirror = os.environ.get("WORDORDER_MIRROR")
+    said = [
+        missing(load.slice_argument(job.params.slice, Download), job.output[0], mirror=mirror)
+        for job in jobs
+        if job.rule.name in ("download_file", "download_gold")
+    ]
+    if any(said):
+        raise WordorderError("\n".join(sorted(filter(None, said))))
+
+
+onstart:
+    told(check_files_by_hand)(workflow.dag.needrun_jobs())

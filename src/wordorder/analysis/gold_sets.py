@@ -55,18 +55,26 @@ def read_gold_set(
 ) -> tuple[tuple[Text, Text], GoldLinks]:
     """The words of both sides and the links between them. Links beyond their sentence are dropped and counted.
 
-    ``members`` says what to read of files that are archives.
+    ``members`` says what to read of files that are archives by themselves.
     """
 
     def lines(name: str | None) -> list[str]:
-        path = Path(downloads, str(name))
-        with open_member(path, _member(path, (members or {}).get(str(name)))) as file:
-            return list(decode_lines(file, path))
+        path = Path(downloads, text.archive or str(name))
+        member = name if text.archive else _member(path, (members or {}).get(str(name)))
+        with open_member(path, member) as file:
+            found = decode_lines(file, f"'{name}' of {path}" if text.archive else path, encoding=text.encoding)
+            return [line for line in found if line.strip() or not text.skip_blank]
 
     if text.joint is not None:
         pairs = [_parted(Path(downloads, text.joint), number, line) for number, line in enumerate(lines(text.joint), 1)]
     else:
         pairs = list(strict_pairs(lines(text.source), lines(text.target), text.source, text.target))
+    if text.pairs not in (None, len(pairs)):
+        files = " and ".join(str(Path(downloads, file)) for file in text.files)
+        raise WordorderError(
+            f"{files} should hold {text.pairs} sentence pairs, but there are {len(pairs)}. Is it the file that "
+            "gold_alignments.yaml describes?"
+        )
     source, target = ([line.split() for line in side] for side in zip(*pairs, strict=True))
     with TemporaryDirectory() as folder:
         plain = Path(folder, text.links)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, RootModel, model_validator
 
-from wordorder.config.base import Model, Name
+from wordorder.config.base import Model, Name, Positive
 from wordorder.config.datasets import Download, Preparation
 
 _PREFIX = "gold."  # a gold set lies beside the splits of a dataset, none of which may be called so
+
+
+def _unset(value: Any) -> bool:
+    """Keys that came later are no part of a slice that does not use them: what was finished before stays finished."""
+    return not value
 
 
 def gold_split(name: str) -> str:
@@ -20,11 +25,25 @@ def gold_split(name: str) -> str:
 class GoldText(Model):
     """The files of text and links: two texts, or one with lines 'source ||| target'. Words stand between spaces."""
 
-    source: Name | None = None
-    target: Name | None = None
-    joint: Name | None = None
-    links: Name = Field(description="Pharaoh format: 'i-j' is a sure and 'ipj' a possible link.")
+    archive: Name | None = Field(
+        default=None,
+        exclude_if=_unset,
+        description="A .tar or .zip of which the files are members, named by their path.",
+    )
+    source: str | None = None
+    target: str | None = None
+    joint: str | None = None
+    links: str = Field(description="Pharaoh format: 'i-j' is a sure and 'ipj' a possible link.")
     first: Literal[0, 1] = Field(description="The number of the first word of a sentence in the links.")
+    encoding: Literal["utf-8", "latin-1"] = Field(
+        default="utf-8", exclude_if=lambda value: value == "utf-8", description="Of all the files."
+    )
+    skip_blank: bool = Field(
+        default=False, exclude_if=_unset, description="Blank lines of any of the files are no pair."
+    )
+    pairs: Positive | None = Field(
+        default=None, exclude_if=_unset, description="How many pairs there must be, where no checksum is published."
+    )
 
     @model_validator(mode="after")
     def _one_way(self) -> GoldText:
@@ -36,7 +55,8 @@ class GoldText(Model):
     @property
     def files(self) -> list[str]:
         """The keys of the downloads that are needed."""
-        return [name for name in (self.source, self.target, self.joint, self.links) if name is not None]
+        names = [self.archive] if self.archive else [self.source, self.target, self.joint, self.links]
+        return [name for name in names if name is not None]
 
 
 class GoldSet(Model):

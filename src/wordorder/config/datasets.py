@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, RootModel, model_validator
+from pydantic import Discriminator, Field, RootModel, Tag, model_validator
 
 from wordorder.config.base import Model, Name, Positive, Rate
 
@@ -223,6 +223,16 @@ class Generator(Model):
     )
 
 
+def _counted_by(value: Any) -> str:
+    return "several" if isinstance(value, dict) else "one"
+
+
+PairCount = Annotated[
+    Annotated[Positive, Tag("one")] | Annotated[dict[str, Positive], Tag("several")],
+    Discriminator(_counted_by),
+]
+
+
 class Dataset(Model):
     """A language pair with its training, validation and test parts."""
 
@@ -244,8 +254,10 @@ class Dataset(Model):
         description="The text has spaces between its tokens already. They are kept for training ('preprocessing."
         "tokenise' must be false); translations and references are detokenised before they are scored.",
     )
-    published_pairs: dict[Name, Positive] = Field(
-        default={}, description="Numbers of pairs that others report of 'train', 'valid' or a test set; compared."
+    published_pairs: dict[Name, PairCount] = Field(
+        default={},
+        description="Numbers of pairs that others report of 'train', 'valid' or a test set; compared. Where several "
+        "do, the number by each one's name.",
     )
     train: list[Part] = []
     valid: list[Part] = []
@@ -269,7 +281,7 @@ class Dataset(Model):
         return self.download_folder or self.name
 
 
-class PublishedPairs(RootModel[dict[Name, Positive]]):
+class PublishedPairs(RootModel[dict[Name, PairCount]]):
     """The slice of a 'count-pairs' job."""
 
 

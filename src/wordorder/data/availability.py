@@ -7,16 +7,17 @@ import tempfile
 import urllib.error
 import urllib.request
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from wordorder import __version__
-from wordorder.config.datasets import Dataset, Download
-from wordorder.data.checksums import fault
+from wordorder.config.datasets import Download
+from wordorder.data.checksums import expected, fault
 from wordorder.data.download import opener
 from wordorder.data.mirror import Unusable, candidates, copy
+from wordorder.errors import WordorderError
 
 TIMEOUT = 20.0  # seconds for an answer
 _WORKERS = 8
@@ -50,14 +51,14 @@ class Availability:
         return f"{mark}{self.folder}/{self.file}: mirror: {self.mirror.text}; address: {self.address.text}"
 
 
-def check_datasets(
-    datasets: Iterable[Dataset], mirror: str | Path | None, *, timeout: float = TIMEOUT
+def check_downloads(
+    downloads: Iterable[tuple[str, Mapping[str, Download]]], mirror: str | Path | None, *, timeout: float = TIMEOUT
 ) -> Iterator[Availability]:
-    """Look for every file of the datasets, in their order; several addresses are asked at once.
+    """Look for every file of pairs of a folder and its downloads, in their order; several addresses are asked at once.
 
     A file that several datasets share is looked for once.
     """
-    files = {(data.folder, file): entry for data in datasets for file, entry in data.downloads.items()}
+    files = {(folder, file): entry for folder, entries in downloads for file, entry in entries.items()}
     with ThreadPoolExecutor(_WORKERS) as pool:
         asked = [pool.submit(_ask, entry, timeout) for entry in files.values()]
         for ((folder, file), entry), answer in zip(files.items(), asked, strict=True):
@@ -89,8 +90,12 @@ def _look(entry: Download, file: str, mirror: str | Path | None) -> Place:
     for candidate in candidates(entry, mirror):
         if not candidate.exists():
             continue
-        if candidate.name == Path(entry.mirror or "").name and fault(entry, candidate, name=file) is None:
-            return Place(True, "right")
+        try:
+            if candidate.name == Path(entry.mirror or "").name and fault(entry, candidate, name=file) is None:
+                return Place(True, "right" if expected(entry) or entry.lines else "there; no checksum is known")
+        except WordorderError as error:  # damaged, a folder, or not allowed
+            wrong.append(str(error).removesuffix("."))
+            continue
         with tempfile.TemporaryDirectory() as folder:  # a copy that is compressed otherwise
             try:
                 copy(candidate, entry, Path(folder, "copy"), name=file, quiet=True)

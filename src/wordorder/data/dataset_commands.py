@@ -17,9 +17,9 @@ def add_commands(subparsers: Any) -> None:
     check = actions.add_parser(
         "check",
         help="whether the files of datasets can be had",
-        description="Look for every file of the datasets, without downloading it: whether the local mirror "
-        "(WORDORDER_MIRROR) has it with the right checksum, and whether its address answers and tells the right size. "
-        "The exit status is 1 if a file can be had nowhere, or if a wrong one was found.",
+        description="Look for every file of the datasets and gold alignments, without downloading it: whether the "
+        "local mirror (WORDORDER_MIRROR) has it with the right checksum, and whether its address answers and tells the "
+        "right size. The exit status is 1 if a file can be had nowhere, or if a wrong one was found.",
     )
     check.add_argument("--timeout", type=float, default=20.0, metavar="S", help="seconds for an answer (default: 20)")
     check.set_defaults(run=_check)
@@ -32,8 +32,8 @@ def add_commands(subparsers: Any) -> None:
     pairs.add_argument("--results", type=Path, default=Path("results"), metavar="DIR")
     pairs.set_defaults(run=_pairs)
 
-    for parser in (check, pairs):
-        parser.add_argument("datasets", nargs="*", metavar="DATASET", help="by name; all if none is given")
+    for parser, also in ((check, ", or of a set of gold alignments"), (pairs, "")):
+        parser.add_argument("datasets", nargs="*", metavar="DATASET", help=f"its name{also}; all if none is given")
         parser.add_argument("--root", type=Path, default=Path("config"), metavar="DIR", help="default: config")
 
     count = subparsers.add_parser(
@@ -49,12 +49,16 @@ def add_commands(subparsers: Any) -> None:
 
 
 def _check(options: argparse.Namespace) -> None:
-    from wordorder.config.load import dataset_names, load_dataset
-    from wordorder.data.availability import check_datasets, summary
+    from wordorder.config.load import dataset_names, load_dataset, load_gold_sets
+    from wordorder.data.availability import check_downloads, summary
 
-    datasets = [load_dataset(name, options.root) for name in options.datasets or dataset_names(options.root)]
+    known, gold = dataset_names(options.root), load_gold_sets(options.root)
+    names = options.datasets or [*known, *gold]
+    datasets = [load_dataset(name, options.root) for name in names if name in known or name not in gold]
+    downloads = [(data.folder, data.downloads) for data in datasets]
+    downloads += [(f"gold_alignments/{name}", gold[name].downloads) for name in names if name in gold]
     found = []
-    for file in check_datasets(datasets, os.environ.get("WORDORDER_MIRROR") or None, timeout=options.timeout):
+    for file in check_downloads(downloads, os.environ.get("WORDORDER_MIRROR") or None, timeout=options.timeout):
         print(file, flush=True)
         found.append(file)
     print(f"\n{summary(found)}")

@@ -12,6 +12,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -59,16 +60,28 @@ def download(entry: Download, output: str | Path, *, mirror: str | Path | None, 
                 print(f"wordorder: warning: {tried[-1]}{instead}", file=sys.stderr)
     try:
         if entry.url is None:
-            raise WordorderError(
-                f"{output.name} cannot be downloaded by a program. {' '.join([*tried, entry.by_hand or ''])} "
-                f"{_advice(entry, output)}"
-            )
+            raise WordorderError(_by_hand(entry, output, tried))
         _fetch(entry, entry.url, output, pause)
         _tell(entry, output)
     except Unusable as error:
         raise WordorderError(
             f"{output.name} could not be had. {' '.join([*tried, f'{entry.url} {error}.'])} {_advice(entry, output)}"
         ) from error
+
+
+def missing(entry: Download, output: str | Path, *, mirror: str | Path | None) -> str | None:
+    """What is to be done about a file that only people can get, if it is neither at ``output`` nor in the mirror."""
+    places = list(candidates(entry, mirror))
+    if entry.url is not None or any(place.exists() for place in [Path(output), *places]):
+        return None
+    return _by_hand(entry, Path(output), [f"{place} does not exist." for place in places])
+
+
+def _by_hand(entry: Download, output: Path, tried: Iterable[str]) -> str:
+    return (
+        f"{output.name} cannot be downloaded by a program. {' '.join([*tried, entry.by_hand or ''])} "
+        f"{_advice(entry, output)}"
+    )
 
 
 def _advice(entry: Download, output: Path) -> str:

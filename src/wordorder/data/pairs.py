@@ -2,40 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from wordorder.files import read_json
 
 
-def count_pairs(published: dict[str, int], reports: Iterable[str | Path]) -> dict[str, dict[str, int]]:
+def count_pairs(
+    published: Mapping[str, int | Mapping[str, int]], reports: Iterable[str | Path]
+) -> dict[str, dict[str, Any]]:
     """By split: the pairs that are ``published``, that were imported and that cleaning kept; and the ``difference``.
 
+    Where several publish a number, 'published' holds for each one's name its ``pairs`` and ``difference``.
     Publications count before or after cleaning without saying so: the difference is that of the nearer of the two.
     ``reports`` are the cleaning reports of the splits of ``published``, in their order.
     """
-    table = {}
-    for (split, number), path in zip(published.items(), reports, strict=True):
+    table: dict[str, dict[str, Any]] = {}
+    for (split, said), path in zip(published.items(), reports, strict=True):
         report: dict[str, Any] = read_json(path)
-        differences = [report["read"] - number, report["kept"] - number]
-        table[split] = {
-            "published": number,
-            "imported": report["read"],
-            "kept": report["kept"],
-            "difference": min(differences, key=abs),
-        }
+        own = {"imported": report["read"], "kept": report["kept"]}
+        if isinstance(said, int):
+            table[split] = {"published": said, **own, "difference": _nearest(said, own)}
+        else:
+            claims = {name: {"pairs": number, "difference": _nearest(number, own)} for name, number in said.items()}
+            table[split] = {"published": claims, **own}
     return table
 
 
-def describe_pairs(dataset: str, table: dict[str, dict[str, int]]) -> str:
-    """A line for each split."""
+def _nearest(number: int, own: Mapping[str, int]) -> int:
+    return min((count - number for count in own.values()), key=abs)
+
+
+def describe_pairs(dataset: str, table: dict[str, dict[str, Any]]) -> str:
+    """A line for each split, or for each who publishes a number of its pairs."""
     lines = []
     for split, counts in table.items():
-        difference = counts["difference"]
-        told = f"{difference:+,} ({difference / counts['published']:+.2%})" if difference else "as published"
-        lines.append(
-            f"{dataset}, {split}: {counts['published']:,} pairs published, {counts['imported']:,} imported, "
-            f"{counts['kept']:,} kept: {told}"
-        )
+        said = counts["published"]
+        claims = said if isinstance(said, dict) else {"": {"pairs": said, "difference": counts["difference"]}}
+        for name, claim in claims.items():
+            difference, by = claim["difference"], f" by {name}" if name else ""
+            told = f"{difference:+,} ({difference / claim['pairs']:+.2%})" if difference else "as published"
+            lines.append(
+                f"{dataset}, {split}: {claim['pairs']:,} pairs published{by}, {counts['imported']:,} imported, "
+                f"{counts['kept']:,} kept: {told}"
+            )
     return "\n".join(lines)

@@ -38,13 +38,13 @@ def read_lines(path: str | Path) -> Iterator[str]:
         yield from decode_lines(file, path)
 
 
-def decode_lines(file: IO[bytes], name: object, *, keep_tabs: bool = False) -> Iterator[str]:
+def decode_lines(file: IO[bytes], name: object, *, keep_tabs: bool = False, encoding: str = "utf-8") -> Iterator[str]:
     """:func:`read_lines` for an open binary file; ``name`` is what error messages call it."""
     control = _CONTROL_BUT_TAB if keep_tabs else _CONTROL
     offset = 0
     for number, line in enumerate(file, start=1):
         try:
-            text = line.decode().removesuffix("\n").removesuffix("\r")
+            text = line.decode(encoding).removesuffix("\n").removesuffix("\r")
         except UnicodeDecodeError as error:
             raise WordorderError(
                 f"{name}, line {number}: byte {error.start + 1} of the line (0x{line[error.start]:02x}, at offset "
