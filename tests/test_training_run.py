@@ -17,7 +17,10 @@ from training_runs import TrainingRun, cell, write_reversals
 from wordorder.data.binary import ParallelCorpus, write_corpus
 from wordorder.data.positions import SourcePositions, write_positions
 from wordorder.errors import WordorderError
-from wordorder.model.checkpoint import load_tensors
+from wordorder.files import read_json
+from wordorder.model.checkpoint import load_model, load_tensors
+from wordorder.training import loop
+from wordorder.training import run as run_module
 from wordorder.training.run import Outputs, run
 
 # The recorded validation perplexities of the run below. They change when the numerics of the model, the batches or the
@@ -165,6 +168,22 @@ def test_a_diverged_training_ends_and_says_so(make_run: RunMaker) -> None:
     run = make_run(learning_rate=1e20, warmup_updates=1, max_epochs=20)
     run.finish()
     assert run.record()["status"] == "diverged"
+
+
+def test_a_training_that_diverges_after_a_validation_leaves_no_model_of_before(
+    tmp_path: Path, corpora: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = loop.learning_rate
+    monkeypatch.setattr(loop, "learning_rate", lambda recipe, update: real(recipe, update) if update < 42 else 1e25)
+    monkeypatch.setattr(run_module, "_listen", lambda: lambda: False)  # the signals stay pytest's
+    outputs = Outputs(*(tmp_path / name for name in ("model.pt", "metrics.jsonl", "record.json")))
+    train, valid = corpora
+    settings = cell(max_epochs=None, max_updates=200, validate_every=40, average=1)
+    run(settings, train=train, valid=valid, outputs=outputs, state=tmp_path / "state", threads=1)
+    record = read_json(outputs.record)
+    assert (record["status"], record["updates"], record["best_update"]) == ("diverged", 50, 40)
+    assert record["averaged_checkpoints"] == 0
+    assert all(weight.isnan().all() for weight in load_model(outputs.model).parameters())
 
 
 def test_bf16_learns_too(make_run: RunMaker, uninterrupted: TrainingRun) -> None:

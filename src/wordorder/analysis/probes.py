@@ -152,8 +152,9 @@ def measure(
             before = sources.only(changed)
             after = before.moved(orders, settings.positions)
             row["cosine_distance"] = _finite(cosine_distance(model, before, after, orders))
-            lines, wanted = [original[i] for i in changed], [references[i] for i in changed]
-            row |= compare(translator(after), lines, wanted, language)
+            if row["cosine_distance"] is not None:  # a model that diverged has no translations to compare either
+                lines, wanted = [original[i] for i in changed], [references[i] for i in changed]
+                row |= compare(translator(after), lines, wanted, language)
         found.append(row)
     finite = all(row["cosine_distance"] is not None for row in found if row["changed"])
     return {

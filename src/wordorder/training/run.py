@@ -191,9 +191,15 @@ def _shards(model: Translator, asked: ShardOptimizer, processes: Processes) -> b
 def _finish(
     cell: Cell, directory: StateDirectory, model: Translator, vocabulary_size: int, record: dict[str, Any]
 ) -> None:
-    """Average the checkpoints and put everything into ``finished/`` at once."""
-    checkpoints = directory.checkpoints()
+    """Average the checkpoints and put everything into ``finished/`` at once.
+
+    All weights of a training that diverged are NaN: no checkpoint from before then passes for its model.
+    """
+    diverged = record["status"] == "diverged"
+    checkpoints = [] if diverged else directory.checkpoints()
     weights = average(checkpoints) if checkpoints else model.state_dict()
+    if diverged:
+        weights = {name: tensor * math.nan for name, tensor in weights.items()}
     with atomic(directory.finished) as folder:
         folder.mkdir()
         save_model(folder / "model.pt", cell, vocabulary_size, weights)
