@@ -89,12 +89,12 @@ def _load(options: argparse.Namespace) -> tuple[Translator, ParallelCorpus]:
     from wordorder.decoding.translate import check_positions
     from wordorder.errors import WordorderError
     from wordorder.model.checkpoint import load_model
-    from wordorder.training.device import prepare
+    from wordorder.training import device
 
     if options.threads:
         torch.set_num_threads(options.threads)
-    prepare()
-    model = load_model(options.model)
+    device.prepare()
+    model = load_model(options.model).to(device.of_finished_models())
     check_positions(model, given=options.positions is not None)
     corpus = ParallelCorpus.open(options.corpus, positions=options.positions)
     if corpus.vocabulary_size != model.output.weight.size(0):
@@ -177,18 +177,18 @@ def _forward_time(options: argparse.Namespace) -> None:
     from wordorder.errors import WordorderError
     from wordorder.files import write_json
     from wordorder.model.checkpoint import load_model
-    from wordorder.training.device import prepare
+    from wordorder.training import device
 
     settings = slice_argument(options.config, ForwardTime)
     if options.threads:
         torch.set_num_threads(options.threads)
-    prepare()
+    device.prepare()
     models = {}
     for argument in options.models:
         name, equals, path = argument.partition("=")
         if not (name and equals and path):
             raise WordorderError(f"--models takes NAME=PATH, not '{argument}'.")
-        models[name] = load_model(path)
+        models[name] = load_model(path).to(device.of_finished_models())
     write_json(options.output, measure(models, settings))
 
 

@@ -195,8 +195,9 @@ def cosine_distance(model: Translator, before: Sources, after: Sources, orders: 
 
 
 def _encoded(model: Translator, sources: Sources) -> torch.Tensor:
-    reordered = None if sources.positions is None else pad_positions(sources.positions)
-    return encode(model, pad_sources(sources.tokens), reordered)
+    device = next(model.parameters()).device
+    reordered = None if sources.positions is None else pad_positions(sources.positions).to(device)
+    return encode(model, pad_sources(sources.tokens).to(device), reordered).cpu()
 
 
 class _Translations:
