@@ -53,6 +53,7 @@ def add_commands(subparsers: Any) -> None:
     settings(parser)
     paths(parser, subword="sentencepiece model", references="raw target text")
     parser.add_argument("--language", required=True, help="target language")
+    parser.add_argument("--as-it-is", action="store_true", help="the corpus was not tokenised: detokenise nothing")
 
     parser = command("attention_distance", _attention_distance, "how far and how widely each head looks")
     settings(parser)
@@ -153,9 +154,16 @@ def _probes(options: argparse.Namespace) -> None:
     subword = Subword.load(options.subword)
     check_vocabularies(model, subword, corpus)
     references = list(read_lines(options.references))
-    write_json(
-        options.output, measure(model, corpus, subword, references, language=options.language, settings=settings)
+    found = measure(
+        model,
+        corpus,
+        subword,
+        references,
+        language=options.language,
+        settings=settings,
+        detokenise=not options.as_it_is,
     )
+    write_json(options.output, found)
 
 
 def _attention_distance(options: argparse.Namespace) -> None:

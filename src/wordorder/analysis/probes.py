@@ -22,7 +22,7 @@ words count as being in target order as they stand.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -126,15 +126,19 @@ def measure(
     *,
     language: str,
     settings: Probes,
+    detokenise: bool = True,
 ) -> dict[str, Any]:
-    """Probe a model with the first sentences of a corpus; references: the raw target; language: that of the target."""
+    """Probe a model with the first sentences of a corpus; references: the raw target; language: that of the target.
+
+    ``detokenise`` is false where the corpus was not tokenised: translations are then text as they are.
+    """
     count = min(settings.sentences, len(corpus))
     positions = corpus.positions
     sources = Sources(
         [corpus.source(number) for number in range(count)],
         None if positions is None else [positions[number] for number in range(count)],
     )
-    translator = _Translations(model, subword, language, settings.beam)
+    translator = _Translations(model, subword, detokeniser(language) if detokenise else str, settings.beam)
     original = translator(sources)
     begins = subword.word_starts()
     found = []
@@ -201,11 +205,11 @@ def _encoded(model: Translator, sources: Sources) -> torch.Tensor:
 
 
 class _Translations:
-    """From sources to detokenised lines; an empty one where the model has no translation."""
+    """From sources to lines as people write them; an empty one where the model has no translation."""
 
-    def __init__(self, model: Translator, subword: Subword, language: str, beam: int) -> None:
+    def __init__(self, model: Translator, subword: Subword, detokenise: Callable[[str], str], beam: int) -> None:
         self.model, self.subword, self.config = model, subword, Decoding(beam=beam)
-        self.detokenise = detokeniser(language)
+        self.detokenise = detokenise
 
     def __call__(self, sources: Sources) -> list[str]:
         found = translate(self.model, sources.tokens, self.config, positions=sources.positions)
