@@ -7,13 +7,14 @@ import re
 import signal
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from training_runs import TrainingRun, cell, write_reversals
+from training_runs import VOCABULARY, TrainingRun, cell, write_reversals
 from wordorder.data.binary import ParallelCorpus, write_corpus
 from wordorder.data.positions import SourcePositions, write_positions
 from wordorder.errors import WordorderError
@@ -205,6 +206,13 @@ def test_corpora_of_different_vocabularies_are_an_error(make_run: RunMaker, tmp_
     wrong = TrainingRun(run.folder, run.cell, run.train, tmp_path / "other")
     assert "Binarise both with the same subword model" in wrong.finish(status=1)
     assert not (run.folder / "model.pt").exists()
+
+
+@pytest.mark.parametrize("split", ["train", "valid"])
+def test_a_corpus_without_sentences_is_an_error(split: str, make_run: RunMaker, tmp_path: Path) -> None:
+    write_corpus(tmp_path / "nothing", [], vocabulary_size=VOCABULARY)
+    run = replace(make_run(), **{split: tmp_path / "nothing"})
+    assert f"{tmp_path / 'nothing'} has no sentence pairs" in run.finish(status=1)
 
 
 @pytest.fixture(scope="module")

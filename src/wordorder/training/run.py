@@ -84,6 +84,12 @@ def run(
             f"{train} was made with {train_corpus.vocabulary_size} subwords, {valid} with "
             f"{valid_corpus.vocabulary_size}. Binarise both with the same subword model."
         )
+    for corpus in (train_corpus, valid_corpus):
+        if not len(corpus):
+            raise WordorderError(
+                f"{corpus.directory} has no sentence pairs, but a training needs some to learn from and some to "
+                "validate with. Look at the text that it was made of, and at the report of its cleaning."
+            )
     device.prepare()
     fabric = open_fabric(cell.recipe.precision, devices=devices, nodes=nodes, most=cell.recipe.accumulate)
     if threads:
