@@ -95,3 +95,8 @@ def test_frame_has_a_row_for_every_cell(tmp_path: Path) -> None:
     own = frame[(frame["encoding"] == "opr") & (frame["seed"] == 1)].set_index("unit")
     assert own["perplexity"].to_dict() == {"subword": 4, "word": 8, "character": 2}
     assert frame["perplexity"].isna().sum() == 9 and (frame["status"] == "missing").sum() == 9
+    none = {"status": "not a number", "units": {unit: {"count": 1, "perplexity": None} for unit in perplexity.UNITS}}
+    write_json(cell_folder(tmp_path, "none", 1) / "test.perplexity.json", none)
+    write_json(cell_folder(tmp_path, "none", 1) / "record.json", {"status": "diverged"})
+    frame = perplexity.frame(slice_, tmp_path, tmp_path)
+    assert set(frame.loc[(frame["encoding"] == "none") & (frame["seed"] == 1), "status"]) == {"diverged"}

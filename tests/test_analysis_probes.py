@@ -17,7 +17,9 @@ from measured_samples import analysed, cell_folder
 from tiny_models import SIZE, tiny_model
 from wordorder.analysis import probes
 from wordorder.analysis.probes import Perturbation, Sources, cosine_distance, measure, perturbations, piece_order
+from wordorder.cli import main
 from wordorder.config.analyses import Probes
+from wordorder.config.models import Cell, Recipe
 from wordorder.data.binary import ParallelCorpus, write_corpus
 from wordorder.data.positions import write_positions
 from wordorder.data.subword import Subword, train_subword
@@ -26,6 +28,7 @@ from wordorder.encodings.base import Positions
 from wordorder.encodings.registry import parse
 from wordorder.figures.probes import draw
 from wordorder.files import write_json
+from wordorder.model.checkpoint import save_model
 from wordorder.model.transformer import Transformer
 
 # ------------------------------------------------------------------------------------------------------ what moves
@@ -201,6 +204,30 @@ def test_measured_by_sacrebleu(data: tuple[Subword, Path, list[str]]) -> None:
     assert again == found
 
 
+def test_text_that_was_not_tokenised_is_left_as_it_is(
+    data: tuple[Subword, Path, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subword, folder, lines = data
+    model = tiny_model(parse({"type": "sinusoidal"}))
+    cell = Cell(encoding={"type": "sinusoidal"}, size=SIZE, recipe=Recipe(max_updates=1), seed=1)
+    save_model(tmp_path / "model.pt", cell, subword.size, model.state_dict())
+    words = ["measure", "probes", "--config", '{"swaps": [], "windows": [], "sentences": 9}', "--language", "de"]
+    words += ["--model", str(tmp_path / "model.pt"), "--subword", str(folder.parent / "model")]
+    write_lines(tmp_path / "text", lines)
+    words += ["--corpus", str(folder), "--references", str(tmp_path / "text")]
+    monkeypatch.setattr(probes, "texts", lambda found, subword, write: [write("a , b .")])
+    compared: list[str] = []
+
+    def compare(lines: list[str], *_: object) -> dict[str, float]:
+        compared.extend(set(lines))
+        return {}
+
+    monkeypatch.setattr(probes, "compare", compare)
+    for options in ([], ["--as-it-is"]):
+        assert main([*words, *options, "--output", str(tmp_path / "out")]) == 0
+    assert compared == ["a, b.", "a , b ."]
+
+
 def test_scores_are_those_of_sacrebleu() -> None:
     new, old, wanted = ["ein hund geht da hin", "ja"], ["der hund geht da hin", "ja ja"], ["der hund geht da", "ja"]
     found = probes.compare(new, old, wanted, "de")
@@ -241,7 +268,7 @@ def test_a_model_that_diverged(data: tuple[Subword, Path, list[str]]) -> None:
         model.source_embedding.weight.fill_(math.nan)
     found = measure(model, ParallelCorpus.open(folder), subword, lines, language="de", settings=Probes())
     assert found["status"] == "not a number"
-    assert found["perturbations"][0]["cosine_distance"] is None
+    assert all(found["perturbations"][0][name] is None for name in probes.VALUES)
 
 
 def test_frame_and_figure(tmp_path: Path) -> None:

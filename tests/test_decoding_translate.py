@@ -20,6 +20,7 @@ from wordorder.decoding.beam import Hypothesis
 from wordorder.decoding.translate import plan, texts, translate, translate_corpus
 from wordorder.encodings.base import Positions
 from wordorder.errors import WordorderError
+from wordorder.evaluation.scores import score_files
 from wordorder.model.batch import BEGIN, END
 from wordorder.model.checkpoint import build_model, load_model, save_model
 from wordorder.model.transformer import Transformer
@@ -188,7 +189,7 @@ def test_a_table_too_short_for_the_target_cuts_translations_with_a_warning(
     assert "translations are cut at 5 subwords" in capsys.readouterr().err
 
 
-def test_a_diverged_model_gives_empty_lines_and_a_warning(
+def test_a_diverged_model_gives_empty_files_which_have_no_score_and_a_warning(
     files: SimpleNamespace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model = load_model(files.model)
@@ -197,9 +198,11 @@ def test_a_diverged_model_gives_empty_lines_and_a_warning(
     corpus, subword = ParallelCorpus.open(files.corpus), Subword.load(files.subword)
     paths = {"output": tmp_path / "hypotheses", "nbest": tmp_path / "nbest.jsonl"}
     translate_corpus(model, corpus, subword, language="de", config=Decoding(), **paths)
-    assert paths["output"].read_text() == "\n" * len(LINES)
-    assert json.loads(paths["nbest"].read_text().splitlines()[1]) == {"index": 1, "hypotheses": []}
-    assert "not a number" in capsys.readouterr().err
+    assert [path.read_bytes() for path in paths.values()] == [b"", b""]
+    assert "not a number for 5 of 5 different sentences" in capsys.readouterr().err
+    (tmp_path / "references").write_text("Hund\n" * len(LINES))
+    scored = score_files(paths["output"], tmp_path / "references", ["bleu"], "de")
+    assert (scored["status"], scored["metrics"]["bleu"]["score"]) == ("no hypotheses", None)
 
 
 def test_text_by_hand_is_translated_like_the_corpus(

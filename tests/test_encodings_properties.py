@@ -203,6 +203,17 @@ def test_gradients_reach_every_parameter(name: str, norm: str) -> None:
 
 
 @every_encoding
+def test_a_model_that_diverged_gives_no_number_and_no_error(name: str) -> None:
+    model = tiny_model(ALL[name])
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.fill_(torch.nan)
+        source, target = sentences([5, 2]), sentences([3, 4])
+        assert full(model, source, target).isnan().all()
+        assert step_by_step(model, target, model.encode(source, positions=positions_of(source))).isnan().all()
+
+
+@every_encoding
 def test_a_seed_decides_everything(name: str) -> None:
     def run(seed: int) -> tuple[Tensor, list[Tensor | None]]:
         model = tiny_model(ALL[name], seed=seed).train()

@@ -92,6 +92,15 @@ def test_p_values_are_those_of_the_sacrebleu_command(tmp_path: Path, kind: Any, 
     assert len({entry["p"] for metric in ours.values() for entry in metric["systems"].values()}) > 3
 
 
+@pytest.mark.parametrize("kind", ["bootstrap", "randomisation"])
+def test_equal_scores_are_no_difference(kind: Any) -> None:
+    references = sentences(30)
+    base = noisy(references, 0.3, 1)
+    extraction = Extraction(references, ["bleu", "chrf++"], "de")
+    found = paired_tests(extraction, base, {"same": list(base)}, kind=kind, samples=50, seed=1)
+    assert [of["systems"]["same"]["p"] for of in found.values()] == [1.0, 1.0]
+
+
 def test_seed_decides_and_the_environment_is_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     references = sentences(30)
     base, system = noisy(references, 0.3, 1), {"s": noisy(references, 0.25, 2)}

@@ -82,6 +82,18 @@ def test_encoding_matrix_shows_the_table_of_the_model(study: Report, tmp_path: P
     assert found == pytest.approx(table.detach().numpy(), abs=1e-5)
 
 
+def test_a_table_of_a_training_that_diverged_is_not_shown(study: Report, tmp_path: Path) -> None:
+    from wordorder.model.checkpoint import load_model, load_tensors
+
+    path = tmp_path / "cells/pair/learned/tiny/1/model.pt"
+    weights = {name: weight * torch.nan for name, weight in load_model(path).state_dict().items()}
+    save_model(path, Cell.model_validate_json(load_tensors(path)["cell"]), 40, weights)
+    status, prefix = figure("similarity", study, tmp_path)
+    assert status == 0
+    data = pd.read_csv(f"{prefix}.csv", keep_default_na=False, na_values=[""]).set_index("encoding")
+    assert data.loc["learned", "note"] == "the training of seed 1 diverged"
+
+
 def test_a_learned_table_is_shown_to_its_end(study: Report, tmp_path: Path) -> None:
     status, prefix = figure("similarity", study, tmp_path, "--length", "30")
     assert status == 0

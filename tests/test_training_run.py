@@ -7,6 +7,7 @@ import re
 import signal
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,10 @@ from training_runs import VOCABULARY, TrainingRun, cell, write_reversals
 from wordorder.data.binary import ParallelCorpus, write_corpus
 from wordorder.data.positions import SourcePositions, write_positions
 from wordorder.errors import WordorderError
-from wordorder.model.checkpoint import load_tensors
+from wordorder.files import read_json
+from wordorder.model.checkpoint import load_model, load_tensors
+from wordorder.training import loop
+from wordorder.training import run as run_module
 from wordorder.training.run import Outputs, run
 
 # The recorded validation perplexities of the run below. They change when the numerics of the model, the batches or the
@@ -234,6 +238,22 @@ def test_a_diverged_training_ends_and_says_so(make_run: RunMaker) -> None:
     assert run.record()["status"] == "diverged"
 
 
+def test_a_training_that_diverges_after_a_validation_leaves_no_model_of_before(
+    tmp_path: Path, corpora: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = loop.learning_rate
+    monkeypatch.setattr(loop, "learning_rate", lambda recipe, update: real(recipe, update) if update < 42 else 1e25)
+    monkeypatch.setattr(run_module, "_listen", lambda: lambda: False)  # the signals stay pytest's
+    outputs = Outputs(*(tmp_path / name for name in ("model.pt", "metrics.jsonl", "record.json")))
+    train, valid = corpora
+    settings = cell(max_epochs=None, max_updates=200, validate_every=40, average=1)
+    run(settings, train=train, valid=valid, outputs=outputs, state=tmp_path / "state", threads=1)
+    record = read_json(outputs.record)
+    assert (record["status"], record["updates"], record["best_update"]) == ("diverged", 50, 40)
+    assert record["averaged_checkpoints"] == 0
+    assert all(weight.isnan().all() for weight in load_model(outputs.model).parameters())
+
+
 def test_bf16_learns_too(make_run: RunMaker, uninterrupted: TrainingRun) -> None:
     run = make_run(precision="bf16")
     run.finish()
@@ -253,6 +273,13 @@ def test_corpora_of_different_vocabularies_are_an_error(make_run: RunMaker, tmp_
     wrong = TrainingRun(run.folder, run.cell, run.train, tmp_path / "other")
     assert "Binarise both with the same subword model" in wrong.finish(status=1)
     assert not (run.folder / "model.pt").exists()
+
+
+@pytest.mark.parametrize("split", ["train", "valid"])
+def test_a_corpus_without_sentences_is_an_error(split: str, make_run: RunMaker, tmp_path: Path) -> None:
+    write_corpus(tmp_path / "nothing", [], vocabulary_size=VOCABULARY)
+    run = replace(make_run(), **{split: tmp_path / "nothing"})
+    assert f"{tmp_path / 'nothing'} has no sentence pairs" in run.finish(status=1)
 
 
 @pytest.fixture(scope="module")

@@ -157,6 +157,12 @@ def test_downloads_run_where_the_internet_is() -> None:
     assert downloading and all("localrule: True" in block for block in downloading)
 
 
+def test_whoever_translates_detokenises_what_the_dataset_says() -> None:
+    rules = "".join((ROOT / f"workflow/rules/{name}.smk").read_text() for name in ("decode", "measure"))
+    translating = [block for block in re.split(r"(?m)^rule ", rules) if "--language {params.language:q}" in block]
+    assert len(translating) == 2 and all("language=detokenisation" in block for block in translating)
+
+
 MILESTONES = {
     "prepare_all": {"gather_binary", "gather_reports", "binarise_split"},
     "train_all": {"train_model"},

@@ -55,7 +55,10 @@ class TrainingRun:
     def finish(self, *options: str, status: int = 0) -> str:
         """Run to the end and return what was printed."""
         process = self.start(*options)
-        printed, _ = process.communicate(timeout=300)
+        try:
+            printed, _ = process.communicate(timeout=300)
+        finally:
+            process.kill()
         assert process.returncode == status, printed
         return printed
 

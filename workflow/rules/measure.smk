@@ -161,7 +161,7 @@ rule measure_probes:
     params:
         slice=partial(measure_slice, "probes"),
         corpus=partial(corpus_options, "{test}", "--positions"),
-        language=target_language,
+        language=detokenisation,
     shell:
         "wordorder measure probes --config {params.slice:q} --model {input.model:q} --corpus {params.corpus:q}"
         " --subword {input.subword:q} --references {input.references:q} --language {params.language:q}"

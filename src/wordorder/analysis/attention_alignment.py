@@ -89,7 +89,7 @@ def measure(
         number = layer_number(settings.layer, layers)
         chosen = forced.attention["cross"][number]
         chosen = chosen if settings.heads == "mean" else chosen[:, _heads(settings.heads, chosen.size(1))]
-        batch_weights = chosen.mean(1).numpy()
+        batch_weights = chosen.mean(1).cpu().numpy()
         finite = finite and bool(np.isfinite(batch_weights).all())
         for sentence, weights in zip(forced.sentences.tolist(), batch_weights, strict=True):
             source, target = words.source[sentence], words.target[sentence]

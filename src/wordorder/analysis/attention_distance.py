@@ -34,11 +34,11 @@ VALUES = ("distance", "entropy", "boundary")
 
 
 def profile(weights: Tensor, real: Tensor, boundary: Tensor) -> Tensor:
-    """Sums over the queries of a batch, of each head: distance, entropy, weight on the boundary: (H, 3) in double.
+    """Sums over the queries of a batch, of each head: distance, entropy, weight on the boundary: (H, 3), on the CPU.
 
     weights: (B, H, L, L); real: (B, L), false at padding; boundary: (B,), the place of the end or beginning.
     """
-    places = torch.arange(weights.size(-1))
+    places = torch.arange(weights.size(-1), device=weights.device)
     weights = weights.double()
     apart = (places[:, None] - places).abs().double()
     values = torch.stack(
@@ -49,7 +49,7 @@ def profile(weights: Tensor, real: Tensor, boundary: Tensor) -> Tensor:
         ),
         dim=-1,
     )  # (B, H, L, 3)
-    return (values * real[:, None, :, None]).sum((0, 2))
+    return (values * real[:, None, :, None]).sum((0, 2)).cpu()
 
 
 def uniform(real: Tensor, *, causal: bool) -> Tensor:
@@ -70,7 +70,7 @@ def measure(model: Translator, corpus: ParallelCorpus, settings: AttentionDistan
         for stack in STACKS:
             read = forced.batch.source if stack == "encoder" else forced.batch.target_input
             real = read != PAD
-            boundary = real.sum(1) - 1 if stack == "encoder" else torch.zeros(len(read), dtype=torch.long)
+            boundary = real.sum(1) - 1 if stack == "encoder" else torch.zeros_like(read[:, 0])
             tokens[stack] += int(real.sum())
             even[stack] = even[stack] + profile(uniform(real, causal=stack == "decoder"), real, boundary)
             for layer, weights in enumerate(forced.attention[stack]):

@@ -47,7 +47,7 @@ def measure(models: Mapping[str, Translator], settings: ForwardTime) -> dict[str
                     seconds[name].append(time.perf_counter() - begun)
     return {
         "seconds": seconds,
-        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
         "threads": torch.get_num_threads(),
         "cores": os.cpu_count(),
     }

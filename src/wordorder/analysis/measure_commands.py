@@ -53,6 +53,7 @@ def add_commands(subparsers: Any) -> None:
     settings(parser)
     paths(parser, subword="sentencepiece model", references="raw target text")
     parser.add_argument("--language", required=True, help="target language")
+    parser.add_argument("--as-it-is", action="store_true", help="the corpus was not tokenised: detokenise nothing")
 
     parser = command("attention_distance", _attention_distance, "how far and how widely each head looks")
     settings(parser)
@@ -89,12 +90,12 @@ def _load(options: argparse.Namespace) -> tuple[Translator, ParallelCorpus]:
     from wordorder.decoding.translate import check_positions
     from wordorder.errors import WordorderError
     from wordorder.model.checkpoint import load_model
-    from wordorder.training.device import prepare
+    from wordorder.training import device
 
     if options.threads:
         torch.set_num_threads(options.threads)
-    prepare()
-    model = load_model(options.model)
+    device.prepare()
+    model = load_model(options.model).to(device.of_finished_models())
     check_positions(model, given=options.positions is not None)
     corpus = ParallelCorpus.open(options.corpus, positions=options.positions)
     if corpus.vocabulary_size != model.output.weight.size(0):
@@ -153,9 +154,16 @@ def _probes(options: argparse.Namespace) -> None:
     subword = Subword.load(options.subword)
     check_vocabularies(model, subword, corpus)
     references = list(read_lines(options.references))
-    write_json(
-        options.output, measure(model, corpus, subword, references, language=options.language, settings=settings)
+    found = measure(
+        model,
+        corpus,
+        subword,
+        references,
+        language=options.language,
+        settings=settings,
+        detokenise=not options.as_it_is,
     )
+    write_json(options.output, found)
 
 
 def _attention_distance(options: argparse.Namespace) -> None:
@@ -177,18 +185,18 @@ def _forward_time(options: argparse.Namespace) -> None:
     from wordorder.errors import WordorderError
     from wordorder.files import write_json
     from wordorder.model.checkpoint import load_model
-    from wordorder.training.device import prepare
+    from wordorder.training import device
 
     settings = slice_argument(options.config, ForwardTime)
     if options.threads:
         torch.set_num_threads(options.threads)
-    prepare()
+    device.prepare()
     models = {}
     for argument in options.models:
         name, equals, path = argument.partition("=")
         if not (name and equals and path):
             raise WordorderError(f"--models takes NAME=PATH, not '{argument}'.")
-        models[name] = load_model(path)
+        models[name] = load_model(path).to(device.of_finished_models())
     write_json(options.output, measure(models, settings))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from wordorder.config.models import Report
-from wordorder.evaluation.results import cell_folders
+from wordorder.evaluation.results import cell_folders, reason
 from wordorder.files import read_json
 
 # Of a cell without a file of the measure; nothing of it is ever left out in silence.
@@ -26,4 +26,5 @@ def load_measures(
         for test in sets(cell["dataset"]) if sets else tests[cell["dataset"]]:
             path = folder / f"{test}.{measure}.json"
             found: dict[str, Any] = read_json(path) if path.is_file() else MISSING
-            yield {**cell, "test": test, "status": found["status"]}, found
+            status = found["status"] if found["status"] == "measured" else reason(folder, found["status"])
+            yield {**cell, "test": test, "status": status}, found

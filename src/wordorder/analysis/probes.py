@@ -22,7 +22,7 @@ words count as being in target order as they stand.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -126,15 +126,19 @@ def measure(
     *,
     language: str,
     settings: Probes,
+    detokenise: bool = True,
 ) -> dict[str, Any]:
-    """Probe a model with the first sentences of a corpus; references: the raw target; language: that of the target."""
+    """Probe a model with the first sentences of a corpus; references: the raw target; language: that of the target.
+
+    ``detokenise`` is false where the corpus was not tokenised: translations are then text as they are.
+    """
     count = min(settings.sentences, len(corpus))
     positions = corpus.positions
     sources = Sources(
         [corpus.source(number) for number in range(count)],
         None if positions is None else [positions[number] for number in range(count)],
     )
-    translator = _Translations(model, subword, language, settings.beam)
+    translator = _Translations(model, subword, detokeniser(language) if detokenise else str, settings.beam)
     original = translator(sources)
     begins = subword.word_starts()
     found = []
@@ -152,8 +156,9 @@ def measure(
             before = sources.only(changed)
             after = before.moved(orders, settings.positions)
             row["cosine_distance"] = _finite(cosine_distance(model, before, after, orders))
-            lines, wanted = [original[i] for i in changed], [references[i] for i in changed]
-            row |= compare(translator(after), lines, wanted, language)
+            if row["cosine_distance"] is not None:  # a model that diverged has no translations to compare either
+                lines, wanted = [original[i] for i in changed], [references[i] for i in changed]
+                row |= compare(translator(after), lines, wanted, language)
         found.append(row)
     finite = all(row["cosine_distance"] is not None for row in found if row["changed"])
     return {
@@ -194,16 +199,17 @@ def cosine_distance(model: Translator, before: Sources, after: Sources, orders: 
 
 
 def _encoded(model: Translator, sources: Sources) -> torch.Tensor:
-    reordered = None if sources.positions is None else pad_positions(sources.positions)
-    return encode(model, pad_sources(sources.tokens), reordered)
+    device = next(model.parameters()).device
+    reordered = None if sources.positions is None else pad_positions(sources.positions).to(device)
+    return encode(model, pad_sources(sources.tokens).to(device), reordered).cpu()
 
 
 class _Translations:
-    """From sources to detokenised lines; an empty one where the model has no translation."""
+    """From sources to lines as people write them; an empty one where the model has no translation."""
 
-    def __init__(self, model: Translator, subword: Subword, language: str, beam: int) -> None:
+    def __init__(self, model: Translator, subword: Subword, detokenise: Callable[[str], str], beam: int) -> None:
         self.model, self.subword, self.config = model, subword, Decoding(beam=beam)
-        self.detokenise = detokeniser(language)
+        self.detokenise = detokenise
 
     def __call__(self, sources: Sources) -> list[str]:
         found = translate(self.model, sources.tokens, self.config, positions=sources.positions)

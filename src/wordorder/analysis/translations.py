@@ -12,7 +12,7 @@ import pandas as pd
 from wordorder.config.models import Analysed
 from wordorder.data.text import read_lines
 from wordorder.errors import WordorderError
-from wordorder.evaluation.results import CELL, cell_folders, training_status
+from wordorder.evaluation.results import CELL, cell_folders, reason
 from wordorder.evaluation.scores import read_pair
 
 # What every row of an analysis begins with: its cell and its test set.
@@ -64,7 +64,7 @@ def _read(cell: dict[str, Any], folder: Path, references: Path) -> Translation:
     if not path.is_file():
         return Translation(cell, [], "missing")
     lines, _ = read_pair(path, references)
-    return Translation(cell, lines, "scored" if lines else training_status(folder) or "no hypotheses")
+    return Translation(cell, lines, "scored" if lines else reason(folder, "no hypotheses"))
 
 
 def check_count(found: int, test: TranslatedSet, path: Path, what: str) -> None:

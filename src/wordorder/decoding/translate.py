@@ -82,7 +82,10 @@ def translate(
             progress.advance(len(batch))
     lost = sum(not hypotheses for hypotheses in found.values())
     if lost:
-        _warn(f"the model's output is not a number for {lost} sentences, which stay empty. Did its training diverge?")
+        _warn(
+            f"the model's output is not a number for {lost} of {len(found)} different sentences, which have no "
+            "translation. Did its training diverge?"
+        )
     return [found[key] for key in keys]
 
 
@@ -167,11 +170,15 @@ def translate_corpus(
     output: the best hypothesis, detokenised by the Moses rules of ``language``, or as it is with None, where the text
         was not tokenised; an empty line where it is empty.
     nbest: JSON, {"index": number from 0, "hypotheses": [{"text", "tokens", "score", "log_probability"}, best first]}.
+
+    Both have no line at all where the model translates no sentence, because its training diverged: it has no score.
     """
     check_vocabularies(model, subword, corpus)
     sources = [corpus.source(index) for index in range(len(corpus))]
     positions = None if corpus.positions is None else [corpus.positions[index] for index in range(len(corpus))]
     found = translate(model, sources, config, positions=positions)
+    if not any(found):
+        found = []
     detokenise = detokeniser(language) if language else str
     with line_writer(output) as write_best, line_writer(nbest) as write_all:
         for index, hypotheses in enumerate(found):

@@ -74,7 +74,7 @@ class CoPEAttention(AttentionEncoding):
         sums = sums.clamp(0, self.last)
         below = sums.detach().floor().clamp(max=self.last - 1)
         share = (sums - below).to(queries.dtype)
-        rows = below.long()
+        rows = below.nan_to_num().long()  # of a model that diverged, whose sums are no numbers and no rows either
         return (1 - share) * products.gather(-1, rows) + share * products.gather(-1, rows + 1)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from sacrebleu.metrics.base import Metric
 from sacrebleu.significance import PairedTest, Result
 
-from wordorder.evaluation.resampling import Array, Measure
+from wordorder.evaluation.resampling import TIE, Array, Measure
 from wordorder.evaluation.scores import LOWER_IS_BETTER, build_metric
 
 Kind = Literal["bootstrap", "randomisation"]
@@ -81,6 +81,9 @@ def paired_tests(
 ) -> dict[str, dict[str, Any]]:
     """sacreBLEU's paired test of each system against the baseline, all translations of the same sentences.
 
+    Where both scores are equal, p is 1. sacreBLEU counts only chance differences that are larger than the one observed:
+    for identical translations none is, and its p would be the smallest that there is.
+
     Returns ``{metric: {"signature", "baseline": score, "systems": {name: {"score", "p"}}}}``.
     """
     named = [("", baseline), *systems.items()]
@@ -96,9 +99,13 @@ def paired_tests(
             "signature": str(signature),
             "baseline": results[label][0].score,
             "systems": {
-                system: {"score": result.score, "p": result.p_value}
+                system: {"score": result.score, "p": 1.0 if _equal(result, results[label][0]) else result.p_value}
                 for system, result in zip(systems, results[label][1:], strict=True)
             },
         }
         for metric, (label, signature) in by_metric
     }
+
+
+def _equal(system: Result, baseline: Result) -> bool:
+    return bool(abs(system.score - baseline.score) <= TIE)

@@ -19,7 +19,7 @@ Array = npt.NDArray[np.float64]
 
 CONFIDENCE = 0.95
 # Two scores that are equal but for rounding.
-_TIE = 1e-9
+TIE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def interval(resampled_differences: Array) -> list[float]:
 
 def p_value(by_chance: Array, observed: float) -> float:
     """Two-sided: how often chance gives as large a difference, the observed one counted in."""
-    return float((np.sum(np.abs(by_chance) >= abs(observed) - _TIE) + 1) / (len(by_chance) + 1))
+    return float((np.sum(np.abs(by_chance) >= abs(observed) - TIE) + 1) / (len(by_chance) + 1))
 
 
 def bootstrap_p(resampled_differences: Array, observed: float) -> float:
@@ -102,6 +102,6 @@ def sign_test(system: Array, baseline: Array, measure: Measure) -> dict[str, Any
     changes = measure.scores(total - baseline + system) - measure.score(total)
     if measure.lower_is_better:
         changes = -changes
-    better, worse = int(np.sum(changes > _TIE)), int(np.sum(changes < -_TIE))
+    better, worse = int(np.sum(changes > TIE)), int(np.sum(changes < -TIE))
     p = float(stats.binomtest(better, better + worse).pvalue) if better + worse else None
     return {"better": better, "worse": worse, "equal": len(changes) - better - worse, "p": p}

@@ -58,7 +58,7 @@ def load_scores(report: Report, results: str | Path) -> pd.DataFrame:
             scored: dict[str, Any] = read_json(path) if path.is_file() else {"status": "missing", "metrics": {}}
             status = scored["status"]
             if status == "no hypotheses":
-                status = training_status(folder) or status
+                status = reason(folder, status)
             for metric in report.metrics:
                 if path.is_file() and metric not in scored["metrics"]:
                     raise WordorderError(
@@ -102,6 +102,11 @@ def training_status(folder: Path) -> str | None:
     """The status in the training record of a cell, e.g. "finished" or "diverged"; None without a record."""
     path = folder / "record.json"
     return read_json(path).get("status") if path.is_file() else None
+
+
+def reason(folder: Path, status: str) -> str:
+    """Why a cell has no number: its training diverged, or else ``status``."""
+    return "diverged" if training_status(folder) == "diverged" else status
 
 
 def load_records(report: Report, results: str | Path) -> pd.DataFrame:

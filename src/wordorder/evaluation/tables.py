@@ -125,6 +125,7 @@ def parameters_table(records: pd.DataFrame, report: Report) -> Table:
         for (size, encoding), group in groups(part, ["size", "encoding"]):
             means = group.drop(columns=[*CELL]).apply(pd.to_numeric, errors="coerce").mean()
             without = part[(part["size"] == size) & (part["encoding"] == "none")]["parameters"].astype(float).mean()
+            sound = group.loc[group["status"] != "diverged", "best_valid_perplexity"].astype(float)
             statuses = group["status"].value_counts(sort=False)
             shown.append(
                 {"Size": size, "Encoding": encoding}
@@ -135,7 +136,7 @@ def parameters_table(records: pd.DataFrame, report: Report) -> Table:
                 | {"Minutes": _number(means["seconds"] / 60, 1)}
                 | {"Memory (GB)": _number(means["memory_bytes"] / 1e9, 2)}
                 | {"Epochs": _number(means["epochs"], 2), "Updates": _number(means["updates"], 0)}
-                | {"Best valid. perplexity": _number(means["best_valid_perplexity"], 2)}
+                | {"Best valid. perplexity": _number(sound.mean(), 2)}
                 | {"Runs": ", ".join(f"{count} {status}" for status, count in statuses.items())}
             )
         caption = f"{dataset.title}: parameters in millions and cost of the training, means over the seeds."

@@ -222,6 +222,8 @@ def load_vectors(report: Report, options: argparse.Namespace) -> Panels:
             table = learnt.table(length if limit is None else min(length, limit), options.stack)
         if table is None:
             found[encoding] = f"no vector for a position in the {options.stack}"
+        elif not bool(table.isfinite().all()):
+            found[encoding] = f"the training of seed {seed} diverged"
         else:
             found[encoding] = table.double().cpu().numpy()
     if not any((Path(options.results) / "cells" / dataset).glob(f"*/{size}/{seed}/model.pt")):

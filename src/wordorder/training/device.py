@@ -24,6 +24,11 @@ def prepare() -> None:
     torch.set_float32_matmul_precision("medium" if _medium_is_single_precision() else "highest")
 
 
+def of_finished_models() -> torch.device:
+    """Where finished models translate and are measured: on a GPU where there is one."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
 def fabric_precision(precision: str) -> Any:
     """The name that lightning-fabric has for a recipe's precision."""
     return _PRECISIONS[precision]

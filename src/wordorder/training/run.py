@@ -85,6 +85,12 @@ def run(
             f"{train} was made with {train_corpus.vocabulary_size} subwords, {valid} with "
             f"{valid_corpus.vocabulary_size}. Binarise both with the same subword model."
         )
+    for corpus in (train_corpus, valid_corpus):
+        if not len(corpus):
+            raise WordorderError(
+                f"{corpus.directory} has no sentence pairs, but a training needs some to learn from and some to "
+                "validate with. Look at the text that it was made of, and at the report of its cleaning."
+            )
     device.prepare()
     fabric = open_fabric(cell.recipe.precision, devices=devices, nodes=nodes, most=cell.recipe.accumulate)
     if threads:
@@ -200,9 +206,15 @@ def _shards(model: Translator, asked: ShardOptimizer, processes: Processes) -> b
 def _finish(
     cell: Cell, directory: StateDirectory, model: Translator, vocabulary_size: int, record: dict[str, Any]
 ) -> None:
-    """Average the checkpoints and put everything into ``finished/`` at once."""
-    checkpoints = directory.checkpoints()
+    """Average the checkpoints and put everything into ``finished/`` at once.
+
+    All weights of a training that diverged are NaN: no checkpoint from before then passes for its model.
+    """
+    diverged = record["status"] == "diverged"
+    checkpoints = [] if diverged else directory.checkpoints()
     weights = average(checkpoints) if checkpoints else model.state_dict()
+    if diverged:
+        weights = {name: tensor * math.nan for name, tensor in weights.items()}
     with atomic(directory.finished) as folder:
         folder.mkdir()
         save_model(folder / "model.pt", cell, vocabulary_size, weights)
