@@ -39,6 +39,7 @@ FILES = [
     ("sizes", ROOT / "sizes.yaml"),
     ("recipes", ROOT / "recipes.yaml"),
     ("published_parameters", ROOT / "published/parameters.yaml"),
+    ("published_scores", ROOT / "published/scores.yaml"),
     *((kind_of(path), path) for folder in ("studies", "datasets") for path in sorted(ROOT.glob(f"{folder}/*.yaml"))),
 ]
 

@@ -37,7 +37,7 @@ def scores(values: dict[str, list[float]], metric: str = "bleu") -> pd.DataFrame
     where = {"dataset": "mini", "test": "news", "size": "tiny", "metric": metric}
     return pd.DataFrame(
         [
-            where | {"encoding": encoding, "seed": seed, "score": score}
+            where | {"encoding": encoding, "seed": seed, "score": score, "status": "scored"}
             for encoding, row in values.items()
             for seed, score in enumerate(row, start=1)
         ]
@@ -129,3 +129,23 @@ def test_a_table_that_orders_nothing_has_no_block() -> None:
     equal = printed({"none": 13.0, "sinusoidal": 13.0})
     table = orderings_table(scores(OURS), [(SHOWN, equal)], report(["sinusoidal"], [1, 2, 3, 4]))
     assert table.data.empty and not table.blocks
+
+
+def test_a_printed_difference_orders_a_system_and_its_baseline() -> None:
+    table = printed({"sinusoidal": None, "opr": None, "none": None}).model_dump()
+    table["baseline"] = "SINUSOIDAL"
+    table["rows"] = [
+        {**row, "scores": []} | gaps
+        for row, gaps in zip(table["rows"], ({}, {"gaps": [0.4]}, {"gaps": [-9.0]}), strict=True)
+    ]
+    found = orderings_frame(scores(OURS), [(SHOWN, PublishedScores.model_validate(table))], alpha=0.05)
+    found = found.set_index(["better", "worse"])
+    assert found["published_gap"].to_dict() == pytest.approx(
+        {("OPR", "SINUSOIDAL"): 0.4, ("SINUSOIDAL", "NONE"): 9.0, ("OPR", "NONE"): 9.4}
+    )
+    assert found.loc[("SINUSOIDAL", "NONE"), "verdict"] == "confirmed"
+
+
+def test_what_is_no_score_is_in_no_order() -> None:
+    table = printed(PRINTED, "aer")
+    assert orderings_frame(scores(OURS, "aer"), [(SHOWN, table)], alpha=0.05).empty

@@ -16,6 +16,8 @@ from wordorder.report.tables import block, is_missing, show, sort_number
         ("-54.55", -54.55),
         ("−54.55", -54.55),
         ("+0.07", 0.07),
+        ("40.81++", 40.81),
+        ("29.05↑", 29.05),
         ("7,922", 7922),
         ("88 %", 88),
         ("[-56.08, -53.03]", -56.08),
@@ -71,6 +73,16 @@ def test_columns_know_how_they_are_sorted_and_set() -> None:
     assert [cell.key for cell in first][:4] == ["null", "tiny", "2016_flickr", "24.28"]
     assert (first[3].main, first[3].rest, first[3].letters) == ("24.28", "± 0.27 (n = 3)", "ab")
     assert second[3].key is None and second[4].key is None and second[4].text == "–"
+
+
+def test_marks_of_significance_leave_a_number_a_number() -> None:
+    shown = block(
+        "", pd.DataFrame({"Published": ["40.46", "40.81++"], "Ours": ["1.0 ± 0.1 (n = 2) ++", "2.0 (n = 1) ↑"]})
+    )
+    assert [(heading.numeric, heading.style) for heading in shown.headings] == [(True, "number"), (True, "")]
+    (_, first), (_, second) = shown.rows
+    assert (first.main, first.rest, first.letters) == ("1.0", "± 0.1 (n = 2)", "++")
+    assert (second.main, second.rest, second.letters) == ("2.0", "(n = 1)", "↑")
 
 
 def test_a_table_brings_its_caption_notes_and_whole_data() -> None:

@@ -66,6 +66,23 @@ def test_the_target_of_a_study_asks_for_its_companions_too(config: Path, tmp_pat
     assert would_run("tables")["make_table"] == alone["make_table"], "milestones are those of one study"
 
 
+@pytest.mark.parametrize(
+    ("study", "table", "more"),
+    [
+        ("xlpe_mini", "published", {"measure_alignment", "compare_systems"}),
+        ("posnet_big", "published", {"compare_systems"}),
+        ("opr_k_mini", "published", set()),
+        ("xlpe_mini", "orderings", set()),
+    ],
+)
+def test_the_table_of_published_scores_waits_for_what_its_tables_hold(
+    study: str, table: str, more: set[str], tmp_path: Path
+) -> None:
+    counts = job_counts(dry_run(tmp_path, f"results/{study}/tables/{table}.csv"))
+    assert {"measure_alignment", "compare_systems"} & set(counts) == more
+    assert counts["score_test"] and counts["make_table"] == 1
+
+
 def training(text: str) -> str:
     """What a dry-run says of the first training."""
     return text[text.index("rule train_model:") :].partition("Shell command")[0]

@@ -6,13 +6,13 @@ and models that hardly learn.
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
-import yaml
 
 from little_study import DATASET, SIZES
 from snakemake_runs import ROOT, snakemake
@@ -23,18 +23,24 @@ SHOWN = {"tests": {"newstest2014": "test"}, "sizes": {"base": "mini", "big": "mi
 CUTS: dict[str, dict[str, Any]] = {
     "posnet_mini": {
         "encodings": ["sinusoidal", "posnet_embed_encoder"],
-        "published": [{"table": "posnet_table1", "datasets": {"wmt14_ende": "pair"}, **SHOWN}],
+        "published": [
+            {"table": "posnet_table1", "datasets": {"wmt14_ende_40k": "pair"}, **SHOWN},
+            {"table": "posnet_table3", "datasets": {"wmt14_ende_40k": "pair"}, **SHOWN},
+        ],
         "analyses": {"ngram_gap": {"characters": 4, "words": 2, "bleu": 2}, "forward_time": {"rounds": 1}},
     },
     "xlpe_mini": {
         "encodings": ["sinusoidal", "headxl_inxl"],
-        "published": [{"table": "xlpe_table1", "datasets": {"wmt14_ende": "pair"}, **SHOWN}],
+        "published": [
+            {"table": "xlpe_table1", "datasets": {"wmt14_ende": "pair"}, **SHOWN},
+            {"table": "xlpe_table3", "datasets": {"wmt14_ende": "pair"}, **SHOWN, "tests": {"rwth": "test"}},
+        ],
         "analyses": {"alignment": {"sets": ["gold"]}},
     },
     "opr_mini": {"encodings": ["sinusoidal", "opr_rpr"]},
     "arena_mini": {
         "encodings": ["sinusoidal", "posnet_embed"],
-        "published": [{"table": "posnet_table1", "datasets": {"wmt14_ende": "pair"}, **SHOWN}],
+        "published": [{"table": "posnet_table1", "datasets": {"wmt14_ende_40k": "pair"}, **SHOWN}],
         "analyses": {
             "ngram_gap": {"characters": 4, "words": 2, "bleu": 2},
             "probes": {"sentences": 4, "swaps": [1], "windows": []},
@@ -63,7 +69,7 @@ def write_cut(name: str, folder: Path) -> Path:
         "significance": {"bootstrap_samples": 50},
         **CUTS[name],
     }
-    (config / "studies/cut.yaml").write_text(yaml.safe_dump(cut))
+    (config / "studies/cut.yaml").write_text(json.dumps(cut))
     return config
 
 
@@ -87,6 +93,11 @@ def test_a_thin_cut_of_a_study_has_all_that_the_study_asks_for(name: str, tmp_pa
     if study.published:
         published = pd.read_csv(results / "tables/published.csv")
         assert {"not run"} < set(published["status"])
+        ours = published[published["status"] != "not run"]
+        expected = {"posnet_mini": {"parameters", "memory"}, "xlpe_mini": {"parameters", "aer", "precision", "recall"}}
+        assert expected.get(name, {"parameters"}) <= set(ours["metric"])
+        assert (ours["mean"].notna() == (ours["status"] != "not measured")).all()
+        assert set(ours["metric"][ours["status"] == "not measured"]) <= {"memory"}
         orderings = pd.read_csv(results / "tables/orderings.csv")
         assert {"not run"} <= set(orderings["verdict"]) <= {"not run", "untested"}, "of one seed"
         assert 'id="table-orderings"' in page

@@ -2,13 +2,21 @@ def table_inputs(wildcards):
     study = study_of(wildcards.study)
     records = cell_files(study, "record.json")
     if wildcards.table in ("scores", *plan.PUBLISHED_TABLES):
-        return records + cell_files(study, "{test}.scores.json", tests=True) + comet_files(study.name)
+        more = published_inputs(study) if wildcards.table == "published" else []
+        return records + cell_files(study, "{test}.scores.json", tests=True) + comet_files(study.name) + more
     if wildcards.table == "significance":
         return significance_files(study.name)
     if wildcards.table == "credibility":
         tested = [cell_files(study, file, tests=True) for file in ("{test}.scores.json", "{test}.hypotheses")]
         return sum(tested, records) + significance_files(study.name)
     return records
+
+
+def published_inputs(study):
+    """What the table 'published' holds beside scores and records: word alignments, and marks of significance."""
+    printed = [shown.printed for shown in told(plan.published_tables)(study, CONFIG)]
+    alignments = measured_alignments(study) if any(table.has_alignments for table in printed) else []
+    return alignments + (significance_files(study.name) if any(table.marks_mean for table in printed) else [])
 
 
 def table_slice(wildcards):

@@ -126,8 +126,13 @@ def load_published(root: str | Path = "config") -> list[PublishedTable]:
 
 
 def load_published_scores(root: str | Path = "config") -> list[PublishedScores]:
-    """``root``/published/scores.yaml. Whether its datasets, encodings and sizes exist is not looked at here."""
-    return _checked(read_yaml(Path(root, "published", "scores.yaml")), PublishedScoreTables).root
+    """``root``/published/scores.yaml, with the counts of parameters.yaml beside it where a table has a column of them.
+
+    Whether its datasets, encodings and sizes exist is not looked at here.
+    """
+    tables = _checked(read_yaml(Path(root, "published", "scores.yaml")), PublishedScoreTables).root
+    counted = load_published(root) if any(table.has_counts for table in tables) else []
+    return [table.with_counts(counted) for table in tables]
 
 
 def study_names(root: str | Path = "config") -> list[str]:

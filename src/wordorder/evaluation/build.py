@@ -9,6 +9,8 @@ from wordorder.config.models import Report
 from wordorder.config.published_scores import PUBLISHED_TABLES, PublishedInStudy
 from wordorder.errors import WordorderError
 from wordorder.evaluation import comparison_table, credibility, orderings, published, results, tables
+from wordorder.evaluation.marks import OurMarks
+from wordorder.evaluation.quantities import load_printed
 from wordorder.evaluation.tables import Table
 
 NAMES = ("scores", "significance", "parameters", "credibility", *PUBLISHED_TABLES)
@@ -28,8 +30,11 @@ def build_table(name: str, report: Report, folder: str | Path, shown: Sequence[P
     if name == "parameters":
         return tables.parameters_table(results.load_records(report, folder), report)
     if name in PUBLISHED_TABLES:
-        build = published.published_table if name == "published" else orderings.orderings_table
-        return build(results.load_scores(report, folder), [(each.shown, each.printed) for each in shown], report)
+        printed = [(each.shown, each.printed) for each in shown]
+        if name == "orderings":
+            return orderings.orderings_table(load_printed(report, folder), printed, report)
+        tested = results.load_significance(report, folder) if any(table.marks_mean for _, table in printed) else []
+        return published.published_table(load_printed(report, folder, printed), printed, report, OurMarks(tested))
     if name == "credibility":
         return credibility.credibility_table(credibility.require(report, folder), report)
     raise WordorderError(f"There is no table '{name}'; the tables are {', '.join(NAMES)}.")

@@ -1,9 +1,9 @@
 """Which orderings of published tables ours confirm.
 
 A paper that prints 27.68 for one system and 27.48 for another says, of one run each, that the first is better. Here
-each such pair of a column is looked up in our scores: by the sign of our difference, and by Tukey's test over our seeds
-(:mod:`wordorder.evaluation.all_pairs`) of the systems of the column. What is published names the pairs and takes no
-part in the test.
+each such pair of a column of scores is looked up in ours: by the sign of our difference, and by Tukey's test over our
+seeds (:mod:`wordorder.evaluation.all_pairs`) of the systems of the column. What is published names the pairs and takes
+no part in the test.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def orderings_frame(
     for shown, table in tables:
         ours = OurScores(scores, shown)
         for index, column in enumerate(table.columns):
-            printed = [(row, score) for row in table.rows if (score := row.scores[index]) is not None]
+            printed = table.in_order(index) if column.is_score else []
             own = {row.row: ours.of(column, row.encoding, row.size) for row, _ in printed}
             p_values = tukey_test(own)
             for better, worse, published_gap in _ordered(printed, lower_is_better=column.metric in LOWER_IS_BETTER):

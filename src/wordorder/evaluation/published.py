@@ -1,4 +1,4 @@
-"""Our scores beside published ones. Published scores are shown and never tested against.
+"""What papers print, beside ours. Published numbers are shown and never tested against.
 
 A published score is one run of somebody else's. Whether ours agree with it is asked of the interval in which one more
 run of ours would fall with a probability of 95 %, were the scores of our seeds normally distributed with mean m and
@@ -7,7 +7,11 @@ standard deviation s (the prediction interval, e.g. Hahn & Meeker 1991, section 
     m ± t(0.975, n - 1) · s · √(1 + 1/n)
 
 Where other data, another test set or another size stands in for the paper's, scores cannot be compared, but
-differences from the baseline of the table can be looked at; the interval is then that of our differences seed by seed.
+differences from the baseline of the table can be looked at; so can they where a paper prints a difference alone. The
+interval is then that of our differences seed by seed.
+
+A count of parameters does not spread: it is as printed, to the last digit, or not. Neither it nor memory can be held
+against those of another size.
 """
 
 from __future__ import annotations
@@ -22,17 +26,19 @@ import pandas as pd
 from scipy import stats
 
 from wordorder.config.models import Report
-from wordorder.config.published_scores import PublishedColumn, PublishedScores, Shown
+from wordorder.config.published_scores import ALIGNMENT, MEMORY, PARAMETERS, PublishedColumn, PublishedScores, Shown
+from wordorder.evaluation.marks import TEST, OurMarks
+from wordorder.evaluation.quantities import NOT_MEASURED
 from wordorder.evaluation.results import groups
 from wordorder.evaluation.tables import NOTHING, Table
 
-WITHIN, OUTSIDE, NO_SPREAD, NOT_RUN = (
-    "reproduced within the spread",
-    "not reproduced",
-    "no spread to judge by",
-    "not run",
-)
-GAP_WITHIN, GAP_OUTSIDE = "gap within the spread, other data", "gap outside the spread, other data"
+NOT_RUN, NO_BASELINE, NO_SPREAD = "not run", "baseline not run", "no spread to judge by"
+ANOTHER_SIZE = "another size"  # of parameters and memory, whose gaps are those of the size
+# Whether a number is that of the paper. Of a gap they begin with "gap", and where other data stands in that is added.
+REPRODUCED = {True: "reproduced within the spread", False: "not reproduced"}
+WITHIN = {True: "within the spread", False: "outside the spread"}
+AS_PRINTED = {True: "as printed", False: "not as printed"}
+OTHER_DATA = "other data"
 
 
 def prediction_interval(values: Sequence[float], probability: float = 0.95) -> tuple[float, float] | None:
@@ -57,76 +63,129 @@ class OurScores:
     shown: Shown
 
     def place(self, column: PublishedColumn, size: str) -> tuple[str, str, str]:
-        """dataset, test set and size of ours for a published score."""
-        return (
-            self.shown.datasets.get(column.dataset, column.dataset),
-            self.shown.tests.get(column.test, column.test),
-            self.shown.sizes.get(size, size),
-        )
+        """dataset, test set (empty where there is none) and size of ours for a published score."""
+        return *self.shown.place(column), self.shown.sizes.get(size, size)
 
     def stands_in(self, column: PublishedColumn, size: str) -> bool:
-        return self.place(column, size) != (column.dataset, column.test, size)
+        return self.place(column, size) != (column.dataset, column.test or "", size)
 
     def of(self, column: PublishedColumn, encoding: str, size: str) -> dict[int, float]:
+        kept = self._cells(column, encoding, size).dropna(subset="score")
+        return dict(zip(kept["seed"].tolist(), kept["score"].tolist(), strict=True))
+
+    def lack(self, column: PublishedColumn, encoding: str, size: str) -> str:
+        """Why there is no score: the cell was not run, or not measured, or COMET is not there."""
+        statuses = set(self._cells(column, encoding, size)["status"])
+        return next((status for status in (NOT_MEASURED, "not scored") if status in statuses), NOT_RUN)
+
+    def _cells(self, column: PublishedColumn, encoding: str, size: str) -> pd.DataFrame:
         dataset, test, own_size = self.place(column, size)
         keys = {"dataset": dataset, "test": test, "size": own_size, "encoding": encoding, "metric": column.metric}
         chosen = self.scores
         for key, value in keys.items():
             chosen = chosen[chosen[key] == value]
-        kept = chosen.dropna(subset="score")
-        return dict(zip(kept["seed"].tolist(), kept["score"].tolist(), strict=True))
+        return chosen
 
 
-def published_frame(scores: pd.DataFrame, tables: Sequence[tuple[Shown, PublishedScores]]) -> pd.DataFrame:
-    """A row for each published score.
+def published_frame(
+    scores: pd.DataFrame, tables: Sequence[tuple[Shown, PublishedScores]], our_marks: OurMarks | None = None
+) -> pd.DataFrame:
+    """A row for each published number, and for each baseline of one.
 
-    paper, table, row, column, computed; encoding, size, dataset, test, metric (ours); published, mean, sd, n,
-    difference; published_gap and gap (from the baseline of the table), low and high (the interval), status.
-    ``scores`` is that of :func:`wordorder.evaluation.results.load_scores`.
+    paper, table, row, column, computed; encoding, size, dataset, test, metric (ours); published, decimals (printed),
+    published_mark; mean, sd, n, mark, difference; published_gap and gap (from the baseline of the table), low and high
+    (the interval), status. ``scores`` is that of :func:`wordorder.evaluation.quantities.load_printed`.
     """
+    our_marks = our_marks or OurMarks([])
     rows = []
     for shown, table in tables:
-        ours = OurScores(scores, shown)
-        baseline = next(row for row in table.rows if row.row == table.baseline)
+        ours, base = OurScores(scores, shown), table.base
         for row in table.rows:
             for index, column in enumerate(table.columns):
-                printed = row.scores[index]
-                if printed is None:
+                printed, published_gap = row.score(index), table.printed_gap(row, index)
+                if printed is None and published_gap is None and row is not base:
                     continue
-                dataset, test, size = ours.place(column, row.size)
-                own, own_baseline = (ours.of(column, each.encoding, each.size) for each in (row, baseline))
-                gaps = [own[seed] - own_baseline[seed] for seed in own if seed in own_baseline]
-                base = baseline.scores[index]
-                published_gap = None if base is None or row is baseline else printed - base
-                found = _verdict(list(own.values()), gaps, printed, published_gap, ours.stands_in(column, row.size))
+                place = dataset, test, size = ours.place(column, row.size)
+                own, own_base = (ours.of(column, each.encoding, each.size) for each in (row, base))
+                compared = _Compared(
+                    values=list(own.values()),
+                    gaps=[own[seed] - own_base[seed] for seed in own if seed in own_base],
+                    printed=printed,
+                    published_gap=published_gap,
+                    stands_in=ours.stands_in(column, row.size),
+                    half_digit=0.5 * 10**-column.decimals if column.metric == PARAMETERS else None,
+                )
+                if not own:
+                    status = ours.lack(column, row.encoding, row.size)
+                elif column.test is None and size != row.size:
+                    status = ANOTHER_SIZE
+                else:
+                    status = compared.status
+                mark = ""
+                if ours.place(column, base.size) == place:
+                    mark = our_marks.mark(place, column.metric, row.encoding, base.encoding, table.marks_mean)
+                low, high = compared.interval or (None, None)
                 rows.append(
                     {"paper": table.paper, "table": table.table, "row": row.row, "column": column.column}
                     | {"encoding": row.encoding, "size": size, "dataset": dataset, "test": test}
-                    | {"metric": column.metric, "published": printed, "computed": table.computed}
-                    | {"mean": _mean(list(own.values())), "sd": _sd(list(own.values())), "n": len(own)}
-                    | {"published_gap": published_gap, "gap": None if row is baseline else _mean(gaps)}
-                    | found
+                    | {"metric": column.metric, "published": printed, "decimals": column.decimals}
+                    | {"published_mark": row.mark(index) or "", "computed": table.computed}
+                    | {"mean": _mean(compared.values), "sd": _sd(compared.values), "n": len(own), "mark": mark}
+                    | {"difference": compared.difference, "published_gap": published_gap}
+                    | {"gap": None if row is base else _mean(compared.gaps), "low": low, "high": high, "status": status}
                 )
     return pd.DataFrame(rows)
 
 
-def _verdict(
-    own: list[float], gaps: list[float], printed: float, published_gap: float | None, stands_in: bool
-) -> dict[str, Any]:
-    """difference, low, high, status"""
-    nothing: dict[str, Any] = {"difference": None, "low": None, "high": None}
-    if not own:
-        return nothing | {"status": NOT_RUN}
-    difference = None if stands_in else float(np.mean(own)) - printed
-    if stands_in and published_gap is None:
-        return nothing | {"status": NOTHING}  # the baseline itself, on other data
-    interval = prediction_interval(gaps if stands_in else own)
-    if interval is None:
-        return nothing | {"difference": difference, "status": NO_SPREAD}
-    wanted = published_gap if stands_in and published_gap is not None else printed
-    inside = interval[0] <= wanted <= interval[1]
-    status = (GAP_WITHIN if inside else GAP_OUTSIDE) if stands_in else (WITHIN if inside else OUTSIDE)
-    return {"difference": difference, "low": interval[0], "high": interval[1], "status": status}
+@dataclass(frozen=True)
+class _Compared:
+    """What is printed of one system, and ours by seed. ``half_digit`` is that of the last one of a count."""
+
+    values: list[float]
+    gaps: list[float]
+    printed: float | None
+    published_gap: float | None
+    stands_in: bool
+    half_digit: float | None
+
+    @property
+    def difference(self) -> float | None:
+        if self.stands_in or self.printed is None or not self.values:
+            return None
+        return float(np.mean(self.values)) - self.printed
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Of one more of those of our numbers that are judged, where they spread and there is something to judge."""
+        return None if self.half_digit is not None or self._wanted is None else prediction_interval(self._judged)
+
+    @property
+    def status(self) -> str:
+        if self._wanted is None:
+            return NOTHING  # the baseline, on other data or without a printed score
+        if not self._judged:
+            return NO_BASELINE
+        if self.half_digit is not None:
+            words, met = AS_PRINTED, abs(float(np.mean(self._judged)) - self._wanted) <= self.half_digit
+        elif self.interval is None:
+            return NO_SPREAD
+        else:
+            low, high = self.interval
+            words, met = WITHIN if self.stands_in else REPRODUCED, low <= self._wanted <= high
+        said = f"gap {words[met]}" if self._of_gap else words[met]
+        return f"{said}, {OTHER_DATA}" if self.stands_in else said
+
+    @property
+    def _of_gap(self) -> bool:
+        return self.stands_in or self.printed is None
+
+    @property
+    def _judged(self) -> list[float]:
+        return self.gaps if self._of_gap else self.values
+
+    @property
+    def _wanted(self) -> float | None:
+        return self.published_gap if self._of_gap else self.printed
 
 
 def _mean(values: list[float]) -> float | None:
@@ -137,9 +196,14 @@ def _sd(values: list[float]) -> float | None:
     return float(np.std(values, ddof=1)) if len(values) > 1 else None
 
 
-def published_table(scores: pd.DataFrame, tables: Sequence[tuple[Shown, PublishedScores]], report: Report) -> Table:
+def published_table(
+    scores: pd.DataFrame,
+    tables: Sequence[tuple[Shown, PublishedScores]],
+    report: Report,
+    our_marks: OurMarks | None = None,
+) -> Table:
     """A block for each published table, column and what of ours stands beside it."""
-    data = published_frame(scores, tables)
+    data = published_frame(scores, tables, our_marks)
     seeds = len(report.seeds)
     blocks = []
     for (paper, table, column, dataset, test), group in groups(data, ["paper", "table", "column", "dataset", "test"]):
@@ -148,7 +212,7 @@ def published_table(scores: pd.DataFrame, tables: Sequence[tuple[Shown, Publishe
             {
                 "System": row["row"],
                 "Ours": row["encoding"],
-                "Published": f"{row['published']:.2f}",
+                "Published": _published(row),
                 "Ours, mean ± sd": _ours(row, seeds),
                 "Difference": _signed(row["difference"]),
                 "Published gap": _signed(row["published_gap"]),
@@ -158,29 +222,67 @@ def published_table(scores: pd.DataFrame, tables: Sequence[tuple[Shown, Publishe
             }
             for row in group.to_dict("records")
         ]
-        where = f"ours: {dataset}, {test}, {', '.join(group['size'].unique())}, {first.metric}"
-        blocks.append((f"{paper}, {table}, {column} ({first.computed}); {where}.", pd.DataFrame(shown)))
+        computed = "trainable parameters in millions" if first.metric == PARAMETERS else first.computed
+        ours = ", ".join(filter(None, (dataset, test, *group["size"].unique(), first.metric)))
+        blocks.append((f"{paper}, {table}, {column} ({computed}); ours: {ours}.", pd.DataFrame(shown)))
+    return Table("published", data, blocks, [*_notes([printed for _, printed in tables]), *_reach(seeds)])
+
+
+def _notes(tables: Sequence[PublishedScores]) -> list[str]:
+    """What the numbers mean; of what no table has, nothing is said."""
+    metrics = {column.metric for table in tables for column in table.columns}
     notes = [
         "Published scores are copied from the papers, take part in no test, and were computed as is said above each "
         "table.",
         "Gap: the difference from the row of the table that has none. 'Reproduced within the spread': the published "
         "score lies where one more run of ours would fall with a probability of 95 % (the interval). Where other data, "
-        "another test set or size stands in, only the gaps are held side by side, and the interval is that of our gap.",
+        "another test set or size stands in, or a paper prints a difference alone, the gaps are held side by side, and "
+        "the interval is that of our gap.",
     ]
-    if seeds > 1:
+    if levels := [_levels(table) for table in tables if table.marks_mean]:
         notes.append(
-            f"Of {seeds} seeds the interval reaches {prediction_reach(seeds):.1f} standard deviations to each side: "
-            "'within' it says that the seeds do not speak against the published number, not that they found it."
+            f"Marks after published scores are the papers' ({'; '.join(dict.fromkeys(levels))}). The same mark after "
+            f"ours says that it is better than the baseline of the table at that level, by {TEST}: these models, on "
+            "other sentences. What other seeds would do is for the table of significance to say."
         )
-    return Table("published", data, blocks, notes)
+    if "comet" in metrics:
+        notes.append("COMET: ours times 100, as papers print it.")
+    if PARAMETERS in metrics:
+        notes.append(
+            "Parameters are 'as printed' to the last digit. Theirs may be those of another vocabulary than the paper "
+            "names: 'wordorder params --published' counts at the one that its numbers imply."
+        )
+    if MEMORY in metrics:
+        notes.append("Memory: in billions of bytes, of the GPU, as in the table of parameters.")
+    if not metrics.isdisjoint(ALIGNMENT):
+        notes.append("AER, precision and recall: in per cent, on these gold alignments, of the analysis 'alignment'.")
+    return notes
+
+
+def _levels(table: PublishedScores) -> str:
+    levels = ", ".join(f"{mark} p < {p:.2f}" for mark, p in sorted(table.marks_mean.items(), key=lambda each: each[1]))
+    return f"{table.paper}, {table.table}: {levels}"
+
+
+def _reach(seeds: int) -> list[str]:
+    if seeds < 2:
+        return []
+    return [
+        f"Of {seeds} seeds the interval reaches {prediction_reach(seeds):.1f} standard deviations to each side: "
+        "'within' it says that the seeds do not speak against the published number, not that they found it."
+    ]
+
+
+def _published(row: dict[Any, Any]) -> str:
+    return NOTHING if pd.isna(row["published"]) else f"{row['published']:.{row['decimals']}f}{row['published_mark']}"
 
 
 def _ours(row: dict[Any, Any], seeds: int) -> str:
     if not row["n"]:
         return NOTHING
-    sd = "" if pd.isna(row["sd"]) else f" ± {row['sd']:.2f}"
+    sd = "" if pd.isna(row["sd"]) or row["metric"] == PARAMETERS else f" ± {row['sd']:.2f}"
     of = f" of {seeds}" if row["n"] < seeds else ""
-    return f"{row['mean']:.2f}{sd} (n = {row['n']}{of})"
+    return f"{row['mean']:.2f}{sd} (n = {row['n']}{of}) {row['mark']}".strip()
 
 
 def _interval(row: dict[Any, Any]) -> str:

@@ -195,5 +195,5 @@ def _latex_block(table: Table, index: int, notes: str) -> str:
 def _latex_escape(text: str) -> str:
     special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "|": r"\textbar{}"}
     special |= {character: f"\\{character}" for character in "&%$#_{}"} | {"±": r"$\pm$", "–": "--"}
-    special |= {"→": r"$\rightarrow$", "×": r"$\times$", "<": "$<$", ">": "$>$"}
+    special |= {"→": r"$\rightarrow$", "×": r"$\times$", "↑": r"$\uparrow$", "<": "$<$", ">": "$>$"}
     return "".join(special.get(character, character) for character in text)

@@ -109,10 +109,11 @@ def _report(study: Study, datasets: Iterable[Dataset]) -> Report:
 
 def published_scores_slice(study: Study, datasets: Iterable[Dataset], root: str | Path = "config") -> str:
     """``PublishedReport``; ``datasets`` are those of the study. An unknown table is a WordorderError."""
-    return canonical(PublishedReport(report=_report(study, datasets), published=_published(study, root)))
+    return canonical(PublishedReport(report=_report(study, datasets), published=published_tables(study, root)))
 
 
-def _published(study: Study, root: str | Path) -> list[PublishedInStudy]:
+def published_tables(study: Study, root: str | Path = "config") -> list[PublishedInStudy]:
+    """The published tables that a study shows. An unknown one is a WordorderError."""
     tables = {table.name: table for table in load_published_scores(root)} if study.published else {}
     for shown in study.published:
         if shown.table not in tables:
@@ -133,7 +134,7 @@ def page_slice(study: Study, datasets: Iterable[Dataset], root: str | Path = "co
         Page(
             report=_report(study, datasets),
             tables=table_names(study),
-            published=_published(study, root),
+            published=published_tables(study, root),
             figures=[*study.figures],
             analyses=study.analyses.names,
             reorderings=drawn_reorderings(study, datasets, root),

@@ -14,11 +14,11 @@ from wordorder.report.captions import caption
 from wordorder.report.links import File, csv_file
 
 # "-54.55", "+0.07", "7,922", "<0.001", "88 %", "[-56.08, -53.03]", "24.28 ± 0.27 (n = 3) c", "3 finished": a number
-# that ends where a word does. "2016_flickr" is a name.
-_NUMBER = re.compile(r"\[?(<?)([-+−]?\d[\d,]*(?:\.\d+)?)(?=$|[\s%\],])")
-_BARE = re.compile(r"<?[-+−]?\d[\d,]*(?:\.\d+)?( %)?")
-# mean ± sd (n = 3) letters: the mean is read first, the rest is small.
-_SCORE = re.compile(r"(?P<main>\S+)(?P<rest>(?: ± \S+)? \(n = [^)]*\))(?: (?P<letters>[\w()]+))?")
+# that ends where a word does, or in a mark: "40.81++". "2016_flickr" is a name.
+_NUMBER = re.compile(r"\[?(<?)([-+−]?\d[\d,]*(?:\.\d+)?)(?=$|[\s%\],+↑])")
+_BARE = re.compile(r"<?[-+−]?\d[\d,]*(?:\.\d+)?( %|[+↑]+)?")
+# mean ± sd (n = 3) letters or a mark: the mean is read first, the rest is small.
+_SCORE = re.compile(r"(?P<main>\S+)(?P<rest>(?: ± \S+)? \(n = [^)]*\))(?: (?P<letters>[\w()+↑]+))?")
 _WORDY = 40
 # What tells the rows apart stands first, where it stays in sight while a wide table is scrolled.
 _FIRST = ("Encoding", "System", "Demand")

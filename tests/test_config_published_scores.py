@@ -1,0 +1,187 @@
+"""What papers print: the tables of published/scores.yaml, and the counts that they take from parameters.yaml."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snakemake_runs import ROOT
+from wordorder.config.load import load_encodings, load_published, load_published_scores, load_sizes
+from wordorder.config.published_scores import PublishedScores
+from wordorder.errors import WordorderError
+
+CONFIG = ROOT / "config"
+TABLES = {table.name: table for table in load_published_scores(CONFIG)}
+
+
+def printed(name: str, row: str) -> list[float | None]:
+    return next(own for own in TABLES[name].rows if own.row == row).scores
+
+
+def test_the_shipped_tables_name_what_is_there() -> None:
+    encodings, sizes = load_encodings(CONFIG), load_sizes(CONFIG)
+    assert {"posnet_table3", "xlpe_table3", "opr_table4_deep", "opr_table4_big", "opr_table6"} <= set(TABLES)
+    for table in TABLES.values():
+        for column in table.columns:
+            assert (CONFIG / f"datasets/{column.dataset}.yaml").is_file(), f"{table.name}, {column.column}"
+        for row in table.rows:
+            assert row.encoding in encodings and row.size in sizes, f"{table.name}, {row.row}"
+
+
+def test_a_column_of_parameters_holds_the_counts_of_the_other_file() -> None:
+    for counted in load_published(CONFIG):
+        found = [table for table in TABLES.values() if (table.paper, table.table) == (counted.paper, counted.table)]
+        for table in found:
+            (place,) = [index for index, column in enumerate(table.columns) if column.metric == "parameters"]
+            assert [row.row for row in table.rows] == [row.row for row in counted.rows]
+            for row, count in zip(table.rows, counted.rows, strict=True):
+                assert (row.encoding, row.size) == (count.encoding, count.size)
+                wanted = float(count.printed)
+                assert (row.score(place), row.gap(place)) == ((wanted, None) if count.base is None else (None, wanted))
+    assert sum(table.has_counts for table in TABLES.values()) == 3
+    assert printed("posnet_table1", "PosNet-Embed") == [27.68, 54.05, 40.81, 62.33, 66.49]
+    assert printed("xlpe_table4", "LSTM (6 layers)") == [24.12, 178.90]
+
+
+def test_marks_gaps_and_other_quantities_are_as_the_papers_print_them() -> None:
+    marked = {(table.name, row.row): row.marks for table in TABLES.values() for row in table.rows if any(row.marks)}
+    assert marked == {
+        ("posnet_table1", "PosNet-Embed"): [None, None, "++", "++", None],
+        ("posnet_table2", "PosNet"): ["+", "++", "+", None],
+        ("xlpe_table1", "+ Combination"): ["↑", None],
+        ("xlpe_table2", "+ Combination"): ["↑", "↑", "↑"],
+    }
+    assert TABLES["posnet_table1"].marks_mean == {"++": 0.05, "+": 0.10}
+    assert TABLES["xlpe_table2"].marks_mean == {"↑": 0.01}
+    gaps = {name: table.rows[1].gaps for name, table in TABLES.items() if name.startswith("opr_table4")}
+    assert gaps == {
+        "opr_table4_deep": [0.05, 0.12],
+        "opr_table4_deep_rpr": [0.25, 0.29],
+        "opr_table4_big": [0.46, 0.52],
+        "opr_table4_big_rpr": [0.07, 0.03],
+    }
+    assert printed("posnet_table3", "RPE") == [6.8, 10.6]
+    assert printed("xlpe_table3", "+ Combination") == [24.7, 75.0, 77.6]
+
+
+def test_what_is_not_used_is_not_in_the_slices() -> None:
+    """So that a study whose tables have nothing of it does not run again."""
+    dumped = TABLES["opr_table6"].model_dump(mode="json")
+    assert set(dumped) == {"name", "paper", "table", "baseline", "computed", "columns", "rows"}
+    assert set(dumped["columns"][0]) == {"column", "dataset", "test", "metric"}
+    assert set(dumped["rows"][0]) == {"row", "encoding", "size", "scores"}
+
+
+TABLE: dict[str, Any] = {
+    "name": "t",
+    "paper": "A paper",
+    "table": "1",
+    "baseline": "APE",
+    "computed": "once",
+    "marks_mean": {"+": 0.1},
+    "columns": [{"column": "BLEU", "dataset": "d", "test": "t", "metric": "bleu"}],
+    "rows": [
+        {"row": "APE", "encoding": "sinusoidal", "size": "base", "scores": [27.0]},
+        {"row": "OPR", "encoding": "opr", "size": "base", "scores": [28.0]},
+    ],
+}
+
+
+def table(ape: dict[str, Any], opr: dict[str, Any], **column: Any) -> PublishedScores:
+    rows = [{**row, **own} for row, own in zip(TABLE["rows"], (ape, opr), strict=True)]
+    return PublishedScores.model_validate({**TABLE, "rows": rows, "columns": [{**TABLE["columns"][0], **column}]})
+
+
+def test_a_gap_is_printed_or_made_of_two_scores() -> None:
+    for made in (
+        table({}, {}),
+        table({}, {"scores": [None], "gaps": [1.0]}),
+        table({"scores": []}, {"gaps": [1.0], "scores": []}),
+    ):
+        ape, opr = made.rows
+        assert made.printed_gap(opr, 0) == 1.0 and made.printed_gap(ape, 0) is None
+    blank = table({}, {"scores": [None]})
+    assert blank.printed_gap(blank.rows[1], 0) is None
+
+
+def test_numbers_that_differ_as_the_rows_do() -> None:
+    def found(made: PublishedScores) -> dict[str, float]:
+        return {row.row: value for row, value in made.in_order(0)}
+
+    assert found(table({}, {})) == {"APE": 27.0, "OPR": 28.0}
+    assert found(table({}, {"scores": [], "gaps": [0.5]})) == {"APE": 27.0, "OPR": 27.5}
+    assert found(table({"scores": []}, {"scores": [], "gaps": [-0.5]})) == {"APE": 0.0, "OPR": -0.5}
+    assert found(table({}, {"scores": [None]})) == {"APE": 27.0}
+
+
+@pytest.mark.parametrize(
+    ("ape", "opr", "column", "sentence"),
+    [
+        ({}, {"scores": [28.0, 29.0]}, {}, "'OPR' has 2 scores for 1 columns"),
+        ({}, {"gaps": [1.0, 2.0]}, {}, "'OPR' has 2 gaps for 1 columns"),
+        ({}, {"marks": ["+", None]}, {}, "'OPR' has 2 marks for 1 columns"),
+        ({}, {"scores": []}, {}, "'OPR' has neither 'scores' nor 'gaps'"),
+        ({}, {"marks": ["*"]}, {}, "'OPR' has the mark '\\*', which is no key of 'marks_mean'"),
+        ({"gaps": [0.0]}, {}, {}, "'APE' is the baseline, from which it has no 'gaps'"),
+        ({}, {"gaps": [1.0]}, {}, "'OPR' has a score and a gap in the column 'BLEU'; one says it"),
+        ({}, {"row": "APE"}, {}, "two rows are called 'APE'"),
+        ({"row": "LPE"}, {}, {}, "the baseline 'APE' is no row of this table"),
+        ({}, {}, {"test": None}, "'test' must be given, but not for 'parameters' and 'memory'"),
+        ({}, {}, {"metric": "memory"}, "'test' must be given, but not for 'parameters' and 'memory'"),
+    ],
+)
+def test_mistakes_are_told(ape: dict[str, Any], opr: dict[str, Any], column: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        table(ape, opr, **column)
+
+
+def test_gaps_beside_scores_need_the_score_of_the_baseline() -> None:
+    third = {"row": "RPE", "encoding": "relative", "size": "base", "gaps": [1.0]}
+    rows = [{**TABLE["rows"][0], "scores": []}, TABLE["rows"][1], third]
+    with pytest.raises(ValueError, match="the column 'BLEU' has scores and gaps, but its baseline has no score"):
+        PublishedScores.model_validate({**TABLE, "rows": rows})
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "sentence"),
+    [
+        ("scores", "[13.49, 43.99, 22.59, 51.45, null]", "[13.49]", "'w/o PE' has 1 scores for 5 columns"),
+        (
+            "scores",
+            "22.59, 51.45, null]",
+            "22.59, 51.45, 63.08]",
+            "'posnet_table1' has a count of parameters for 'w/o PE'. Write null: its counts are the counts of PosNet "
+            ".2023., Table 1, in published/parameters.yaml",
+        ),
+        (
+            "parameters",
+            "paper: PosNet (2023)",
+            "paper: PosNet",
+            "'posnet_table1' has a column of parameters, but the counts of PosNet .2023., Table 1, in "
+            "published/parameters.yaml are missing",
+        ),
+        (
+            "parameters",
+            "row: PosNet-Embed",
+            "row: PosNet",
+            "the row 'PosNet' is no row of the published table 'posnet_table1'",
+        ),
+        (
+            "scores",
+            "baseline: BIG-noEnc-noPos",
+            "baseline: LSTM (6 layers)",
+            "counted from 'BIG-noEnc-noPos', but the baseline of the published table 'xlpe_table4' is 'LSTM",
+        ),
+    ],
+)
+def test_mistakes_in_the_files_are_told(tmp_path: Path, file: str, old: str, new: str, sentence: str) -> None:
+    shutil.copytree(CONFIG / "published", tmp_path / "published")
+    path = tmp_path / f"published/{file}.yaml"
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    with pytest.raises(WordorderError, match=sentence):
+        load_published_scores(tmp_path)
