@@ -69,7 +69,7 @@ def data_size(studies: Iterable[Study], root: str | Path) -> DataSize:
 def prepared_bytes(dataset: Dataset) -> int | None:
     """What is made of a dataset's training set, by the rule of thumb; None where it says nothing."""
     counts = dataset.generator.train if dataset.generator else dataset.published_pairs.get("train")
-    pairs = max(counts.values()) if isinstance(counts, dict) else counts  # who counted the most
+    pairs = next(iter(counts.values())) if isinstance(counts, dict) else counts
     guesses = [pairs * PAIR_BYTES] if pairs else []
     packed = [] if dataset.generator else [dataset.downloads[file].bytes for file in downloads(dataset, "train")]
     if packed and None not in packed:
