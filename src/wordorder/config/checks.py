@@ -14,6 +14,8 @@ from wordorder.config.problems import nearest
 # What else lies in results/ beside the studies.
 _RESERVED_STUDIES = {"data": "the datasets", "reference": "the reference runs"}
 _RESERVED_TESTS = ("train", "valid")
+# The keys by which a dataset says of which other one it is derived.
+DERIVED_KEYS = ("reverse_of", "variant_of")
 # The lists of a study in which nothing may stand twice.
 _LISTS = (
     "companions",
@@ -173,20 +175,24 @@ def _split_problems(data: Any) -> Iterator[Problem]:
             yield Problem(location, f"{quoted(location)} is no split of this dataset{nearest(name, splits, 'splits')}")
 
 
-def derived_problems(data: Any, stem: str, originals: Mapping[str, Any]) -> list[Problem]:
-    """Problems of a dataset that is derived from one of ``originals``, written in a file called ``stem``.
+def derived_problems(data: Any, stem: str, names: Collection[str], originals: Mapping[str, Any]) -> list[Problem]:
+    """Problems of a dataset that is derived from another one, written in a file called ``stem``.
 
-    ``originals`` are datasets as they are written, by name.
+    ``names`` are those of all datasets; ``originals`` holds the named ones of them, as they are written.
     """
-    used = [((key,), _get(data, key)) for key in ("reverse_of", "variant_of")]
-    problems = [*_name_problems(data, stem, "dataset"), *_unknown(used, "datasets", originals)]
-    name = _get(data, "reverse_of")
-    if isinstance(name, str) and _get(originals.get(name), "generator") is not None:
-        sentence = (
-            f"'reverse_of' is '{name}', whose sentences a generator makes, and in one direction only. Name a dataset "
-            "of files, or derive this one with 'variant_of'."
-        )
-        problems.append(Problem(("reverse_of",), sentence))
+    used = [((key,), _get(data, key)) for key in DERIVED_KEYS]
+    problems = [*_name_problems(data, stem, "dataset"), *_unknown(used, "datasets", names)]
+    for location, name in used:
+        original = originals.get(name) if isinstance(name, str) else None
+        if isinstance(original, dict) and set(DERIVED_KEYS) & original.keys():
+            sentence = f"{quoted(location)} is '{name}', which is itself derived. Name a dataset that is written in full."
+            problems.append(Problem(location, sentence))
+        elif location == ("reverse_of",) and _get(original, "generator") is not None:
+            sentence = (
+                f"'reverse_of' is '{name}', whose sentences a generator makes, and in one direction only. Name a "
+                "dataset of files, or derive this one with 'variant_of'."
+            )
+            problems.append(Problem(location, sentence))
     return problems
 
 
