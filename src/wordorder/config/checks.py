@@ -5,6 +5,7 @@ The checks look at raw data, which may be of any shape, so that their findings s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -14,6 +15,8 @@ from wordorder.config.problems import nearest
 # What else lies in results/ beside the studies.
 _RESERVED_STUDIES = {"data": "the datasets", "reference": "the reference runs"}
 _RESERVED_TESTS = ("train", "valid")
+# What is taken for the code of a language, and is that of a country.
+_LANGUAGES = {"jp": "ja", "cn": "zh"}
 # The keys by which a dataset says of which other one it is derived.
 DERIVED_KEYS = ("reverse_of", "variant_of")
 # The lists of a study in which nothing may stand twice.
@@ -148,6 +151,7 @@ def dataset_problems(data: Any, stem: str) -> list[Problem]:
             problems.append(Problem((key,), f"'{key}' cannot be given beside 'generator', which makes all sentences."))
     if _get(data, "tokenised") is True and _get(_get(data, "preprocessing"), "tokenise") is not False:
         problems.append(Problem(("tokenised",), "'tokenised' text is not tokenised again: set 'tokenise' to false."))
+    problems += _language_problems(data)
     problems += _split_problems(data)
     for location in _test_locations(data):
         if location[-1] in _RESERVED_TESTS:
@@ -162,6 +166,29 @@ def dataset_problems(data: Any, stem: str) -> list[Problem]:
             hint = nearest(file, names, "downloads")
             problems.append(Problem(location, f"{quoted(location)} is '{file}', which is no key of 'downloads'{hint}"))
     return problems
+
+
+def _language_problems(data: Any) -> Iterator[Problem]:
+    """Tokenisers, segmenters and scores go by the languages' codes, and say nothing of one that they do not know."""
+    languages = []
+    for key in ("source_language", "target_language"):
+        language = _get(data, key)
+        if not isinstance(language, str):
+            continue
+        languages.append(language)
+        code = re.split("[-_]", language.lower())[0]
+        if code in _LANGUAGES:
+            sentence = f"'{key}' is '{language}', which is no language; did you mean '{_LANGUAGES[code]}'?"
+            yield Problem((key,), sentence)
+        elif not re.fullmatch(r"[a-z]{2,3}(-\w+)*", language):
+            sentence = f"'{key}' must be the code of a language, such as 'de', 'qaa' or 'zh-TW', but is '{language}'."
+            yield Problem((key,), sentence)
+    segment = _get(_get(data, "preprocessing"), "segment")
+    for name in segment if isinstance(segment, dict) and len(languages) == 2 else ():
+        if name not in languages:
+            location = ("preprocessing", "segment", name)
+            hint = nearest(name, languages, "dataset's languages")
+            yield Problem(location, f"{quoted(location)} is no language of this dataset{hint}")
 
 
 def _split_problems(data: Any) -> Iterator[Problem]:
@@ -185,7 +212,9 @@ def derived_problems(data: Any, stem: str, names: Collection[str], originals: Ma
     for location, name in used:
         original = originals.get(name) if isinstance(name, str) else None
         if isinstance(original, dict) and set(DERIVED_KEYS) & original.keys():
-            sentence = f"{quoted(location)} is '{name}', which is itself derived. Name a dataset that is written in full."
+            sentence = (
+                f"{quoted(location)} is '{name}', which is itself derived. Name a dataset that is written in full."
+            )
             problems.append(Problem(location, sentence))
         elif location == ("reverse_of",) and _get(original, "generator") is not None:
             sentence = (
