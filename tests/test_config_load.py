@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from wordorder.config.checks import RULES
 from wordorder.config.load import (
     load_aligners,
     load_dataset,
@@ -259,6 +261,22 @@ def test_a_study_cannot_be_called_as_another_folder(root: Path, name: str, holds
     assert f"line 1: '{name}' cannot be the name of a study, because results/{name} holds {holds}." in message(
         load_study, name, root
     )
+
+
+def test_the_rules_of_the_workflow_are_known() -> None:
+    files = [SHIPPED.parent / "Snakefile", *(SHIPPED.parent / "workflow/rules").glob("*.smk")]
+    found = {name for file in files for name in re.findall(r"^ *(?:rule|checkpoint) (\w+):", file.read_text(), re.M)}
+    assert found == RULES
+
+
+@pytest.mark.parametrize("name", ["tables", "train_model", "scatter_pair"])
+def test_a_study_cannot_be_called_as_a_rule(root: Path, name: str) -> None:
+    (root / f"studies/{name}.yaml").write_text(STUDY.replace("mini", name))
+    assert f"line 1: '{name}' cannot be the name of a study, because a rule of the workflow is called so." in message(
+        load_study, name, root
+    )
+    (root / "studies/scatter_x.yaml").write_text(STUDY.replace("mini", "scatter_x"))
+    assert load_study("scatter_x", root).name == "scatter_x"  # no dataset is called x
 
 
 @pytest.mark.parametrize(

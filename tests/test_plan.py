@@ -378,6 +378,22 @@ def test_check_of_all_tells_every_problem_and_still_checks_the_others(
     assert lines[1].startswith(f"{root}/encodings.yaml, 'relative': ") and "clip" in lines[1]
 
 
+def test_models_that_cannot_be_built_are_told(root: Path) -> None:
+    study = root / "studies/demo.yaml"
+    replace(study, "[none, sinusoidal, opr, relative]", "[none, sinusoidal, opr, headxl_12, relative]")()
+    replace(study, "baseline:", "reordering: {train: identity, test: identity}\nbaseline:")()
+    replace(study, "sizes: [micro]", "sizes: [base, micro_lstm]")()
+    with pytest.raises(WordorderError) as caught:
+        plan.check("demo", root)
+    lines = str(caught.value).splitlines()
+    assert [line.partition(": ")[0] for line in lines] == [
+        "In the study 'demo' the encoding 'headxl_12' does not fit 'base'",
+        "In the study 'demo' the encoding 'headxl_12' does not fit 'micro_lstm'",
+        "In the study 'demo' the encoding 'relative' does not fit 'micro_lstm'",
+    ]
+    assert "tau = 12, more than the 8 heads" in lines[0] and "'relative' acts inside the attention" in lines[2]
+
+
 def test_check_without_studies(tmp_path: Path) -> None:
     with pytest.raises(WordorderError, match="There are no studies in "):
         run_check("--root", str(tmp_path))
