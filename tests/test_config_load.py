@@ -265,7 +265,8 @@ def test_a_study_cannot_be_called_as_another_folder(root: Path, name: str, holds
 
 def test_the_rules_of_the_workflow_are_known() -> None:
     files = [SHIPPED.parent / "Snakefile", *(SHIPPED.parent / "workflow/rules").glob("*.smk")]
-    found = {name for file in files for name in re.findall(r"^ *(?:rule|checkpoint) (\w+):", file.read_text(), re.M)}
+    rule = re.compile(r"^ *(?:rule|checkpoint|use rule \w+ as) (\w+)", re.MULTILINE)
+    found = {name for file in files for name in rule.findall(file.read_text())}
     assert found == RULES
 
 

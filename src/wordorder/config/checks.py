@@ -16,13 +16,13 @@ from wordorder.config.problems import nearest
 _RESERVED_STUDIES = {"data": "the datasets", "reference": "the reference runs"}
 # The rules of the workflow, in which a study is one more; those that scatter a dataset bear its name behind them.
 _RULES = """
-align_split all analyse analyses binarise_shard binarise_split clean_shard clean_split compare_systems
-count_pairs decode_all detokenise_split download_file download_gold draw_figure draw_reordering figures
-find_oracle gather_binary gather_orders gather_reports gather_text generate_split import_gold import_split
-make_page make_table measure_alignment measure_attention_distance measure_forward_time measure_perplexity
-measure_probes parse_part parse_split prepare_all score_all score_comet score_orders score_test tables
-train_aligner train_all train_classes train_model train_parser train_subword translate_test write_gold_positions
-write_identity_positions write_noisy_positions write_ordered_positions
+align_split all analyse analyses binarise_shard binarise_split clean_shard clean_split compare_systems count_pairs
+decode_all detokenise_split download_file download_gold draw_figure draw_reordering figures find_oracle gather_binary
+gather_orders gather_reports gather_text generate_split import_gold import_split import_tokenised_split make_page
+make_table measure_alignment measure_attention_distance measure_forward_time measure_perplexity measure_probes
+parse_part parse_split prepare_all score_all score_comet score_orders score_test tables train_aligner train_all
+train_classes train_model train_parser train_subword translate_test write_gold_positions write_identity_positions
+write_noisy_positions write_ordered_positions
 """
 RULES = frozenset(_RULES.split())
 _SCATTER = "scatter_"
