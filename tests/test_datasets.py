@@ -248,6 +248,13 @@ def test_a_corpus_that_only_people_can_get_is_asked_for(tmp_path: Path, monkeypa
     assert done.returncode == 1 and "Traceback" not in done.stderr
     assert "\nwordorder: error: test.txt cannot be downloaded by a program. Apply at https://jipsti" in done.stderr
     assert not (tmp_path / "logs").exists()  # no job was begun
+    place = tmp_path / "resources/downloads/wat17_jaen/by_hand/test.txt"
+    assert f"at {place.relative_to(tmp_path)}, from where it is copied." in done.stderr
+    place.parent.mkdir(parents=True)
+    place.write_text("a ||| b ||| c ||| d\n")
+    done = snakemake(tmp_path, "--cores", "1", "resources/downloads/wat17_jaen/test.txt")
+    assert done.returncode == 1 and "by_hand/test.txt has 1 lines instead of 1812." in done.stderr
+    assert not (tmp_path / "resources/downloads/wat17_jaen/test.txt").exists()
 
 
 def test_only_text_that_was_tokenised_is_detokenised() -> None:
