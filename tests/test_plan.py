@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 
 from snakemake_runs import ROOT
 from wordorder import plan
@@ -392,6 +393,18 @@ def test_models_that_cannot_be_built_are_told(root: Path) -> None:
         "In the study 'demo' the encoding 'relative' does not fit 'micro_lstm'",
     ]
     assert "tau = 12, more than the 8 heads" in lines[0] and "'relative' acts inside the attention" in lines[2]
+
+
+def test_encodings_that_look_at_their_numbers_are_left_to_the_training(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def build(*_: object, vocabulary_size: int) -> None:
+        torch.zeros(vocabulary_size, device="meta").sum().item()
+
+    monkeypatch.setattr("wordorder.model.counts.counted", build)
+    with pytest.raises(RuntimeError, match="meta"):
+        build(vocabulary_size=1)
+    plan.check_models(load_study("demo", root), root)
 
 
 def test_check_without_studies(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ def download_slice(wildcards):
 
 
 # What people put into by_hand/ beside it, from the local mirror that the variable WORDORDER_MIRROR names, or from its
-# URL; what is put at the output itself, Snakemake takes for finished. Always on the machine that runs Snakemake: compute
-# nodes rarely have internet.
+# URL; what is put at the output itself, Snakemake takes for finished. Always on the machine that runs Snakemake:
+# compute nodes rarely have internet.
 rule download_file:
     output:
         "resources/downloads/{dataset}/{file}",
