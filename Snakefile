@@ -41,17 +41,6 @@ include: "workflow/rules/analyse.smk"
 include: "workflow/rules/page.smk"
 
 
-# A study's target bears its name. The study is read when its target is asked for, so one with a mistake hinders no other.
-for study_name in load.study_names(CONFIG):
-
-    rule:
-        name:
-            study_name
-        input:
-            partial(target_outputs, study_name),
-        localrule: True
-
-
 # Milestones, of the study given by --config study=NAME.
 
 
@@ -95,3 +84,16 @@ rule analyses:
     input:
         partial(analysis_outputs, STUDY),
     localrule: True
+
+
+# A study's target bears its name. The study is read when its target is asked for, so one with a mistake hinders no
+# other, and neither does one with the name of a rule, which 'wordorder check' refuses.
+for study_name in load.study_names(CONFIG):
+    if not workflow.is_rule(study_name):
+
+        rule:
+            name:
+                study_name
+            input:
+                partial(target_outputs, study_name),
+            localrule: True

@@ -280,6 +280,13 @@ def test_an_archive_with_another_number_of_pairs(tmp_path: Path, rwth: GoldText)
         read_gold_set(rwth.model_copy(update={"pairs": 508}), tmp_path)
 
 
+def test_a_set_without_pairs_is_refused(tmp_path: Path) -> None:
+    for name in ("de", "en", "links"):
+        (tmp_path / name).touch()
+    with pytest.raises(WordorderError, match=r"/links should hold a set of gold alignments, but there is no sentence"):
+        read_gold_set(GoldText(source="de", target="en", links="links", first=0), tmp_path)
+
+
 def test_what_a_set_does_not_use_is_no_part_of_its_slice() -> None:
     """What was imported before sets could be archives stays imported."""
     text = load_gold_sets(ROOT / "config")["hansards-en-fr"].text

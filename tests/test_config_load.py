@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from wordorder.config.checks import RULES
 from wordorder.config.load import (
     load_aligners,
     load_dataset,
@@ -261,6 +263,23 @@ def test_a_study_cannot_be_called_as_another_folder(root: Path, name: str, holds
     )
 
 
+def test_the_rules_of_the_workflow_are_known() -> None:
+    files = [SHIPPED.parent / "Snakefile", *(SHIPPED.parent / "workflow/rules").glob("*.smk")]
+    rule = re.compile(r"^ *(?:rule|checkpoint|use rule \w+ as) (\w+)", re.MULTILINE)
+    found = {name for file in files for name in rule.findall(file.read_text())}
+    assert found == RULES
+
+
+@pytest.mark.parametrize("name", ["tables", "train_model", "scatter_pair"])
+def test_a_study_cannot_be_called_as_a_rule(root: Path, name: str) -> None:
+    (root / f"studies/{name}.yaml").write_text(STUDY.replace("mini", name))
+    assert f"line 1: '{name}' cannot be the name of a study, because a rule of the workflow is called so." in message(
+        load_study, name, root
+    )
+    (root / "studies/scatter_x.yaml").write_text(STUDY.replace("mini", "scatter_x"))
+    assert load_study("scatter_x", root).name == "scatter_x"  # no dataset is called x
+
+
 @pytest.mark.parametrize(
     ("companions", "sentence"),
     [
@@ -343,6 +362,23 @@ PAIR_MISTAKES = [
     ),
     (("train:\n", "train: []\nspare:\n"), "'train' is missing or empty; a dataset has it, or a 'generator'."),
     (("train:\n", "generator: {}\ntrain:\n"), "'train' cannot be given beside 'generator', which makes all sentences."),
+    (
+        ("language: en", "language: jp"),
+        ", line 3: 'source_language' is 'jp', which is no language; did you mean 'ja'?",
+    ),
+    (
+        ("language: 'no'", "language: zh_TW"),
+        ", line 4: 'target_language' must be the code of a language, such as 'de', 'qaa' or 'zh-TW', but is 'zh_TW'.",
+    ),
+    (("language: 'no'", "language: ''"), ", line 4: 'target_language' must be the code of a language, "),
+    (
+        ("licence: free", "licence: free\npreprocessing: {segment: {jp: mecab}}"),
+        ", line 6: 'preprocessing.segment.jp' is no language of this dataset. The dataset's languages are en, no.",
+    ),
+    (
+        ("train:\n  - {source: {file: a.en}", "train:\n  - {source: {file: a.en, member: x}"),
+        ", line 10: 'train[0].source' is wrong: 'member' is only for archives, whose names end in .zip, .tar, ",
+    ),
     (("title: Pair", "title: 7"), ", line 2: 'title' must be text, but is 7. Put it in quotes."),
     (
         ("licence: free", "licence: free\npreprocessing: {cleaning: {max_ration: 2}}"),
@@ -359,6 +395,29 @@ def test_a_mistake_in_a_dataset(root: Path, change: tuple[str, str], sentence: s
     assert said.startswith(f"{root}/datasets/pair.yaml") and sentence in said
     # A study that uses the dataset says the same.
     assert message(load_study, "mini", root) == said
+
+
+@pytest.mark.parametrize("file", ["a.zip", "a.tar", "a.tgz", "a.tar.gz", "a.tar.bz2"])
+def test_of_an_archive_a_member_is_named(root: Path, file: str) -> None:
+    path = root / "datasets/pair.yaml"
+    path.write_text(
+        path.read_text().replace("a.no:", f"{file}:").replace("file: a.no", f"file: {file}, member: x/a.no")
+    )
+    assert load_dataset("pair", root).train[0].target.member == "x/a.no"
+    path.write_text(path.read_text().replace(", member: x/a.no", "", 1))
+    assert f"line 10: 'train[0].target' is wrong: '{file}' is an archive: 'member' must say which of its" in message(
+        load_dataset, "pair", root
+    )
+
+
+@pytest.mark.parametrize("language", ["zh-TW", "qaa", "zh"])
+def test_codes_of_languages(root: Path, language: str) -> None:
+    replace(root / "datasets/pair.yaml", ("language: 'no'", f"language: {language}"))
+    replace(
+        root / "datasets/pair.yaml",
+        ("licence: free", f"licence: free\npreprocessing: {{segment: {{{language}: jieba}}}}"),
+    )
+    assert load_dataset("pair", root).target_language == language
 
 
 def test_a_test_set_of_the_generator_cannot_be_called_valid(root: Path) -> None:

@@ -133,6 +133,21 @@ def test_files_to_get_by_hand_say_how(
     assert status == 1 and lines[0] == "BAD pair/here: mirror: no copy; address: none, to be got by hand: Ask us."
 
 
+def test_files_that_were_put_there_by_hand_are_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("WORDORDER_MIRROR", raising=False)
+    place = Path("resources/downloads/pair/by_hand/here")
+    place.parent.mkdir(parents=True)
+    place.write_bytes(TEXT)
+    status, lines, _ = check(tmp_path / "config", {"here": "by_hand: Ask us."}, capsys)
+    assert status == 0 and lines[0].startswith(f"ok  pair/here: mirror: {place} is right; address: none")
+    place.write_bytes(TEXT[1:])
+    status, lines, _ = check(tmp_path / "config", {"here": "by_hand: Ask us."}, capsys)
+    assert status == 1 and lines[0].startswith(f"BAD pair/here: mirror: {place} has SHA-256 ")
+
+
 def test_gold_alignments_are_looked_for_too(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -275,7 +275,7 @@ def test_without_a_network_the_message_says_what_to_do(tmp_path: Path) -> None:
         "Connection refused",
         "WORDORDER_MIRROR",
         item.sha256,
-        f"at {tmp_path}/corpus.tgz by hand",
+        f"at {tmp_path}/by_hand/corpus.tgz, from where it is copied.",
     ):
         assert part in message
 

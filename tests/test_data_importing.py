@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from wordorder.config.datasets import Part
+from wordorder.config.datasets import Choice, Part
 from wordorder.data.importing import import_parts
 from wordorder.errors import WordorderError
 
@@ -49,7 +49,6 @@ def test_parts_follow_each_other(downloads: Path, tmp_path: Path) -> None:
     ("bad", "message"),
     [
         (part("a.en", "long.de"), r"a\.en has 3 lines but .*long\.de has 4"),
-        (part("b.zip", "long.de"), "not valid UTF-8|has"),
         (part("a.en", "latin1.de"), r"latin1\.de, line 3: byte 2 of the line \(0xfc, at offset 5 "),
         (part("b.zip", "b.zip", "y/b"), r"no member 'y/b\.en'"),
         (part("a.en", "nothing.de"), r"nothing\.de does not exist\. Download it first\."),
@@ -76,3 +75,18 @@ def test_a_gated_file_is_explained(downloads: Path, tmp_path: Path) -> None:
             tmp_path / "t",
             by_hand="Sign the licence and put train-1 there.",
         )
+
+
+def test_a_split_without_pairs_is_refused(downloads: Path, tmp_path: Path) -> None:
+    (downloads / "empty").touch()
+    nothing = part("empty", "empty")
+    assert import_parts([nothing, *GOOD], downloads, tmp_path / "s", tmp_path / "t") == 4  # a part may have none
+    (tmp_path / "s").unlink()
+    (tmp_path / "t").unlink()
+    for bad, names in (
+        (nothing, "downloads/empty"),
+        (GOOD[0].model_copy(update={"choose": Choice(by="line", of=9, keep=[8])}), "a.en, .*a.de.gz"),
+    ):
+        with pytest.raises(WordorderError, match=f"no pairs for {tmp_path}/s and .*: there are none in .*{names}, or"):
+            import_parts([bad], downloads, tmp_path / "s", tmp_path / "t")
+        assert [path.name for path in tmp_path.iterdir()] == ["downloads"]

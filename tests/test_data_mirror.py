@@ -14,7 +14,7 @@ import pytest
 
 from wordorder.config.datasets import Download
 from wordorder.data.checksums import fault
-from wordorder.data.download import download
+from wordorder.data.download import download, missing
 from wordorder.errors import WordorderError
 
 TEXT = "ein Satz\nzwei Sätze\n".encode() * 500
@@ -106,8 +106,40 @@ def test_what_nobody_may_download_is_asked_for(mirror: Path, tmp_path: Path) -> 
     assert str(caught.value) == (
         f"out cannot be downloaded by a program. {mirror}/corpus/x does not exist. {mirror}/corpus/x.gz does not "
         "exist. Apply at https://example.org for it. Then set WORDORDER_MIRROR to a folder that holds it as corpus/x, "
-        f"or put the file with 1000 lines at {tmp_path}/out by hand."
+        f"or put the file with 1000 lines at {tmp_path}/by_hand/out, from where it is copied."
     )
+
+
+def test_what_was_put_there_by_hand_is_verified_and_copied(
+    mirror: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    described, place = entry(sha256=sha256(TEXT)), tmp_path / "by_hand/out"
+    place.parent.mkdir()
+    place.write_bytes(TEXT)
+    assert get(described, tmp_path / "out") == TEXT == place.read_bytes()
+    (tmp_path / "out").unlink()
+    place.rename(place.with_name("out.gz")).write_bytes(gzip.compress(TEXT))
+    assert get(described, tmp_path / "out") == TEXT
+    (tmp_path / "out").unlink()
+    place.write_bytes(TEXT[1:])
+    place.with_name("out.gz").unlink()
+    (mirror / "corpus/x").write_bytes(TEXT)
+    assert get(described, tmp_path / "out", mirror) == TEXT  # of the mirror
+    assert f"warning: {place} has SHA-256 {sha256(TEXT[1:])} instead of" in capsys.readouterr().err
+    (tmp_path / "out").unlink()
+    with pytest.raises(WordorderError, match=r"by_hand/out has 1000 lines instead of 999\. Apply at"):
+        get(entry(**BY_HAND | {"lines": 999, "mirror": None}), tmp_path / "out", mirror)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_file_that_only_people_can_get_is_missing_until_it_can_be_copied(tmp_path: Path) -> None:
+    described = entry(**BY_HAND | {"mirror": None})
+    (tmp_path / "out").write_bytes(TEXT)  # made anew where its job runs, so Snakemake deletes it before
+    said = missing(described, tmp_path / "out", mirror=None)
+    assert said and f"Then put the file with 1000 lines at {tmp_path}/by_hand/out, from where it is" in said
+    (tmp_path / "by_hand").mkdir()
+    (tmp_path / "by_hand/out").write_bytes(TEXT)
+    assert missing(described, tmp_path / "out", mirror=None) is None
 
 
 def test_its_lines_are_counted(mirror: Path, tmp_path: Path) -> None:

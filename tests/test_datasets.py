@@ -134,7 +134,8 @@ def test_a_variant_differs_in_what_it_says() -> None:
     ("text", "message"),
     [
         ("reverse_of: gramar", r"'reverse_of' is the unknown dataset 'gramar'; did you mean 'grammar'\?"),
-        ("reverse_of: mini_enja", "'reverse_of' is the unknown dataset 'mini_enja'"),  # itself derived
+        ("reverse_of: mini_enja", r"'reverse_of' is 'mini_enja', which is itself derived\. Name a dataset that is"),
+        ("variant_of: new", r"'variant_of' is 'new', which is itself derived\."),
         ("reverse_of: grammar\nvariant_of: grammar", "either 'reverse_of' or 'variant_of' must be given"),
         ("reverse_of: grammar\nlicence: free", "'licence' is no known key"),
         (
@@ -159,6 +160,17 @@ def test_a_generated_dataset_may_have_a_variant(tmp_path: Path) -> None:
     (tmp_path / "datasets/new.yaml").write_text("name: new\ntitle: New\nvariant_of: grammar\nvocabulary: 99\n")
     variant = load_dataset("new", tmp_path)
     assert variant.generator == load_dataset("grammar", tmp_path).generator and variant.preprocessing.vocabulary == 99
+
+
+def test_a_mistake_in_one_dataset_hinders_no_other(tmp_path: Path) -> None:
+    (tmp_path / "datasets").mkdir()
+    for name in ("mini_jaen", "mini_enja"):
+        (tmp_path / f"datasets/{name}.yaml").write_text((ROOT / f"datasets/{name}.yaml").read_text())
+    (tmp_path / "datasets/broken.yaml").write_text("name: [\n")
+    assert load_dataset("mini_enja", tmp_path).source_language == "en"
+    (tmp_path / "datasets/mini_jaen.yaml").write_text("name: [\n")
+    with pytest.raises(WordorderError, match=r"mini_jaen\.yaml, line 2: this is not valid YAML"):
+        load_dataset("mini_enja", tmp_path)
 
 
 # --------------------------------------------------------------------------------------------- published numbers
@@ -236,6 +248,13 @@ def test_a_corpus_that_only_people_can_get_is_asked_for(tmp_path: Path, monkeypa
     assert done.returncode == 1 and "Traceback" not in done.stderr
     assert "\nwordorder: error: test.txt cannot be downloaded by a program. Apply at https://jipsti" in done.stderr
     assert not (tmp_path / "logs").exists()  # no job was begun
+    place = tmp_path / "resources/downloads/wat17_jaen/by_hand/test.txt"
+    assert f"at {place.relative_to(tmp_path)}, from where it is copied." in done.stderr
+    place.parent.mkdir(parents=True)
+    place.write_text("a ||| b ||| c ||| d\n")
+    done = snakemake(tmp_path, "--cores", "1", "resources/downloads/wat17_jaen/test.txt")
+    assert done.returncode == 1 and "by_hand/test.txt has 1 lines instead of 1812." in done.stderr
+    assert not (tmp_path / "resources/downloads/wat17_jaen/test.txt").exists()
 
 
 def test_only_text_that_was_tokenised_is_detokenised() -> None:

@@ -101,7 +101,8 @@ def test_from_the_archives_to_a_binary_corpus(name: str, real: bool, tmp_path: P
     mirrored = [
         file
         for file, entry in dataset.downloads.items()
-        if (entry.bytes or LARGE) < LARGE and any(map(Path.exists, candidates(entry, MIRROR)))
+        if (entry.bytes or LARGE) < LARGE
+        and any(copy.path.exists() for copy in candidates(entry, downloads / file, MIRROR))
     ]
     for file in mirrored if real else ():
         run("download", "--config", plan.download_slice(dataset, file), "--output", downloads / file)

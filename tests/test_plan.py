@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 
 from snakemake_runs import ROOT
 from wordorder import plan
@@ -376,6 +377,34 @@ def test_check_of_all_tells_every_problem_and_still_checks_the_others(
     assert len(lines) == 2  # each said once, though two studies have it
     assert lines[0].startswith(f"{root}/encodings.yaml, 'learned': ") and "Did you mean 'table'?" in lines[0]
     assert lines[1].startswith(f"{root}/encodings.yaml, 'relative': ") and "clip" in lines[1]
+
+
+def test_models_that_cannot_be_built_are_told(root: Path) -> None:
+    study = root / "studies/demo.yaml"
+    replace(study, "[none, sinusoidal, opr, relative]", "[none, sinusoidal, opr, headxl_12, relative]")()
+    replace(study, "baseline:", "reordering: {train: identity, test: identity}\nbaseline:")()
+    replace(study, "sizes: [micro]", "sizes: [base, micro_lstm]")()
+    with pytest.raises(WordorderError) as caught:
+        plan.check("demo", root)
+    lines = str(caught.value).splitlines()
+    assert [line.partition(": ")[0] for line in lines] == [
+        "In the study 'demo' the encoding 'headxl_12' does not fit 'base'",
+        "In the study 'demo' the encoding 'headxl_12' does not fit 'micro_lstm'",
+        "In the study 'demo' the encoding 'relative' does not fit 'micro_lstm'",
+    ]
+    assert "tau = 12, more than the 8 heads" in lines[0] and "'relative' acts inside the attention" in lines[2]
+
+
+def test_encodings_that_look_at_their_numbers_are_left_to_the_training(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def build(*_: object, vocabulary_size: int) -> None:
+        torch.zeros(vocabulary_size, device="meta").sum().item()
+
+    monkeypatch.setattr("wordorder.model.counts.counted", build)
+    with pytest.raises(RuntimeError, match="meta"):
+        build(vocabulary_size=1)
+    plan.check_models(load_study("demo", root), root)
 
 
 def test_check_without_studies(tmp_path: Path) -> None:

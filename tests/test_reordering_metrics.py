@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from itertools import combinations, pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from wordorder.cli import main
 from wordorder.data.ragged import Ragged
 from wordorder.reordering.metrics import identity_orders, reordering_amount, score_order, score_orders
 
@@ -81,6 +84,16 @@ def test_sentences_without_ranks_are_left_out() -> None:
     assert len(found.tau) == 40 and found.tau.tolist() == pytest.approx([tau for tau, _, _ in kept])
     nothing = score_orders(Ragged.of(orders), Ragged.of(ranks), np.zeros(60, dtype=bool))
     assert all(np.isnan(value) for value in nothing.means().values())
+
+
+def test_where_there_is_no_sentence_there_is_no_score(tmp_path: Path) -> None:
+    paths = {name: tmp_path / name for name in ("orders", "links", "output")}
+    paths["orders"].touch()
+    paths["links"].touch()
+    assert main(["score-orders", *(text for name, path in paths.items() for text in (f"--{name}", str(path)))]) == 0
+    found = json.loads(paths["output"].read_text(), parse_constant=pytest.fail)  # NaN is no JSON
+    none = dict.fromkeys(("tau", "fuzzy", "complete"))
+    assert found == {"sentences": 0, "with_ranks": 0, "predicted": none, "identity": none}
 
 
 def test_the_reordering_amount_is_what_the_identity_gets_wrong() -> None:

@@ -216,6 +216,7 @@ def test_the_training_set_is_scattered_as_its_dataset_says(config: Path, tmp_pat
 def test_a_study_with_a_mistake_fails_only_when_it_is_asked_for(config: Path, tmp_path: Path) -> None:
     study = config / "studies" / "demo.yaml"
     study.write_text(study.read_text().replace("sinusoidal, opr", "sinusodial, opr"))
+    (config / "studies/tables.yaml").write_text(study.read_text().replace("name: demo", "name: tables"))
     arguments = ["--cores", "1", "--config", f"config_dir={config}"]
     assert job_counts(dry_run(tmp_path, "multi30k", *arguments))["train_model"] > 0
     failed = snakemake(tmp_path, "--dry-run", "demo", *arguments)
@@ -230,6 +231,15 @@ def test_a_wrong_parameter_of_an_encoding_is_told_without_a_traceback(config: Pa
     failed = snakemake(tmp_path, "--dry-run", "demo", "--cores", "1", "--config", f"config_dir={config}")
     assert failed.returncode == 1
     assert "encodings.yaml" in failed.stderr and "'kk'" in failed.stderr and "Traceback" not in failed.stderr
+
+
+def test_a_model_that_cannot_be_built_is_told_before_anything_runs(config: Path, tmp_path: Path) -> None:
+    study = config / "studies/demo.yaml"
+    text = study.read_text().replace("sizes: [micro]", "sizes: [micro, micro_lstm]")
+    study.write_text(text.replace("[none, sinusoidal, opr, inxl]", "[none, sinusoidal, opr, inxl, relative]"))
+    failed = snakemake(tmp_path, "--dry-run", "demo", "--cores", "1", "--config", f"config_dir={config}")
+    assert failed.returncode == 1 and "Traceback" not in failed.stderr
+    assert "wordorder: error: In the study 'demo' the encoding 'relative' does not fit 'micro_lstm'" in failed.stderr
 
 
 def test_a_dataset_with_a_mistake_hinders_only_its_studies(config: Path, tmp_path: Path) -> None:

@@ -122,7 +122,8 @@ def test_a_set_that_only_people_can_get_is_asked_for_before_the_first_job(
     assert done.returncode == 1 and not (study.folder / "results").exists()
     assert "\nwordorder: error: a.tgz cannot be downloaded by a program. " in done.stderr
     assert (
-        "Ask us. Then set WORDORDER_MIRROR to a folder that holds it as deep/a.tgz, or put the file at" in done.stderr
+        "Ask us. Then set WORDORDER_MIRROR to a folder that holds it as deep/a.tgz, or put the file at "
+        "resources/downloads/gold_alignments/asked/by_hand/a.tgz, from where it is copied." in done.stderr
     )
     assert "Traceback" not in done.stderr
     (tmp_path / "mirror/deep").mkdir(parents=True)

@@ -151,8 +151,9 @@ def cell_files(study, file, tests=False):
 
 @cache
 def study_of_target(name):
-    """The study, if its languages can be segmented and scored here: what lacks is told before anything runs."""
+    """The study, if its models can be built, and its languages segmented and scored here: else nothing runs."""
     study = study_of(name)
+    told(plan.check_models)(study, CONFIG)
     told(plan.check_languages)(study, map(dataset_of, study.datasets))
     return study
 

@@ -6,8 +6,9 @@ def download_slice(wildcards):
     return told(plan.shared_download_slice)(DATASETS, wildcards.dataset, wildcards.file)
 
 
-# From the local mirror that the variable WORDORDER_MIRROR names, or from its URL. Always on the machine that runs
-# Snakemake: compute nodes rarely have internet.
+# What people put into by_hand/ beside it, from the local mirror that the variable WORDORDER_MIRROR names, or from its
+# URL; what is put at the output itself, Snakemake takes for finished. Always on the machine that runs Snakemake:
+# compute nodes rarely have internet.
 rule download_file:
     output:
         "resources/downloads/{dataset}/{file}",

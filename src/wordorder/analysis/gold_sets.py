@@ -69,8 +69,10 @@ def read_gold_set(
         pairs = [_parted(Path(downloads, text.joint), number, line) for number, line in enumerate(lines(text.joint), 1)]
     else:
         pairs = list(strict_pairs(lines(text.source), lines(text.target), text.source, text.target))
+    files = " and ".join(str(Path(downloads, file)) for file in text.files)
+    if not pairs:
+        raise WordorderError(f"{files} should hold a set of gold alignments, but there is no sentence pair.")
     if text.pairs not in (None, len(pairs)):
-        files = " and ".join(str(Path(downloads, file)) for file in text.files)
         raise WordorderError(
             f"{files} should hold {text.pairs} sentence pairs, but there are {len(pairs)}. Is it the file that "
             "gold_alignments.yaml describes?"

@@ -5,6 +5,7 @@ The checks look at raw data, which may be of any shape, so that their findings s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -13,7 +14,23 @@ from wordorder.config.problems import nearest
 
 # What else lies in results/ beside the studies.
 _RESERVED_STUDIES = {"data": "the datasets", "reference": "the reference runs"}
+# The rules of the workflow, in which a study is one more; those that scatter a dataset bear its name behind them.
+_RULES = """
+align_split all analyse analyses binarise_shard binarise_split clean_shard clean_split compare_systems count_pairs
+decode_all detokenise_split download_file download_gold draw_figure draw_reordering figures find_oracle gather_binary
+gather_orders gather_reports gather_text generate_split import_gold import_split import_tokenised_split make_page
+make_table measure_alignment measure_attention_distance measure_forward_time measure_perplexity measure_probes
+parse_part parse_split prepare_all score_all score_comet score_orders score_test tables train_aligner train_all
+train_classes train_model train_parser train_subword translate_test write_gold_positions write_identity_positions
+write_noisy_positions write_ordered_positions
+"""
+RULES = frozenset(_RULES.split())
+_SCATTER = "scatter_"
 _RESERVED_TESTS = ("train", "valid")
+# What is taken for the code of a language, and is that of a country.
+_LANGUAGES = {"jp": "ja", "cn": "zh"}
+# The keys by which a dataset says of which other one it is derived.
+DERIVED_KEYS = ("reverse_of", "variant_of")
 # The lists of a study in which nothing may stand twice.
 _LISTS = (
     "companions",
@@ -49,6 +66,12 @@ def study_problems(
         problems.append(
             Problem(("name",), f"'{stem}' cannot be the name of a study, because results/{stem} holds {holds}.")
         )
+    scattered = stem.startswith(_SCATTER) and stem.removeprefix(_SCATTER) in known.get("datasets", ())
+    if stem in RULES or scattered:
+        sentence = (
+            f"'{stem}' cannot be the name of a study, because a rule of the workflow is called so. Rename the file."
+        )
+        problems.append(Problem(("name",), sentence))
     for kind, names in known.items():
         used = _reorderers(data) if kind == "reorderers" else _texts(data, kind)
         problems += _unknown(used, kind, names)
@@ -146,6 +169,7 @@ def dataset_problems(data: Any, stem: str) -> list[Problem]:
             problems.append(Problem((key,), f"'{key}' cannot be given beside 'generator', which makes all sentences."))
     if _get(data, "tokenised") is True and _get(_get(data, "preprocessing"), "tokenise") is not False:
         problems.append(Problem(("tokenised",), "'tokenised' text is not tokenised again: set 'tokenise' to false."))
+    problems += _language_problems(data)
     problems += _split_problems(data)
     for location in _test_locations(data):
         if location[-1] in _RESERVED_TESTS:
@@ -162,6 +186,29 @@ def dataset_problems(data: Any, stem: str) -> list[Problem]:
     return problems
 
 
+def _language_problems(data: Any) -> Iterator[Problem]:
+    """Tokenisers, segmenters and scores go by the languages' codes, and say nothing of one that they do not know."""
+    languages = []
+    for key in ("source_language", "target_language"):
+        language = _get(data, key)
+        if not isinstance(language, str):
+            continue
+        languages.append(language)
+        code = re.split("[-_]", language.lower())[0]
+        if code in _LANGUAGES:
+            sentence = f"'{key}' is '{language}', which is no language; did you mean '{_LANGUAGES[code]}'?"
+            yield Problem((key,), sentence)
+        elif not re.fullmatch(r"[a-z]{2,3}(-\w+)*", language):
+            sentence = f"'{key}' must be the code of a language, such as 'de', 'qaa' or 'zh-TW', but is '{language}'."
+            yield Problem((key,), sentence)
+    segment = _get(_get(data, "preprocessing"), "segment")
+    for name in segment if isinstance(segment, dict) and len(languages) == 2 else ():
+        if name not in languages:
+            location = ("preprocessing", "segment", name)
+            hint = nearest(name, languages, "dataset's languages")
+            yield Problem(location, f"{quoted(location)} is no language of this dataset{hint}")
+
+
 def _split_problems(data: Any) -> Iterator[Problem]:
     """Pairs can only be counted of a split that there is."""
     tests = _get(data, "tests")
@@ -173,20 +220,26 @@ def _split_problems(data: Any) -> Iterator[Problem]:
             yield Problem(location, f"{quoted(location)} is no split of this dataset{nearest(name, splits, 'splits')}")
 
 
-def derived_problems(data: Any, stem: str, originals: Mapping[str, Any]) -> list[Problem]:
-    """Problems of a dataset that is derived from one of ``originals``, written in a file called ``stem``.
+def derived_problems(data: Any, stem: str, names: Collection[str], originals: Mapping[str, Any]) -> list[Problem]:
+    """Problems of a dataset that is derived from another one, written in a file called ``stem``.
 
-    ``originals`` are datasets as they are written, by name.
+    ``names`` are those of all datasets; ``originals`` holds the named ones of them, as they are written.
     """
-    used = [((key,), _get(data, key)) for key in ("reverse_of", "variant_of")]
-    problems = [*_name_problems(data, stem, "dataset"), *_unknown(used, "datasets", originals)]
-    name = _get(data, "reverse_of")
-    if isinstance(name, str) and _get(originals.get(name), "generator") is not None:
-        sentence = (
-            f"'reverse_of' is '{name}', whose sentences a generator makes, and in one direction only. Name a dataset "
-            "of files, or derive this one with 'variant_of'."
-        )
-        problems.append(Problem(("reverse_of",), sentence))
+    used = [((key,), _get(data, key)) for key in DERIVED_KEYS]
+    problems = [*_name_problems(data, stem, "dataset"), *_unknown(used, "datasets", names)]
+    for location, name in used:
+        original = originals.get(name) if isinstance(name, str) else None
+        if isinstance(original, dict) and set(DERIVED_KEYS) & original.keys():
+            sentence = (
+                f"{quoted(location)} is '{name}', which is itself derived. Name a dataset that is written in full."
+            )
+            problems.append(Problem(location, sentence))
+        elif location == ("reverse_of",) and _get(original, "generator") is not None:
+            sentence = (
+                f"'reverse_of' is '{name}', whose sentences a generator makes, and in one direction only. Name a "
+                "dataset of files, or derive this one with 'variant_of'."
+            )
+            problems.append(Problem(location, sentence))
     return problems
 
 

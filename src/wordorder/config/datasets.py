@@ -59,6 +59,9 @@ class Download(Model):
         return self
 
 
+# What ends the name of a file with members, compressed or not.
+ARCHIVES = (".zip", ".tar", ".tgz", ".tar.gz", ".tbz2", ".tar.bz2", ".txz", ".tar.xz")
+
 TextFormat = Literal["text", "tsv", "tmx", "sgm", "ted"]
 
 
@@ -66,7 +69,9 @@ class TextFile(Model):
     """One side of a part: a downloaded file (``.gz`` and ``.bz2`` are decompressed), or one member of an archive."""
 
     file: str = Field(description="A key of the dataset's 'downloads'.")
-    member: str | None = Field(default=None, description="Path inside the archive, for .tar, .tgz and .zip.")
+    member: str | None = Field(
+        default=None, description="Path inside the archive, which must be given for .zip and .tar, .tar.gz, .tgz, …"
+    )
     format: TextFormat = Field(
         default="text",
         exclude_if=lambda value: value == "text",
@@ -83,6 +88,15 @@ class TextFile(Model):
     unescape: bool = Field(
         default=False, exclude_if=_unset, description="&amp; &lt; &gt; &quot; &apos; &#91; &#93; &#124; become text."
     )
+
+    @model_validator(mode="after")
+    def _member_of_an_archive(self) -> TextFile:
+        archive = self.file.endswith(ARCHIVES)
+        if archive and not self.member:
+            raise ValueError(f"'{self.file}' is an archive: 'member' must say which of its files is meant")
+        if self.member is not None and not archive:
+            raise ValueError(f"'member' is only for archives, whose names end in {', '.join(ARCHIVES)}")
+        return self
 
     @model_validator(mode="after")
     def _keys_of_the_format(self) -> TextFile:

@@ -11,7 +11,13 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from wordorder.config.alignments import GoldSet, GoldSets
-from wordorder.config.checks import dataset_problems, derived_problems, reorderer_problems, study_problems
+from wordorder.config.checks import (
+    DERIVED_KEYS,
+    dataset_problems,
+    derived_problems,
+    reorderer_problems,
+    study_problems,
+)
 from wordorder.config.datasets import Dataset, DerivedDataset
 from wordorder.config.derived import derive, is_derived, with_recipe
 from wordorder.config.document import Document, Problem, parse_json, read_yaml
@@ -62,14 +68,15 @@ def load_dataset(name: str | Path, root: str | Path = "config") -> Dataset:
     document = read_yaml(path)
     if not _is_derived_dataset(document):
         return _checked(document, Dataset, dataset_problems(document.data, path.stem))
-    written = {own: read_yaml(_path(own, "datasets", root)) for own in dataset_names(root)}
-    originals = {own: other.data for own, other in written.items() if not _is_derived_dataset(other)}
-    given = _checked(document, DerivedDataset, derived_problems(document.data, path.stem, originals))
+    names = dataset_names(root)
+    named = [own for own in names if own in [document.data.get(key) for key in DERIVED_KEYS]]
+    originals = {own: read_yaml(_path(own, "datasets", root)).data for own in named}
+    given = _checked(document, DerivedDataset, derived_problems(document.data, path.stem, names, originals))
     return given.of(load_dataset(given.original, root))
 
 
 def _is_derived_dataset(document: Document) -> bool:
-    return isinstance(document.data, dict) and bool({"reverse_of", "variant_of"} & document.data.keys())
+    return isinstance(document.data, dict) and bool(set(DERIVED_KEYS) & document.data.keys())
 
 
 def load_sizes(root: str | Path = "config") -> dict[str, ModelSize]:

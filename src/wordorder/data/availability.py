@@ -1,4 +1,4 @@
-"""Whether the downloads of datasets can be had, without fetching them: in the mirror, and at their addresses."""
+"""Whether the downloads of datasets can be had, without fetching them: by hand, in the mirror, at their addresses."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from wordorder import __version__
 from wordorder.config.datasets import Download
 from wordorder.data.checksums import expected, fault
 from wordorder.data.download import opener
-from wordorder.data.mirror import Unusable, candidates, copy
+from wordorder.data.mirror import Unusable, by_hand, candidates, copy
 from wordorder.errors import WordorderError
 
 TIMEOUT = 20.0  # seconds for an answer
 _WORKERS = 8
+DOWNLOADS = "resources/downloads"
 
 
 @dataclass(frozen=True)
@@ -52,17 +53,21 @@ class Availability:
 
 
 def check_downloads(
-    downloads: Iterable[tuple[str, Mapping[str, Download]]], mirror: str | Path | None, *, timeout: float = TIMEOUT
+    downloads: Iterable[tuple[str, Mapping[str, Download]]],
+    mirror: str | Path | None,
+    *,
+    folder: str | Path = DOWNLOADS,
+    timeout: float = TIMEOUT,
 ) -> Iterator[Availability]:
     """Look for every file of pairs of a folder and its downloads, in their order; several addresses are asked at once.
 
-    A file that several datasets share is looked for once.
+    A file that several datasets share is looked for once. ``folder`` is where downloads go.
     """
-    files = {(folder, file): entry for folder, entries in downloads for file, entry in entries.items()}
+    files = {(own, file): entry for own, entries in downloads for file, entry in entries.items()}
     with ThreadPoolExecutor(_WORKERS) as pool:
         asked = [pool.submit(_ask, entry, timeout) for entry in files.values()]
-        for ((folder, file), entry), answer in zip(files.items(), asked, strict=True):
-            yield Availability(folder, file, _look(entry, file, mirror), answer.result())
+        for ((own, file), entry), answer in zip(files.items(), asked, strict=True):
+            yield Availability(own, file, _look(entry, Path(folder, own, file), mirror), answer.result())
 
 
 def summary(found: Iterable[Availability]) -> str:
@@ -85,23 +90,27 @@ def summary(found: Iterable[Availability]) -> str:
     return "\n".join(lines)
 
 
-def _look(entry: Download, file: str, mirror: str | Path | None) -> Place:
+def _look(entry: Download, output: Path, mirror: str | Path | None) -> Place:
+    """In the mirror, and where people put files by hand; that one was put there is said."""
     wrong = []
-    for candidate in candidates(entry, mirror):
-        if not candidate.exists():
+    for candidate in candidates(entry, output, mirror):
+        place = candidate.path
+        if not place.exists():
             continue
+        where = f"{place} is " if place.parent == by_hand(output).parent else ""
         try:
-            if candidate.name == Path(entry.mirror or "").name and fault(entry, candidate, name=file) is None:
-                return Place(True, "right" if expected(entry) or entry.lines else "there; no checksum is known")
+            if not candidate.compressed and fault(entry, place, name=output.name) is None:
+                known = expected(entry) or entry.lines
+                return Place(True, f"{where}right" if known else f"{where}there; no checksum is known")
         except WordorderError as error:  # damaged, a folder, or not allowed
             wrong.append(str(error).removesuffix("."))
             continue
         with tempfile.TemporaryDirectory() as folder:  # a copy that is compressed otherwise
             try:
-                copy(candidate, entry, Path(folder, "copy"), name=file, quiet=True)
-                return Place(True, "right, compressed otherwise")
+                copy(candidate, entry, Path(folder, "copy"), name=output.name, quiet=True)
+                return Place(True, f"{where}right, compressed otherwise")
             except Unusable as error:
-                wrong.append(f"{candidate} {error}")
+                wrong.append(f"{place} {error}")
     if wrong:
         return Place(False, "; ".join(wrong))
     return Place(None, "no copy" if mirror else "WORDORDER_MIRROR is not set")

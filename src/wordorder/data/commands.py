@@ -35,8 +35,9 @@ def add_commands(subparsers: Any) -> None:
     parser = command(
         "download",
         _download,
-        "Fetch one file, from the local mirror that WORDORDER_MIRROR names if it is there, else from its URL. The "
-        "checksum is always verified; an interrupted download is resumed.",
+        "Fetch one file: what was put into the folder by_hand beside it, or a copy in the local mirror that "
+        "WORDORDER_MIRROR names, else from its URL. The checksum is always verified; an interrupted download is "
+        "resumed.",
     )
     config(parser, "an entry of a dataset's 'downloads'")
     paths(parser, output="the file to write")

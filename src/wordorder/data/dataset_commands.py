@@ -18,8 +18,9 @@ def add_commands(subparsers: Any) -> None:
         "check",
         help="whether the files of datasets can be had",
         description="Look for every file of the datasets and gold alignments, without downloading it: whether the "
-        "local mirror (WORDORDER_MIRROR) has it with the right checksum, and whether its address answers and tells the "
-        "right size. The exit status is 1 if a file can be had nowhere, or if a wrong one was found.",
+        "local mirror (WORDORDER_MIRROR), or the folder by_hand below resources/downloads, has it with the right "
+        "checksum, and whether its address answers and tells the right size. The exit status is 1 if a file can be "
+        "had nowhere, or if a wrong one was found.",
     )
     check.add_argument("--timeout", type=float, default=20.0, metavar="S", help="seconds for an answer (default: 20)")
     check.set_defaults(run=_check)

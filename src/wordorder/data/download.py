@@ -1,4 +1,4 @@
-"""The one downloader: the local mirror first, then the URL; the checksum is always verified, the output is atomic.
+"""The one downloader: what was put there by hand, the local mirror, the URL; always verified, the output is atomic.
 
 A download that is cut leaves ``OUTPUT.part``, and the next attempt asks the server for the rest only.
 """
@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from wordorder import __version__
 from wordorder.config.datasets import Download
 from wordorder.data.checksums import expected, fault
-from wordorder.data.mirror import Unusable, candidates, copy
+from wordorder.data.mirror import Unusable, by_hand, candidates, copy
 from wordorder.errors import WordorderError
 from wordorder.files import DISK_FULL, atomic, move_into_place, sha256
 from wordorder.progress import Progress
@@ -40,22 +40,23 @@ def download(entry: Download, output: str | Path, *, mirror: str | Path | None, 
 
     Args:
         entry: URL, checksums and place in the mirror.
-        output: Where the file goes. It appears when its checksum is right.
+        output: Where the file goes. It appears when its checksum is right. A copy in the folder ``by_hand`` beside it
+            is tried first.
         mirror: Folder with local copies. There ``entry.mirror`` and the same with ``.gz`` (decompressed) are tried. A
             copy with another checksum is passed over with a warning, unless its text has the right one.
         pause: Seconds before the second attempt; doubled before each further one.
     """
     output = Path(output)
     tried = []
-    for candidate in candidates(entry, mirror):
+    for candidate in candidates(entry, output, mirror):
         try:
             with atomic(output) as temporary:
                 copy(candidate, entry, temporary, name=output.name)
             _tell(entry, output)
             return
         except Unusable as error:
-            tried.append(f"{candidate} {error}.")
-            if candidate.exists():
+            tried.append(f"{candidate.path} {error}.")
+            if candidate.path.exists():
                 instead = " The URL is tried instead." if entry.url else ""
                 print(f"wordorder: warning: {tried[-1]}{instead}", file=sys.stderr)
     try:
@@ -70,9 +71,9 @@ def download(entry: Download, output: str | Path, *, mirror: str | Path | None, 
 
 
 def missing(entry: Download, output: str | Path, *, mirror: str | Path | None) -> str | None:
-    """What is to be done about a file that only people can get, if it is neither at ``output`` nor in the mirror."""
-    places = list(candidates(entry, mirror))
-    if entry.url is not None or any(place.exists() for place in [Path(output), *places]):
+    """What is to be done about a file that only people can get and that is nowhere from where it could be copied."""
+    places = [candidate.path for candidate in candidates(entry, output, mirror)]
+    if entry.url is not None or any(place.exists() for place in places):
         return None
     return _by_hand(entry, Path(output), [f"{place} does not exist." for place in places])
 
@@ -90,7 +91,7 @@ def _advice(entry: Download, output: Path) -> str:
     kinds = " and ".join(f"{kind} {value}" for kind, value in expected(entry).items())
     kinds = kinds or (f"{entry.lines} lines" if entry.lines else "")
     start = mirror or ("Without a network, put" if entry.url else "Then put")
-    return f"{start} the file{f' with {kinds}' if kinds else ''} at {output} by hand."
+    return f"{start} the file{f' with {kinds}' if kinds else ''} at {by_hand(output)}, from where it is copied."
 
 
 def _tell(entry: Download, output: Path) -> None:

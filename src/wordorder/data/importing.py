@@ -23,14 +23,25 @@ def import_parts(
 ) -> int:
     """Write the pairs of ``parts``, found in the folder ``downloads``, as two text files; return how many.
 
-    Each part must have as many source as target lines, so that a fault in one cannot shift the next. ``by_hand`` is
-    said when a file is not there.
+    Each part must have as many source as target lines, so that a fault in one cannot shift the next, and one of them
+    must have a pair. ``by_hand`` is said when a file is not there.
     """
+    parts = list(parts)
 
     def pairs() -> Iterator[tuple[str, str]]:
+        empty = True
         for part in parts:
             found = _pairs(part, Path(downloads), by_hand)
-            yield from choose(found, part.choose) if part.choose else found
+            for pair in choose(found, part.choose) if part.choose else found:
+                empty = False
+                yield pair
+        if empty:
+            names = dict.fromkeys(_name(text, Path(downloads)) for part in parts for text in (part.source, part.target))
+            raise WordorderError(
+                f"The split has no pairs for {source} and {target}: there are none in {', '.join(names)}, or 'choose' "
+                "takes none of them. Nothing can be learnt from it or scored; correct the split's parts in the "
+                "dataset's file, or leave the test set out."
+            )
 
     return write_pairs(source, target, pairs())
 

@@ -1,4 +1,4 @@
-"""Copies of downloads in the local mirror, the folder that the variable WORDORDER_MIRROR names."""
+"""Copies of downloads: put by hand beside where they go, or in the mirror, the folder that WORDORDER_MIRROR names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, NamedTuple, cast
 
 from wordorder.config.datasets import Download
 from wordorder.data.checksums import fault
@@ -25,31 +25,45 @@ class Unusable(Exception):
     """A place does not give the file; the message is the end of a sentence about it."""
 
 
-def candidates(entry: Download, mirror: str | Path | None) -> Iterator[Path]:
-    """Paths in the mirror at which a copy may lie: as it was published, or with .gz behind its name, compressed."""
-    if mirror is not None and entry.mirror is not None:
-        yield Path(mirror, entry.mirror)
-        yield Path(mirror, f"{entry.mirror}.gz")
+class Copy(NamedTuple):
+    """A place at which a copy may lie: as it was published, or compressed, with .gz behind its name."""
+
+    path: Path
+    compressed: bool
 
 
-def copy(candidate: Path, entry: Download, output: Path, *, name: str, quiet: bool = False) -> None:
-    """Write the file that ``entry`` describes to ``output``, out of a copy in the mirror; ``name`` is its own name.
+def by_hand(output: str | Path) -> Path:
+    """Where people put what is to become the download ``output``. What lies there is verified like any other copy."""
+    return Path(output).parent / "by_hand" / Path(output).name
+
+
+def candidates(entry: Download, output: str | Path, mirror: str | Path | None) -> Iterator[Copy]:
+    """What was put there by hand, and the places in the mirror, whether something is there or not."""
+    places = [by_hand(output)] + ([Path(mirror, entry.mirror)] if mirror and entry.mirror else [])
+    for place in places:
+        for copy in (Copy(place, False), Copy(place.with_name(f"{place.name}.gz"), True)):
+            if place != places[0] or copy.path.exists():
+                yield copy
+
+
+def copy(candidate: Copy, entry: Download, output: Path, *, name: str, quiet: bool = False) -> None:
+    """Write the file that ``entry`` describes to ``output``, out of a copy; ``name`` is its own name.
 
     A copy with the right text that is compressed otherwise is compressed as ``name`` says. Raises :class:`Unusable`.
     """
-    if not candidate.is_file():
+    place, compressed = candidate
+    if not place.is_file():
         raise Unusable("does not exist")
     try:
-        added = candidate.name != Path(entry.mirror or "").name  # the .gz
-        size = entry.bytes if added else candidate.stat().st_size
-        with _opened(candidate, decompress=added) as file, output.open("wb") as copy:
+        size = entry.bytes if compressed else place.stat().st_size
+        with _opened(place, decompress=compressed) as file, output.open("wb") as copy:
             if quiet:
                 shutil.copyfileobj(file, copy, _BLOCK)
             else:
                 _pour(file, copy, name, size)
         why = fault(entry, output, name=name)
         if why is not None and entry.text_sha256 is not None:
-            why = _recompress(candidate, entry, output, name)
+            why = _recompress(place, entry, output, name)
     except WordorderError as error:  # from reading(): damaged or not allowed
         raise Unusable(f"is of no use ({error})") from error
     if why is not None:

@@ -6,7 +6,7 @@ reads it there.
 """
 
 from wordorder.config.published_scores import PUBLISHED_TABLES
-from wordorder.plan.checks import check, check_analyses, check_languages
+from wordorder.plan.checks import check, check_analyses, check_languages, check_models
 from wordorder.plan.dataset_slices import (
     download_slice,
     downloads,
@@ -49,6 +49,7 @@ __all__ = [
     "check",
     "check_analyses",
     "check_languages",
+    "check_models",
     "check_positions",
     "comet_slice",
     "comparisons",

@@ -7,7 +7,7 @@ from itertools import product
 from pathlib import Path
 
 from wordorder.config.datasets import Dataset
-from wordorder.config.load import load_aligners, load_dataset, load_gold_sets, load_study
+from wordorder.config.load import load_aligners, load_dataset, load_gold_sets, load_sizes, load_study
 from wordorder.config.models import Study
 from wordorder.config.problems import nearest
 from wordorder.errors import WordorderError
@@ -28,6 +28,7 @@ def check(path_or_name: str | Path, root: str | Path = "config") -> str:
             problems.append(str(error))
     if problems:
         raise WordorderError("\n".join(problems))
+    check_models(study, root)
     datasets = [load_dataset(name, root) for name in study.datasets]
     for dataset, name, split in product(datasets, study.encodings, ("train", "test")):
         try:
@@ -55,6 +56,23 @@ def check(path_or_name: str | Path, root: str | Path = "config") -> str:
         f"{study.name}: {_count(len(cells(study)), 'cell')} ({factors}), {_count(tests, 'test set')}, "
         f"{_count(len(comparisons(study)), 'comparison')}."
     )
+
+
+def check_models(study: Study, root: str | Path = "config") -> None:
+    """Raise WordorderError where an encoding of the study cannot be part of a model of one of its sizes."""
+    from wordorder.model.counts import counted  # imports torch
+
+    sizes, problems = load_sizes(root), []
+    parameters = {name: encoding_parameters(name, root) for name in study.encodings}
+    for encoding, size in product(study.encodings, study.sizes):
+        try:
+            counted(parameters[encoding], sizes[size], study.recipe, vocabulary_size=8)
+        except WordorderError as error:
+            problems.append(f"In the study '{study.name}' the encoding '{encoding}' does not fit '{size}': {error}")
+        except (NotImplementedError, RuntimeError):
+            continue  # an encoding that looks at its numbers, which a model that is never really made does not have
+    if problems:
+        raise WordorderError("\n".join(problems))
 
 
 def _count(number: int, noun: str) -> str:

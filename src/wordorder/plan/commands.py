@@ -13,8 +13,9 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     check = subparsers.add_parser(
         "check",
         help="check studies without running them",
-        description="Check studies and their companions, the datasets and sizes they use, and the parameters of their "
-        "encodings. Prints one line a study. Exits with status 1 when there is a problem.",
+        description="Check studies and their companions, the datasets and sizes they use, the parameters of their "
+        "encodings, and whether their models can be built. Prints one line a study. "
+        "Exits with status 1 when there is a problem.",
     )
     check.add_argument("studies", nargs="*", metavar="STUDY", help="name, or path of a .yaml file (default: all)")
     check.add_argument("--root", default="config", metavar="DIR", help="the configuration folder (default: config)")

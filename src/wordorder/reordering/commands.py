@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from wordorder.data.subword import Subword
+    from wordorder.reordering.metrics import OrderScores
 
 
 def add_commands(subparsers: Any) -> None:
@@ -210,10 +212,15 @@ def _score_orders(options: argparse.Namespace) -> None:
         {
             "sentences": len(orders),
             "with_ranks": int(ranked.sum()),
-            "predicted": score_orders(orders, ranks, ranked).means(),
-            "identity": score_orders(identity_orders(orders.offsets), ranks, ranked).means(),
+            "predicted": _means(score_orders(orders, ranks, ranked)),
+            "identity": _means(score_orders(identity_orders(orders.offsets), ranks, ranked)),
         },
     )
+
+
+def _means(scores: OrderScores) -> dict[str, float | None]:
+    """As JSON has them: where no sentence has ranks there is no number, and not one that is called NaN."""
+    return {name: None if math.isnan(mean) else mean for name, mean in scores.means().items()}
 
 
 def _identity(options: argparse.Namespace) -> None:
