@@ -44,6 +44,8 @@ CUTS: dict[str, dict[str, Any]] = {
         "analyses": {
             "ngram_gap": {"characters": 4, "words": 2, "bleu": 2},
             "probes": {"sentences": 4, "swaps": [1], "windows": []},
+            "alignment": {"sets": ["gold"]},
+            "forward_time": {"rounds": 1},
         },
     },
     "sinusoid": {},
