@@ -61,6 +61,7 @@ def write_running(folder: Path, *, update: int, seconds_an_update: float, host: 
 
 
 def told(workspace: Workspace, capsys: pytest.CaptureFixture[str], *command: str) -> str:
+    (workspace.folder / "results").mkdir(exist_ok=True)
     common = ["--results", str(workspace.folder / "results"), "--root", str(workspace.config)]
     assert main([command[0], "little", *command[1:], *common]) == 0
     return capsys.readouterr().out

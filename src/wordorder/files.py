@@ -12,7 +12,7 @@ import secrets
 import shutil
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -48,6 +48,19 @@ def atomic(path: str | Path) -> Iterator[Path]:
         raise
     finally:
         _remove(temporary)
+
+
+def check_writable(path: str | Path) -> None:
+    """Raise what :func:`atomic` would raise of a file that cannot be written, before any work is done for it."""
+    if Path(path).is_dir():
+        raise WordorderError(f"{path} is a directory, but a file is to be written there. Name a file.")
+    with suppress(_Tried), atomic(path) as temporary:
+        temporary.touch()
+        raise _Tried
+
+
+class _Tried(Exception):
+    """A file could be begun, and is not wanted."""
 
 
 def _refuse_special(path: Path) -> None:

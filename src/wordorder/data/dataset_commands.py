@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from wordorder.arguments import folder, seconds
 from wordorder.errors import WordorderError
 
 
@@ -21,7 +22,7 @@ def add_commands(subparsers: Any) -> None:
         "local mirror (WORDORDER_MIRROR) has it with the right checksum, and whether its address answers and tells the "
         "right size. The exit status is 1 if a file can be had nowhere, or if a wrong one was found.",
     )
-    check.add_argument("--timeout", type=float, default=20.0, metavar="S", help="seconds for an answer (default: 20)")
+    check.add_argument("--timeout", type=seconds, default=20.0, metavar="S", help="seconds for an answer (default: 20)")
     check.set_defaults(run=_check)
 
     pairs = actions.add_parser(
@@ -29,7 +30,7 @@ def add_commands(subparsers: Any) -> None:
         help="numbers of pairs beside the published ones",
         description="Show how many pairs of the prepared datasets were imported and kept, and how many are published.",
     )
-    pairs.add_argument("--results", type=Path, default=Path("results"), metavar="DIR")
+    pairs.add_argument("--results", type=folder, default=Path("results"), metavar="DIR")
     pairs.set_defaults(run=_pairs)
 
     for parser, also in ((check, ", or of a set of gold alignments"), (pairs, "")):
