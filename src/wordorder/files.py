@@ -11,7 +11,7 @@ import os
 import secrets
 import shutil
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, cast
@@ -165,6 +165,33 @@ def read_json(path: str | Path) -> Any:
         raise WordorderError(f"{path} cannot be read: {error.strerror}.") from error
     except (ValueError, RecursionError) as error:
         raise WordorderError(f"{path} is not valid JSON: {error}. Delete it and run its stage again.") from error
+
+
+def read_object(path: str | Path, *keys: str) -> dict[str, Any]:
+    """The JSON object in ``path``, which must have ``keys``, of which 'a.b' is the key 'b' of the object 'a'."""
+    content: dict[str, Any] = read_json(path)
+    demand(path, content, *keys)
+    return content
+
+
+def demand(path: str | Path, content: Any, *keys: str) -> None:
+    """Raise WordorderError where ``content``, which was read from ``path``, is no object with ``keys``."""
+    if (key := first_missing(content, keys)) is not None:
+        raise WordorderError(
+            f"{path} has no '{key}', so it was not written by this version of wordorder. "
+            "Delete it and run its stage again."
+        )
+
+
+def first_missing(content: Any, keys: Iterable[str]) -> str | None:
+    """The first of ``keys``, as in :func:`read_object`, that ``content`` has not; None where it has all."""
+    for key in keys:
+        place = content
+        for part in key.split("."):
+            if not isinstance(place, dict) or part not in place:
+                return key
+            place = place[part]
+    return None
 
 
 def sha256(path: str | Path) -> str:
