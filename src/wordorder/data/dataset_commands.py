@@ -73,12 +73,16 @@ def _pairs(options: argparse.Namespace) -> None:
     from wordorder.data.pairs import describe_pairs
     from wordorder.files import read_json
 
+    told = False
     for name in options.datasets or dataset_names(options.root):
         path = options.results / "data" / name / "pairs.json"
         if path.exists():
             print(describe_pairs(name, read_json(path)))
+            told = True
         elif options.datasets:
             raise WordorderError(f"{path} does not exist. Prepare the dataset first; it must have 'published_pairs'.")
+    if not told:
+        print(f"No dataset that has 'published_pairs' has been prepared in {options.results / 'data'}.")
 
 
 def _count(options: argparse.Namespace) -> None:
