@@ -378,6 +378,14 @@ def test_check_of_all_tells_every_problem_and_still_checks_the_others(
     assert lines[1].startswith(f"{root}/encodings.yaml, 'relative': ") and "clip" in lines[1]
 
 
+def test_what_concerns_no_encoding_is_told_once(
+    root: Path, own_encodings: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORDORDER_ENCODINGS", str(own_encodings / "nowhere"))
+    with pytest.raises(WordorderError, match=r"^WORDORDER_ENCODINGS names the folder \S+, which does not exist\.$"):
+        run_check("demo", "multi30k", "--root", str(root))
+
+
 def test_check_without_studies(tmp_path: Path) -> None:
     with pytest.raises(WordorderError, match="There are no studies in "):
         run_check("--root", str(tmp_path))
