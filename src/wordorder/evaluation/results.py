@@ -119,7 +119,7 @@ def load_records(report: Report, results: str | Path) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for cell, folder in cell_folders(report, results):
         path = folder / "record.json"
-        record = read_object(path, "status") if path.is_file() else {"status": "missing"}
+        record: dict[str, Any] = read_object(path, "status") if path.is_file() else {"status": "missing"}
         parameters = record.get("parameters", {})
         counts = {"parameters": parameters.get("total"), "encoding_parameters": parameters.get("encoding")}
         rows.append(
