@@ -125,11 +125,12 @@ def _look(study: Study, options: argparse.Namespace) -> tuple[list[CellStatus], 
 
 def run_efficiency(options: argparse.Namespace) -> None:
     from wordorder.config.load import load_study
-    from wordorder.files import read_json
+    from wordorder.files import read_object
     from wordorder.plan import cells
     from wordorder.status.cells import cell_folder
     from wordorder.status.efficiency import efficiency_text
 
     study = load_study(options.study, options.root)
     files = {cell: cell_folder(options.results, study.name, cell) / "record.json" for cell in cells(study)}
-    print(efficiency_text(study.name, {cell: read_json(file) for cell, file in files.items() if file.exists()}))
+    records = {cell: read_object(file, "status") for cell, file in files.items() if file.exists()}
+    print(efficiency_text(study.name, records))
