@@ -73,6 +73,7 @@ def test_a_figure_says_that_no_sentence_is_longer(tmp_path: Path) -> None:
 
 def test_a_study_without_any_translation_still_has_its_figures(tmp_path: Path) -> None:
     _, data = write_sample(tmp_path)
+    (tmp_path / "nothing").mkdir()
     for name, settings in OF_TRANSLATIONS.items():
         assert analyse(name, analysed(**{name: settings}), tmp_path / "nothing", data, tmp_path / name) == 0
         assert "(missing)" in (tmp_path / f"{name}.svg").read_text(encoding="utf-8")

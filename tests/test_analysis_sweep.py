@@ -50,8 +50,8 @@ def test_the_line_goes_through_the_means_and_others_are_levels(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('"curves": {}', "'sweep.curves' must be"),
-        ('"curves": {"c": {"a": 1}}', "'sweep.curves.c' must be"),
+        ('"curves": {}', "'sweep.curves' must be a group of at least 1 key, but has 0."),
+        ('"curves": {"c": {"a": 1}}', "'sweep.curves.c' must be a group of at least 2 keys, but has 1."),
         ('"curves": {"c": {"a": 1, "b": 1}}', "two encodings of the curve 'c' have the same number"),
         ('"curves": {"c": {"a": 1, "b": 2}, "d": {"a": 1, "e": 2}}', "an encoding is in two curves"),
         ('"curves": {"c": {"a": 0, "b": 1}}, "scale": "log"', "a logarithmic scale has no place for numbers that are"),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from wordorder.cli import main
 from wordorder.data import commands
 from wordorder.data.binary import ParallelCorpus
 from wordorder.data.subword import Subword
@@ -97,3 +98,10 @@ def test_every_command_explains_itself(name: str, capsys: pytest.CaptureFixture[
         run(name, "--help")
     assert exit_.value.code == 0
     assert len(capsys.readouterr().out.splitlines()) > 8
+
+
+def test_pairs_of_nothing_prepared_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = Path(__file__).parents[1] / "config"
+    assert main(["data", "pairs", "--root", str(config), "--results", str(tmp_path)]) == 0
+    said = f"No dataset that has 'published_pairs' has been prepared in {tmp_path / 'data'}.\n"
+    assert capsys.readouterr().out == said

@@ -67,6 +67,7 @@ def test_a_parsed_entry_can_be_written_down_and_parsed_again(name: str) -> None:
 
 def test_defaults_are_filled_in() -> None:
     assert parse({"type": "opr"}).model_dump() == {"type": "opr", "placement": "both", "k": 8.0}
+    assert parse({"type": "opr", "k": 8}) == parse({"type": "opr"}), "a whole number is a number"
 
 
 @pytest.mark.parametrize(
@@ -93,6 +94,18 @@ def test_defaults_are_filled_in() -> None:
             {"type": "opr", "placement": "encodr"},
             "The encoding 'opr' is not well configured: its 'placement' is 'encodr': Input should be 'both', "
             "'encoder' or 'decoder'.",
+        ),
+        (
+            {"type": "opr", "k": "8"},
+            "The encoding 'opr' is not well configured: its 'k' is '8': Input should be a valid number.",
+        ),
+        (
+            {"type": "t5", "buckets": True},
+            "The encoding 't5' is not well configured: its 'buckets' is True: Input should be a valid integer.",
+        ),
+        (
+            {"type": "relative", "keys": 1},
+            "The encoding 'relative' is not well configured: its 'keys' is 1: Input should be a valid boolean.",
         ),
     ],
 )

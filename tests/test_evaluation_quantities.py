@@ -43,7 +43,9 @@ def printed(*columns: tuple[str, str | None]) -> PublishedScores:
 def write(results: Path, encoding: str, seed: int, memory: int | None, alignment: dict[str, Any] | None) -> None:
     folder = results / "cells/pair" / encoding / "tiny" / str(seed)
     used = {"memory_bytes": 9_000_000_000, "gpu_memory_bytes": memory}
-    write_json(folder / "record.json", {"parameters": {"total": 1_234_567}, "efficiency": {"used": used}})
+    write_json(
+        folder / "record.json", {"status": "finished", "parameters": {"total": 1_234_567}, "efficiency": {"used": used}}
+    )
     metrics = {"bleu": {"score": 20.0 + seed, "signature": "s"}}
     write_json(folder / "test.scores.json", {"status": "scored", "metrics": metrics, "hypotheses": {"sha256": "x"}})
     if alignment is not None:
@@ -129,7 +131,7 @@ def test_marks_need_the_tests_of_significance(results: Path) -> None:
     marked = PublishedScores.model_validate({**table.model_dump(), "marks_mean": {"+": 0.1}})
     entry = {"system": "opr", "baseline": "sinusoidal", "stratified": {"p": 0.01}}
     entry |= {"t_test": {"mean_difference": 1.0}, "seeds": [{"bootstrap": {"p": 0.5}}] * 2}
-    tested = {"size": "tiny", "test": "test", "metrics": {"bleu": {"comparisons": [entry]}}}
+    tested = {"size": "tiny", "test": "test", "cells": [], "metrics": {"bleu": {"comparisons": [entry]}}}
     write_json(results / "significance/pair.tiny.test.json", tested)
     for each, mark in ((table, ""), (marked, "+")):
         shown = [PublishedInStudy(shown=SHOWN, printed=each)]

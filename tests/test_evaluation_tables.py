@@ -17,7 +17,7 @@ from wordorder.evaluation.results import load_metrics, load_records, load_scores
 from wordorder.evaluation.scores import score_files
 from wordorder.evaluation.significance import compare
 from wordorder.evaluation.tables import mean_and_sd
-from wordorder.files import read_json, sha256, write_json
+from wordorder.files import read_json, sha256, write_json, write_text
 
 RATES = {"none": 0.6, "opr+rpr": 0.3, "learned_t5": 0.2}
 ENCODINGS = [*RATES, "null"]
@@ -241,6 +241,45 @@ def test_missing_significance_is_said(study: Report, tmp_path: Path, capsys: pyt
     command = ["table", "significance", "--config", study.model_dump_json(), "--results", str(tmp_path)]
     assert main([*command, "--output-prefix", str(tmp_path / "t")]) == 1
     assert "pair.tiny.test_2.json does not exist" in capsys.readouterr().err
+
+
+CELL = "cells/pair/none/tiny/1"
+SIGNIFICANCE = "significance/pair.tiny.test_1.json"
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "content", "key"),
+    [
+        ("scores", f"{CELL}/test_1.scores.json", "{}", "status"),
+        ("scores", f"{CELL}/test_1.scores.json", "[]", "status"),
+        ("scores", f"{CELL}/test_1.scores.json", '{"status": "scored"}', "metrics"),
+        ("significance", SIGNIFICANCE, "{}", "size"),
+        ("significance", SIGNIFICANCE, "[1]", "size"),
+        ("parameters", f"{CELL}/record.json", "{}", "status"),
+        ("parameters", f"{CELL}/record.json", "[]", "status"),
+        ("credibility", f"{CELL}/record.json", "{}", "data.train"),
+        ("credibility", f"{CELL}/record.json", "[]", "data.train"),
+        ("credibility", f"{CELL}/test_1.scores.json", "{}", "metrics"),
+        ("summary", "tables/scores.csv", "a,b\n1,2\n", "dataset"),
+        ("perplexity", f"{CELL}/metrics.jsonl", "", "kind"),
+        ("perplexity", f"{CELL}/metrics.jsonl", "{}\n", "kind"),
+        ("perplexity", f"{CELL}/metrics.jsonl", "[1]\n", "kind"),
+    ],
+)
+def test_a_file_of_another_shape_is_said(
+    name: str, file: str, content: str, key: str, study: Report, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_text(tmp_path / file, content)
+    command = ["figure" if name == "perplexity" else "table", name, "--config", study.model_dump_json()]
+    command += ["--output-prefix", str(tmp_path / "t")]
+    if name == "summary":
+        command = ["summary"]
+    assert main([*command, "--results", str(tmp_path)]) == 1
+    assert capsys.readouterr().err == (
+        f"wordorder: error: {tmp_path / file} has no '{key}', so it was not written by this version of wordorder. "
+        "Delete it and run its stage again.\n"
+    )
+    assert not list(tmp_path.glob("t.*"))
 
 
 def test_frames_have_a_row_for_every_cell(study: Report, tmp_path: Path) -> None:

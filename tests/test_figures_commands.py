@@ -120,6 +120,7 @@ def test_what_is_missing_is_said(study: Report, tmp_path: Path, capsys: pytest.C
     status, _ = figure("similarity", study, tmp_path, "--length", "0")
     assert status == 1
     assert "--length must be at least 1" in capsys.readouterr().err
+    (tmp_path / "nothing").mkdir()
     status, _ = figure("perplexity", study, tmp_path / "nothing")
     assert status == 1
     assert "No metrics.jsonl with validations was found" in capsys.readouterr().err

@@ -14,7 +14,7 @@ import pytest
 
 from full_disk import no_file_larger_than
 from wordorder.errors import WordorderError
-from wordorder.files import atomic, open_bytes, read_json, sha256, write_json, write_text
+from wordorder.files import atomic, check_writable, open_bytes, read_json, sha256, write_json, write_text
 
 
 def names(folder: Path) -> list[str]:
@@ -201,3 +201,19 @@ def test_text_that_calls_itself_gz_is_said(tmp_path: Path) -> None:
     path.write_bytes(b"plain text")
     with pytest.raises(WordorderError, match=r"a\.gz is damaged"), open_bytes(path) as file:
         file.read()
+
+
+def test_a_place_that_can_be_written_is_left_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "old").write_text("content")
+    check_writable(tmp_path / "old")
+    check_writable(tmp_path / "new" / "file")
+    assert (tmp_path / "old").read_text() == "content"
+    assert names(tmp_path) == ["new", "old"] and not names(tmp_path / "new")
+
+
+def test_a_place_that_cannot_be_written_is_said_before_it_is(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(WordorderError, match=r"file/below cannot be written: File exists\. Check its folder\."):
+        check_writable(tmp_path / "file" / "below")
+    with pytest.raises(WordorderError, match="is a directory, but a file is to be written there"):
+        check_writable(tmp_path)

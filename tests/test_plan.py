@@ -407,6 +407,14 @@ def test_encodings_that_look_at_their_numbers_are_left_to_the_training(
     plan.check_models(load_study("demo", root), root)
 
 
+def test_what_concerns_no_encoding_is_told_once(
+    root: Path, own_encodings: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORDORDER_ENCODINGS", str(own_encodings / "nowhere"))
+    with pytest.raises(WordorderError, match=r"^WORDORDER_ENCODINGS names the folder \S+, which does not exist\.$"):
+        run_check("demo", "multi30k", "--root", str(root))
+
+
 def test_check_without_studies(tmp_path: Path) -> None:
     with pytest.raises(WordorderError, match="There are no studies in "):
         run_check("--root", str(tmp_path))

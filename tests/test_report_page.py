@@ -221,6 +221,7 @@ TESTS = "results/significance/pair.tiny.test.json"
     ("damage", "file", "said"),
     [
         (remove("results/figures/scores.svg"), "figures/scores.svg", "does not exist"),
+        (remove("results/figures/scores.svg"), "figures/scores.svg", "or 'wordorder draw-reordering'"),
         (remove("results/figures/scores.png"), "figures/scores.png", "does not exist"),
         (remove("results/analyses/length.csv"), "analyses/length.csv", "does not exist"),
         (remove("data/pair/raw/test.source"), "raw/test.source", "name the folder of its data with --data"),

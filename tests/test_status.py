@@ -61,6 +61,7 @@ def write_running(folder: Path, *, update: int, seconds_an_update: float, host: 
 
 
 def told(workspace: Workspace, capsys: pytest.CaptureFixture[str], *command: str) -> str:
+    (workspace.folder / "results").mkdir(exist_ok=True)
     common = ["--results", str(workspace.folder / "results"), "--root", str(workspace.config)]
     assert main([command[0], "little", *command[1:], *common]) == 0
     return capsys.readouterr().out
@@ -218,6 +219,18 @@ def test_an_unknown_study_is_an_error(workspace: Workspace, capsys: pytest.Captu
     for command in ("status", "efficiency"):
         assert main([command, "litle", "--root", str(workspace.config)]) == 1
         assert "little" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("command", "key"), [("status", "status"), ("efficiency", "status"), ("plan", "precision")])
+def test_a_record_of_another_shape_is_said(
+    command: str, key: str, workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = folder_of(workspace, 1) / "record.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("[]")
+    common = ["--results", str(workspace.folder / "results"), "--root", str(workspace.config)]
+    assert main([command, "little", *common]) == 1
+    assert f"{path} has no '{key}', so it was not written by" in capsys.readouterr().err
 
 
 def test_watching_repeats_until_interrupted(

@@ -275,6 +275,20 @@ def test_corpora_of_different_vocabularies_are_an_error(make_run: RunMaker, tmp_
     assert not (run.folder / "model.pt").exists()
 
 
+@pytest.mark.parametrize(
+    ("option", "place"),
+    [("state", "file"), ("state", "/proc/state"), ("model", "file/model.pt"), ("metrics", "/proc/m"), ("record", ".")],
+)
+def test_a_place_that_cannot_be_written_is_an_error_before_the_training(
+    option: str, place: str, make_run: RunMaker
+) -> None:
+    run = make_run()
+    (run.folder / "file").touch()
+    printed = run.finish(f"--{option}", str(run.folder / place), status=1)
+    assert re.fullmatch(r"wordorder: error: \S+ (cannot be written: .*|is a directory, .*)\n", printed)
+    assert not (run.folder / "state" / "stamp").exists()
+
+
 @pytest.mark.parametrize("split", ["train", "valid"])
 def test_a_corpus_without_sentences_is_an_error(split: str, make_run: RunMaker, tmp_path: Path) -> None:
     write_corpus(tmp_path / "nothing", [], vocabulary_size=VOCABULARY)

@@ -112,8 +112,6 @@ def test_the_profile_of_slurm_and_its_table_say_what_a_training_takes(tmp_path: 
         ("* * 3 1 3 4 1", ["nodes=3", "gpu=3", "tasks=3", "mpi=srun", "cpus_per_task=4"]),
         ("* * 3 1 2 4 0", ["nodes=2", "gpu=0", "tasks=2", "mpi=srun", "cpus_per_task=4"]),
         ("grammar base 3 0.5 1 4 2", ["table: no row fits the size 'micro' on the dataset 'grammar'"]),
-        ("* * 3 0.5 1 4", ["table, line 1: expected the columns dataset, size, memory_gb, hours, nodes, cpus, gpus"]),
-        ("* * 3 much 1 4 2", ["table, line 1: expected"]),
     ],
 )
 def test_the_first_row_that_fits_a_training_counts(rows: str, said: list[str], tmp_path: Path) -> None:
@@ -123,6 +121,29 @@ def test_the_first_row_that_fits_a_training_counts(rows: str, said: list[str], t
     text = training(done.stdout) if done.returncode == 0 else done.stdout + done.stderr
     assert all(words in text for words in said), text
     assert "Traceback" not in text
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (None, r"table cannot be read: No such file or directory\."),
+        ("* * 3 0.5 1 4", r"table, line 1: expected the columns dataset, size, memory_gb, hours, nodes, cpus, gpus .*"),
+        ("* * 3 much 1 4 2", r"table, line 1: expected .*, found '\* \* 3 much 1 4 2'\."),
+        ("# a comment\n* * -2 1 1 1 0", r"table, line 2: 'memory_gb' must be more than 0, not -2\."),
+        ("* * 2 inf 1 1 0", r"table, line 1: 'hours' must be more than 0, not inf\."),
+        ("* * 2 1 0 1 0", r"table, line 1: 'nodes' must be a whole number from 1 on, not 0\."),
+        ("* * 2 1 1 nan 0", r"table, line 1: 'cpus' must be a whole number from 1 on, not nan\."),
+        ("* * 2 1 1 1 0.5", r"table, line 1: 'gpus' must be a whole number from 0 on, not 0\.5\."),
+    ],
+)
+def test_a_mistake_in_the_table_of_trainings_is_all_that_is_said(rows: str | None, said: str, tmp_path: Path) -> None:
+    table = tmp_path / "table"
+    if rows is not None:
+        table.write_text(rows)
+    done = snakemake(tmp_path, "-n", "train_all", "--config", f"training_table={table}", profile="slurm")
+    assert done.returncode == 1
+    assert re.search(rf"^wordorder: error: \S+{said}\Z", done.stderr.strip(), re.MULTILINE), done.stderr
+    assert "Traceback" not in done.stderr and "rule " not in done.stdout + done.stderr
 
 
 def test_all_that_is_commented_in_the_profile_of_slurm_can_be_switched_on(tmp_path: Path) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 from typing import NoReturn
 
 from wordorder import __version__
-from wordorder.errors import EXIT_RETRY, Interrupted, WordorderError
+from wordorder.errors import EXIT_INTERRUPTED, EXIT_RETRY, Interrupted, WordorderError
 
 # Each of these modules has add_commands(subparsers). They import heavy libraries inside the commands, not at the top,
 # because the workflow starts hundreds of short processes.
@@ -47,9 +49,25 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _tidy_up_on_sigterm() -> None:
+    """Let SIGTERM end the process as an exception does, so that nothing half-written is left; a second one kills it.
+
+    'wordorder train' listens in its own way once it has begun, and a process that was told to ignore the signal does.
+    """
+
+    def end(number: int, _: object) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        sys.exit(128 + number)
+
+    on_main_thread = threading.current_thread() is threading.main_thread()
+    if on_main_thread and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, end)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = build_parser().parse_args(arguments)
     try:
+        _tidy_up_on_sigterm()
+        options = build_parser().parse_args(arguments)
         options.run(options)
     except WordorderError as error:
         print(f"wordorder: error: {error}", file=sys.stderr)
@@ -57,6 +75,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Interrupted as error:
         print(f"wordorder: {error}", file=sys.stderr)
         return EXIT_RETRY
+    except KeyboardInterrupt:
+        print("wordorder: stopped by Ctrl-C before it was done.", file=sys.stderr)
+        return EXIT_INTERRUPTED
     except BrokenPipeError:
         # The reader of our output (a pager, head) has gone; there is nobody to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

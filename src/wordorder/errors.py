@@ -2,6 +2,8 @@
 
 # Exit code of a job that was asked to stop, saved its state and wants to be started again (EX_TEMPFAIL).
 EXIT_RETRY = 75
+# Exit code of a command that was stopped by Ctrl-C, as of a shell.
+EXIT_INTERRUPTED = 130
 
 
 class WordorderError(Exception):

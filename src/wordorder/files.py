@@ -11,8 +11,8 @@ import os
 import secrets
 import shutil
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -48,6 +48,19 @@ def atomic(path: str | Path) -> Iterator[Path]:
         raise
     finally:
         _remove(temporary)
+
+
+def check_writable(path: str | Path) -> None:
+    """Raise what :func:`atomic` would raise of a file that cannot be written, before any work is done for it."""
+    if Path(path).is_dir():
+        raise WordorderError(f"{path} is a directory, but a file is to be written there. Name a file.")
+    with suppress(_Tried), atomic(path) as temporary:
+        temporary.touch()
+        raise _Tried
+
+
+class _Tried(Exception):
+    """A file could be begun, and is not wanted."""
 
 
 def _refuse_special(path: Path) -> None:
@@ -152,6 +165,33 @@ def read_json(path: str | Path) -> Any:
         raise WordorderError(f"{path} cannot be read: {error.strerror}.") from error
     except (ValueError, RecursionError) as error:
         raise WordorderError(f"{path} is not valid JSON: {error}. Delete it and run its stage again.") from error
+
+
+def read_object(path: str | Path, *keys: str) -> dict[str, Any]:
+    """The JSON object in ``path``, which must have ``keys``, of which 'a.b' is the key 'b' of the object 'a'."""
+    content: dict[str, Any] = read_json(path)
+    demand(path, content, *keys)
+    return content
+
+
+def demand(path: str | Path, content: Any, *keys: str) -> None:
+    """Raise WordorderError where ``content``, which was read from ``path``, is no object with ``keys``."""
+    if (key := first_missing(content, keys)) is not None:
+        raise WordorderError(
+            f"{path} has no '{key}', so it was not written by this version of wordorder. "
+            "Delete it and run its stage again."
+        )
+
+
+def first_missing(content: Any, keys: Iterable[str]) -> str | None:
+    """The first of ``keys``, as in :func:`read_object`, that ``content`` has not; None where it has all."""
+    for key in keys:
+        place = content
+        for part in key.split("."):
+            if not isinstance(place, dict) or part not in place:
+                return key
+            place = place[part]
+    return None
 
 
 def sha256(path: str | Path) -> str:

@@ -2,8 +2,11 @@
 
 from asyncio import sleep
 from fnmatch import fnmatch
+from math import inf
 
 from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
+
+from wordorder.files import reading
 
 # Another table for another cluster: --config training_table=FILE.
 TRAINING_TABLE = Path(workflow.basedir, config.get("training_table", "slurm/training.tsv"))
@@ -14,7 +17,9 @@ TRAINING_COLUMNS = ["dataset", "size", "memory_gb", "hours", "nodes", "cpus", "g
 @told
 def training_table():
     rows = []
-    for number, line in enumerate(TRAINING_TABLE.read_text(encoding="utf-8").splitlines(), start=1):
+    with reading(TRAINING_TABLE):
+        lines = TRAINING_TABLE.read_text(encoding="utf-8", errors="replace").splitlines()
+    for number, line in enumerate(lines, start=1):
         words = line.partition("#")[0].split()
         try:
             if words:
@@ -25,7 +30,25 @@ def training_table():
                 f"{TRAINING_TABLE}, line {number}: expected the columns {', '.join(TRAINING_COLUMNS)} with a number in "
                 f"each of the last five, found '{line.strip()}'."
             )
+        if words and (problem := range_problem(rows[-1])):
+            raise WordorderError(f"{TRAINING_TABLE}, line {number}: {problem}.")
     return rows
+
+
+def range_problem(row):
+    """What no training can take; None where all can be asked for."""
+    for column in ["memory_gb", "hours"]:
+        if not 0 < row[column] < inf:
+            return f"'{column}' must be more than 0, not {row[column]:g}"
+    for column, least in [("nodes", 1), ("cpus", 1), ("gpus", 0)]:
+        if not row[column] >= least or row[column] % 1:
+            return f"'{column}' must be a whole number from {least} on, not {row[column]:g}"
+    return None
+
+
+# Resources are asked for in the middle of Snakemake's work, which would bury the sentence. Jobs have been told theirs.
+if workflow.is_main_process:
+    training_table()
 
 
 @cache

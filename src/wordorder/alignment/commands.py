@@ -6,6 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wordorder.arguments import positive
+
 if TYPE_CHECKING:
     from wordorder.data.subword import Subword
 
@@ -19,7 +21,7 @@ def add_commands(subparsers: Any) -> None:
         parser.add_argument(
             "--subword", type=Path, metavar="PATH", help="align the subwords of this sentencepiece model, not words"
         )
-        parser.add_argument("--threads", type=int, default=1, help="(default: %(default)s)")
+        parser.add_argument("--threads", type=positive, default=1, help="(default: %(default)s)")
         parser.set_defaults(run=run)
         return parser
 

@@ -21,7 +21,7 @@ from torch import Tensor
 from wordorder.config.analyses import ForwardTime
 from wordorder.config.models import Analysed
 from wordorder.encodings.base import Positions
-from wordorder.files import read_json
+from wordorder.files import read_object
 from wordorder.model.batch import BEGIN, END
 from wordorder.model.translator import Translator
 from wordorder.progress import track
@@ -78,7 +78,7 @@ def frame(analysed: Analysed, results: Path, data: Path) -> pd.DataFrame:
         for size in report.sizes:
             place = {"dataset": dataset.name, "size": size}
             path = results / "forward_time" / f"{dataset.name}.{size}.json"
-            measured = read_json(path) if path.is_file() else {"seconds": {}}
+            measured = read_object(path, "seconds") if path.is_file() else {"seconds": {}}
             base = measured["seconds"].get(report.baseline)
             where = {key: measured.get(key) for key in ("device", "threads")}
             for encoding in report.encodings:

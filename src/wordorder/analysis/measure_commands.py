@@ -6,6 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wordorder.arguments import positive
+
 if TYPE_CHECKING:
     from wordorder.data.binary import ParallelCorpus
     from wordorder.model.translator import Translator
@@ -30,7 +32,7 @@ def add_commands(subparsers: Any) -> None:
             metavar="DIR",
             help="reordered source positions of the corpus, for a model whose encoding needs them",
         )
-        parser.add_argument("--threads", type=int, metavar="N", help="CPU threads (default: PyTorch's choice)")
+        parser.add_argument("--threads", type=positive, metavar="N", help="CPU threads (default: PyTorch's choice)")
         return parser
 
     def paths(parser: argparse.ArgumentParser, **options: str) -> None:
@@ -69,7 +71,7 @@ def add_commands(subparsers: Any) -> None:
         "--models", required=True, nargs="+", metavar="NAME=PATH", help="trained models, each with the name to give it"
     )
     paths(parser, output="JSON to write")
-    parser.add_argument("--threads", type=int, metavar="N", help="CPU threads (default: PyTorch's choice)")
+    parser.add_argument("--threads", type=positive, metavar="N", help="CPU threads (default: PyTorch's choice)")
 
     gold = subparsers.add_parser(
         "import-gold",

@@ -8,7 +8,7 @@ from typing import Any
 
 from wordorder.config.models import Report
 from wordorder.evaluation.results import cell_folders, reason
-from wordorder.files import read_json
+from wordorder.files import read_object
 
 # Of a cell without a file of the measure; nothing of it is ever left out in silence.
 MISSING = {"status": "missing"}
@@ -25,6 +25,6 @@ def load_measures(
     for cell, folder in cell_folders(report, results):
         for test in sets(cell["dataset"]) if sets else tests[cell["dataset"]]:
             path = folder / f"{test}.{measure}.json"
-            found: dict[str, Any] = read_json(path) if path.is_file() else MISSING
+            found = read_object(path, "status") if path.is_file() else MISSING
             status = found["status"] if found["status"] == "measured" else reason(folder, found["status"])
             yield {**cell, "test": test, "status": status}, found

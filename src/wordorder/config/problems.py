@@ -75,6 +75,10 @@ def _problem(details: ErrorDetails, model: type[BaseModel]) -> Problem:
         return Problem(location, f"{name} is no known key{nearest(str(location[-1]), keys, 'keys here')}")
     if kind == "value_error":
         return Problem(location, f"{name} is wrong: {context['error']}.")
+    if kind == "too_short" and isinstance(found, dict):
+        least = context["min_length"]
+        expected = f"a group of at least {least} key{'s' * (least > 1)}"
+        return Problem(location, f"{name} must be {expected}, but has {len(found)}.")
     if kind == "string_pattern_mismatch":
         expected = _PATTERNS.get(context["pattern"], f"text that matches {context['pattern']}")
     elif kind in _EXPECTED:

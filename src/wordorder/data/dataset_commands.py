@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from wordorder.arguments import folder, seconds
 from wordorder.errors import WordorderError
 
 
@@ -22,7 +23,7 @@ def add_commands(subparsers: Any) -> None:
         "checksum, and whether its address answers and tells the right size. The exit status is 1 if a file can be "
         "had nowhere, or if a wrong one was found.",
     )
-    check.add_argument("--timeout", type=float, default=20.0, metavar="S", help="seconds for an answer (default: 20)")
+    check.add_argument("--timeout", type=seconds, default=20.0, metavar="S", help="seconds for an answer (default: 20)")
     check.set_defaults(run=_check)
 
     pairs = actions.add_parser(
@@ -30,7 +31,7 @@ def add_commands(subparsers: Any) -> None:
         help="numbers of pairs beside the published ones",
         description="Show how many pairs of the prepared datasets were imported and kept, and how many are published.",
     )
-    pairs.add_argument("--results", type=Path, default=Path("results"), metavar="DIR")
+    pairs.add_argument("--results", type=folder, default=Path("results"), metavar="DIR")
     pairs.set_defaults(run=_pairs)
 
     for parser, also in ((check, ", or of a set of gold alignments"), (pairs, "")):
@@ -73,12 +74,16 @@ def _pairs(options: argparse.Namespace) -> None:
     from wordorder.data.pairs import describe_pairs
     from wordorder.files import read_json
 
+    told = False
     for name in options.datasets or dataset_names(options.root):
         path = options.results / "data" / name / "pairs.json"
         if path.exists():
             print(describe_pairs(name, read_json(path)))
+            told = True
         elif options.datasets:
             raise WordorderError(f"{path} does not exist. Prepare the dataset first; it must have 'published_pairs'.")
+    if not told:
+        print(f"No dataset that has 'published_pairs' has been prepared in {options.results / 'data'}.")
 
 
 def _count(options: argparse.Namespace) -> None:

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wordorder.arguments import positive
+
 if TYPE_CHECKING:
     from wordorder.data.subword import Subword
     from wordorder.model.translator import Translator
@@ -51,7 +53,7 @@ def add_commands(subparsers: Any) -> None:
     for parser in (corpus, text):
         parser.add_argument("--model", required=True, type=Path, metavar="MODEL", help="trained model")
         parser.add_argument("--subword", required=True, type=Path, metavar="MODEL", help="its sentencepiece model")
-        parser.add_argument("--threads", type=int, metavar="N", help="CPU threads (default: PyTorch's choice)")
+        parser.add_argument("--threads", type=positive, metavar="N", help="CPU threads (default: PyTorch's choice)")
 
 
 def _translate(options: argparse.Namespace) -> None:

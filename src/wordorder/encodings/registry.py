@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import importlib.util
+import json
 import os
 import pkgutil
 import sys
@@ -97,7 +98,8 @@ def parse(entry: Mapping[str, Any]) -> EncodingConfig:
             f"There is no encoding of type '{name}'.{hint} Known types: {', '.join(encoding_types())}."
         )
     try:
-        return _registered[name][0].model_validate(dict(entry))
+        # Strictly, as in the other files of the configuration: the text "8" and the truth value true are no numbers.
+        return _registered[name][0].model_validate_json(json.dumps(dict(entry)), strict=True)
     except ValidationError as error:
         raise WordorderError(_explain(name, error)) from error
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
+from wordorder.arguments import folder, positive
+
 TABLES = ("scores", "significance", "parameters", "credibility", "published", "orderings")
 
 
@@ -36,7 +38,7 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     comet.add_argument(
         "--python", metavar="PATH", help="has unbabel-comet (default: WORDORDER_COMET_PYTHON, .venv-comet/bin/python)"
     )
-    comet.add_argument("--batch-size", type=int, default=16, metavar="N", help="sentences at once (default: 16)")
+    comet.add_argument("--batch-size", type=positive, default=16, metavar="N", help="sentences at once (default: 16)")
     comet.set_defaults(run=run_comet)
 
     compare = subparsers.add_parser(
@@ -65,7 +67,7 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     )
     table.add_argument("name", choices=TABLES)
     table.add_argument("--config", required=True, metavar="SLICE", help="what the study holds, JSON or @file")
-    table.add_argument("--results", required=True, metavar="DIR", help="results/{study}")
+    table.add_argument("--results", required=True, type=folder, metavar="DIR", help="results/{study}")
     table.add_argument("--output-prefix", required=True, metavar="PREFIX", help="PREFIX.csv, .md, .tex, .html")
     table.set_defaults(run=run_table)
 
@@ -74,7 +76,7 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
         help="print the results of a study",
         description="Print the scores (mean ± standard deviation over seeds) and the verdicts of a finished study.",
     )
-    summary.add_argument("--results", required=True, metavar="DIR", help="results/{study}")
+    summary.add_argument("--results", required=True, type=folder, metavar="DIR", help="results/{study}")
     summary.set_defaults(run=run_summary)
 
 

@@ -21,11 +21,12 @@ from wordorder.errors import WordorderError
 from wordorder.evaluation.results import cell_folders, load_significance
 from wordorder.evaluation.scores import LABELS
 from wordorder.evaluation.tables import Table
-from wordorder.files import read_json, sha256
+from wordorder.files import read_object, sha256
 
 SOURCE = "Marie et al. 2021"
 OURS = "wordorder"
 _BLEU = ("bleu", "bleu_legacy")
+_SCORES = ("metrics", "target_language", "hypotheses.sha256", "references.sha256")
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ def credibility_items(report: Report, results: str | Path) -> list[Item]:
     """The whole list, for the files under ``results``: scores, translations, records and tests of significance."""
     scores = list(_score_files(report, results))
     records = [
-        (folder, read_json(folder / "record.json"))
+        (folder, read_object(folder / "record.json", "data.train", "vocabulary_size", "cell.recipe"))
         for _, folder in cell_folders(report, results)
         if (folder / "record.json").is_file()
     ]
@@ -69,7 +70,7 @@ def _score_files(report: Report, results: str | Path) -> Iterable[tuple[Path, di
         for test in tests[cell["dataset"]]:
             path = folder / f"{test}.scores.json"
             if path.is_file():
-                yield path, read_json(path)
+                yield path, read_object(path, *_SCORES)
 
 
 def _more_than_bleu(scores: _Files) -> Item:

@@ -12,7 +12,7 @@ from wordorder.config.alignments import gold_split
 from wordorder.config.models import Report
 from wordorder.config.published_scores import ALIGNMENT, MEMORY, PARAMETERS, PublishedScores, Shown
 from wordorder.evaluation.results import cell_folders, load_scores
-from wordorder.files import read_json
+from wordorder.files import read_object
 
 # The status of what a trained model has no number of: of memory where there was no GPU.
 NOT_MEASURED = "not measured"
@@ -61,7 +61,7 @@ def _quantities(report: Report, results: Path, tables: Sequence[tuple[Shown, Pub
 
 def _found(metric: str, folder: Path, split: str) -> float | None:
     """What the files of a cell say, in their units."""
-    record = read_json(folder / "record.json")
+    record = read_object(folder / "record.json", "status")
     alignment = folder / f"{split}.alignment.json"
     found: float | None = None
     if metric == PARAMETERS:
@@ -69,5 +69,5 @@ def _found(metric: str, folder: Path, split: str) -> float | None:
     elif metric == MEMORY:
         found = record.get("efficiency", {}).get("used", {}).get("gpu_memory_bytes")
     elif alignment.is_file():
-        found = read_json(alignment).get(metric)
+        found = read_object(alignment, "status").get(metric)
     return found

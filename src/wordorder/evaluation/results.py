@@ -12,7 +12,7 @@ import pandas as pd
 from wordorder.config.models import Report
 from wordorder.errors import WordorderError
 from wordorder.evaluation.comet import signature as comet_signature
-from wordorder.files import read_json
+from wordorder.files import demand, read_object
 
 CELL = ["dataset", "size", "encoding", "seed"]
 
@@ -27,6 +27,9 @@ _COPIED = (
     "precision",
     "device",
 )
+
+_COMET = ("status", "systems")
+_SIGNIFICANCE = ("size", "test", "cells", "metrics")
 
 
 def cell_folders(report: Report, results: str | Path) -> Iterator[tuple[dict[str, Any], Path]]:
@@ -55,7 +58,9 @@ def load_scores(report: Report, results: str | Path) -> pd.DataFrame:
     for cell, folder in cell_folders(report, results):
         for test in tests[cell["dataset"]]:
             path = folder / f"{test}.scores.json"
-            scored: dict[str, Any] = read_json(path) if path.is_file() else {"status": "missing", "metrics": {}}
+            scored: dict[str, Any] = {"status": "missing", "metrics": {}}
+            if path.is_file():
+                scored = read_object(path, "status", "metrics", "hypotheses.sha256")
             status = scored["status"]
             if status == "no hypotheses":
                 status = reason(folder, status)
@@ -71,7 +76,7 @@ def load_scores(report: Report, results: str | Path) -> pd.DataFrame:
             if report.comet:
                 path = comet_path(results, cell["dataset"], cell["size"], test)
                 if path not in comet:
-                    comet[path] = read_json(path)
+                    comet[path] = read_object(path, *_COMET)
                 digest = scored.get("hypotheses", {}).get("sha256")
                 rows.append(cell | {"test": test, "metric": "comet"} | _comet_row(comet[path], digest, status))
     frame = pd.DataFrame(rows)
@@ -95,13 +100,13 @@ def load_comet(report: Report, results: str | Path) -> list[dict[str, Any]]:
     if report.comet is None:
         return []
     sets = [(data.name, size, test) for data in report.datasets for size in report.sizes for test in data.tests]
-    return [read_json(comet_path(results, *names)) for names in sets]
+    return [read_object(comet_path(results, *names), *_COMET) for names in sets]
 
 
 def training_status(folder: Path) -> str | None:
     """The status in the training record of a cell, e.g. "finished" or "diverged"; None without a record."""
     path = folder / "record.json"
-    return read_json(path).get("status") if path.is_file() else None
+    return read_object(path, "status")["status"] if path.is_file() else None
 
 
 def reason(folder: Path, status: str) -> str:
@@ -114,7 +119,7 @@ def load_records(report: Report, results: str | Path) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for cell, folder in cell_folders(report, results):
         path = folder / "record.json"
-        record: dict[str, Any] = read_json(path) if path.is_file() else {"status": "missing"}
+        record: dict[str, Any] = read_object(path, "status") if path.is_file() else {"status": "missing"}
         parameters = record.get("parameters", {})
         counts = {"parameters": parameters.get("total"), "encoding_parameters": parameters.get("encoding")}
         rows.append(
@@ -137,7 +142,8 @@ def _memory(record: dict[str, Any]) -> int | None:
 def load_significance(report: Report, results: str | Path) -> list[dict[str, Any]]:
     """Each significance file of the study, in the report's order, with ``dataset`` added."""
     return [
-        {"dataset": dataset.name} | read_json(Path(results) / "significance" / f"{dataset.name}.{size}.{test}.json")
+        {"dataset": dataset.name}
+        | read_object(Path(results) / "significance" / f"{dataset.name}.{size}.{test}.json", *_SIGNIFICANCE)
         for dataset in report.datasets
         for size in report.sizes
         for test in dataset.tests
@@ -169,6 +175,9 @@ def load_metrics(report: Report, results: str | Path) -> pd.DataFrame:
 def _json_lines(path: Path) -> list[dict[str, Any]]:
     try:
         # A diverged training writes NaN or Infinity, which Python's parser takes as such.
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     except ValueError as error:
         raise WordorderError(f"{path} is not JSON lines: {error}. Delete it and train this model again.") from error
+    for row in rows or [None]:  # no training ends without a row
+        demand(path, row, "kind", "update", "epoch", "loss")
+    return rows

@@ -34,7 +34,7 @@ from wordorder.evaluation.resampling import (
 from wordorder.evaluation.scores import read_pair
 from wordorder.evaluation.stratified import spreads, stratified_randomisation
 from wordorder.evaluation.verdicts import verdict
-from wordorder.files import read_json, sha256
+from wordorder.files import read_object, sha256
 from wordorder.progress import track
 
 # Their corpus scores are no means of their sentence scores: these are tested, too.
@@ -89,7 +89,7 @@ def compare(
         "cells": listed,
     }
     if comet is not None:
-        scored = read_json(comet)
+        scored = read_object(comet, "status", "systems")
         result["comet"] = {name: scored[name] for name in ("status", "model", "reason", "how") if name in scored}
         if scored["status"] == "scored":
             metrics["comet"] = _of_comet(scored, listed, result["references_sha256"])

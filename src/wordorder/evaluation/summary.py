@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,15 @@ from wordorder.errors import WordorderError
 from wordorder.evaluation.results import groups
 from wordorder.evaluation.scores import LABELS, digits
 from wordorder.evaluation.tables import NOTHING
+from wordorder.files import demand
+
+_SCORES = ("dataset", "test", "size", "encoding", "metric", "mean", "sd", "n", "seeds", "signature", "group")
+_VERDICTS = ("dataset", "size", "test", "verdict")
 
 
 def summary(results: str | Path) -> str:
     """Scores (mean ± sd, n), signatures and verdicts, from the tables in ``results/tables``."""
-    scores = _read(Path(results) / "tables" / "scores.csv")
+    scores = _read(Path(results) / "tables" / "scores.csv", _SCORES)
     parts: list[str] = []
     for (dataset, test), group in groups(scores, ["dataset", "test"]):
         rows: list[dict[str, str]] = []
@@ -32,7 +36,7 @@ def summary(results: str | Path) -> str:
         parts.append("\n".join(f"{LABELS[row['metric']]}: {row['signature']}" for row in signatures.to_dict("records")))
     path = Path(results) / "tables" / "significance.csv"
     if path.is_file():
-        verdicts = _read(path)
+        verdicts = _read(path, _VERDICTS)
         for (dataset, size, test), group in groups(verdicts, ["dataset", "size", "test"]):
             lines = "\n".join(f"- {verdict}" for verdict in group["verdict"])
             parts.append(f"{dataset}, {size}, {test}: comparisons\n\n{lines}")
@@ -47,13 +51,17 @@ def _cell(row: dict[Hashable, Any]) -> str:
     return f"{row['mean']:.{places}f}{spread} {'' if pd.isna(row['group']) else row['group']}".strip()
 
 
-def _read(path: Path) -> pd.DataFrame:
+def _read(path: Path, columns: Iterable[str]) -> pd.DataFrame:
     try:
         # An encoding may be called "null" or "NA", which pandas would take for a missing value.
-        return pd.read_csv(path, keep_default_na=False, na_values=[""])
+        frame = pd.read_csv(path, keep_default_na=False, na_values=[""])
     except FileNotFoundError as error:
         raise WordorderError(
             f"{path} does not exist. It is written by 'wordorder table'; run the study (its table 'scores') first."
         ) from error
     except pd.errors.EmptyDataError as error:
         raise WordorderError(f"{path} is empty. Delete it and make the table again.") from error
+    except (ValueError, OSError) as error:
+        raise WordorderError(f"{path} is not a table: {error}. Delete it and make the table again.") from error
+    demand(path, dict.fromkeys(frame.columns), *columns)
+    return frame

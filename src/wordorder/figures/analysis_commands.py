@@ -6,6 +6,8 @@ import argparse
 from importlib import import_module
 from pathlib import Path
 
+from wordorder.arguments import folder
+
 # The module with frame(analysed, results, data) -> DataFrame, what the CSV holds, and the one with
 # draw(frame, analysed) -> Figure. An analysis has the name of its settings in wordorder.config.analyses.Analyses.
 ANALYSES = {
@@ -32,7 +34,7 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     )
     analyse.add_argument("name", choices=ANALYSES)
     analyse.add_argument("--config", required=True, metavar="SLICE", help="study and settings, JSON or @file")
-    analyse.add_argument("--results", required=True, metavar="DIR", help="results/{study}")
+    analyse.add_argument("--results", required=True, type=folder, metavar="DIR", help="results/{study}")
     analyse.add_argument("--data", required=True, metavar="DIR", help="results/data")
     analyse.add_argument("--output-prefix", required=True, metavar="PREFIX", help="writes PREFIX.svg, .pdf, .png, .csv")
     analyse.set_defaults(run=run_analysis)

@@ -12,6 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wordorder.arguments import folder
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
@@ -43,7 +45,7 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     )
     figure.add_argument("name", choices=FIGURES)
     figure.add_argument("--config", required=True, metavar="SLICE", help="what the study holds, JSON or @file")
-    figure.add_argument("--results", required=True, metavar="DIR", help="results/{study}")
+    figure.add_argument("--results", required=True, type=folder, metavar="DIR", help="results/{study}")
     figure.add_argument("--output-prefix", required=True, metavar="PREFIX", help="writes PREFIX.svg, .pdf, .png, .csv")
     figure.add_argument("--metric", help="scores: the metric to draw (default: the study's first)")
     figure.add_argument(

@@ -6,6 +6,8 @@ import argparse
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+from wordorder.arguments import positive
+
 if TYPE_CHECKING:
     from wordorder.model.counts import Compared
 
@@ -18,7 +20,7 @@ def add_commands(subparsers: Any) -> None:
         "--published, what papers print about their models beside what ours have, and why a count is missed.",
     )
     params.add_argument("--size", help="a name in sizes.yaml")
-    params.add_argument("--vocabulary", type=int, help="size of the joint vocabulary")
+    params.add_argument("--vocabulary", type=positive, help="size of the joint vocabulary")
     params.add_argument("--published", action="store_true", help="compare with published/parameters.yaml")
     params.add_argument("--root", default="config", metavar="DIR", help="configuration folder (default: config)")
     params.set_defaults(run=_params)

@@ -27,7 +27,7 @@ def check(path_or_name: str | Path, root: str | Path = "config") -> str:
         except WordorderError as error:
             problems.append(str(error))
     if problems:
-        raise WordorderError("\n".join(problems))
+        raise WordorderError("\n".join(dict.fromkeys(problems)))
     check_models(study, root)
     datasets = [load_dataset(name, root) for name in study.datasets]
     for dataset, name, split in product(datasets, study.encodings, ("train", "test")):

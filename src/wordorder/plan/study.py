@@ -56,8 +56,9 @@ def encoding_parameters(name: str, root: str | Path = "config") -> dict[str, Any
 
 def encoding_config(name: str, root: str | Path = "config") -> EncodingConfig:
     """The entry ``name`` of encodings.yaml. Raises WordorderError where a parameter is wrong."""
-    from wordorder.encodings.registry import parse  # imports torch
+    from wordorder.encodings.registry import encoding_types, parse  # imports torch
 
+    encoding_types()  # what is wrong with WORDORDER_ENCODINGS is no mistake of this entry
     try:
         return parse(load_encodings(root)[name])
     except WordorderError as error:

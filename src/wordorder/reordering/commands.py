@@ -7,6 +7,8 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wordorder.arguments import not_negative, positive, share
+
 if TYPE_CHECKING:
     from wordorder.data.subword import Subword
     from wordorder.reordering.metrics import OrderScores
@@ -43,7 +45,7 @@ def add_commands(subparsers: Any) -> None:
     paths(parser, record="what was counted, as JSON")
 
     parser = command("train-classes", _train_classes, "Find word classes by exchange clustering.")
-    parser.add_argument("--classes", required=True, type=int, metavar="N", help="how many")
+    parser.add_argument("--classes", required=True, type=positive, metavar="N", help="how many")
     source(parser)
     paths(parser, output="a line a word: the word, a tab and its class")
 
@@ -68,7 +70,7 @@ def add_commands(subparsers: Any) -> None:
     parser.add_argument("--shard", default="1/1", metavar="K/N", help="only the K-th of N blocks of sentences")
     paths(parser, output="the orders to write")
     parser.add_argument("--trees", type=Path, metavar="PATH", help="write the trees too")
-    parser.add_argument("--threads", type=int, default=1, help="(default: %(default)s)")
+    parser.add_argument("--threads", type=positive, default=1, help="(default: %(default)s)")
 
     parser = command("score-orders", _score_orders, "Score orders, and those of the source itself, against links.")
     paths(parser, orders="orders", links="links, a line a sentence pair", output="scores, as JSON")
@@ -101,8 +103,8 @@ def add_commands(subparsers: Any) -> None:
     )
     parser = kind("noisy", _noisy, "Positions of which some are swapped at random.")
     paths(parser, positions="folder of the positions to begin with")
-    parser.add_argument("--ratio", required=True, type=float, help="the share of all positions that are swapped")
-    parser.add_argument("--seed", type=int, default=1, help="(default: %(default)s)")
+    parser.add_argument("--ratio", required=True, type=share, help="the share of all positions that are swapped")
+    parser.add_argument("--seed", type=not_negative, default=1, help="(default: %(default)s)")
 
 
 def _subword(options: argparse.Namespace) -> Subword | None:

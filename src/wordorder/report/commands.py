@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from wordorder.arguments import folder
+
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     page = subparsers.add_parser(
@@ -13,7 +15,7 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
         "side, records and the credibility list. The page holds everything itself and needs no network.",
     )
     page.add_argument("--config", required=True, metavar="SLICE", help="what the study holds, JSON or @file")
-    page.add_argument("--results", required=True, metavar="DIR", help="results/{study}")
+    page.add_argument("--results", required=True, type=folder, metavar="DIR", help="results/{study}")
     page.add_argument("--data", required=True, metavar="DIR", help="results/data")
     page.add_argument("--output", required=True, metavar="FILE", help="HTML")
     page.set_defaults(run=run_page)

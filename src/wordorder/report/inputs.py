@@ -9,7 +9,7 @@ from typing import Any
 from wordorder.config.models import Report
 from wordorder.errors import WordorderError
 from wordorder.evaluation.results import cell_folders
-from wordorder.files import read_json
+from wordorder.files import first_missing, read_json
 
 _RECORD = ("status", "data.train", "vocabulary_size", "cell.recipe")
 _SCORES = ("status", "metrics", "target_language", "hypotheses.sha256", "references.sha256")
@@ -53,12 +53,8 @@ def _check_tests(path: Path) -> None:
 
 
 def _demand(path: Path, content: Any, keys: Iterable[str], what: str) -> None:
-    for key in keys:
-        place = content
-        for part in key.split("."):
-            if not isinstance(place, dict) or part not in place:
-                raise WordorderError(
-                    f"{path} has no '{key}', which {what} has. It was changed, or another version wrote it: delete it "
-                    "and run the study again."
-                )
-            place = place[part]
+    if (key := first_missing(content, keys)) is not None:
+        raise WordorderError(
+            f"{path} has no '{key}', which {what} has. It was changed, or another version wrote it: delete it and run "
+            "the study again."
+        )

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from wordorder.errors import WordorderError
-from wordorder.files import read_json
+from wordorder.files import read_json, read_object
 from wordorder.plan import CellName
 from wordorder.status.queue import Job
 from wordorder.training.lock import Holder, holder
@@ -106,8 +106,7 @@ def _record(folder: Path, state: Path) -> dict[str, Any] | None:
     """The record of a finished training; Snakemake may have deleted the output, but not the state."""
     for file in (folder / "record.json", state / "finished" / "record.json"):
         if file.exists():
-            record: dict[str, Any] = read_json(file)
-            return record
+            return read_object(file, "status")
     return None
 
 

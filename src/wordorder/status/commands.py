@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wordorder.arguments import folder, not_negative, seconds
+
 if TYPE_CHECKING:
     from wordorder.config.models import Study
     from wordorder.status.cells import CellStatus
@@ -36,8 +38,10 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     )
     _add_study(status)
     status.add_argument("--all", action="store_true", help="list every cell, also of a large study")
-    status.add_argument("--log-lines", type=int, default=3, metavar="N", help="lines of a log to show (default: 3)")
-    status.add_argument("--watch", type=float, metavar="SECONDS", help="show it again and again, until Ctrl-C")
+    status.add_argument(
+        "--log-lines", type=not_negative, default=3, metavar="N", help="lines of a log to show (default: 3)"
+    )
+    status.add_argument("--watch", type=seconds, metavar="SECONDS", help="show it again and again, until Ctrl-C")
     status.set_defaults(run=run_status)
 
     efficiency = subparsers.add_parser(
@@ -54,7 +58,7 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
 def _add_study(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("study", metavar="STUDY", help="name, or path of a .yaml file")
     parser.add_argument(
-        "--results", type=Path, default=Path("results"), metavar="DIR", help="what runs write (default: results)"
+        "--results", type=folder, default=Path("results"), metavar="DIR", help="what runs write (default: results)"
     )
     parser.add_argument("--root", default="config", metavar="DIR", help="the configuration folder (default: config)")
 
@@ -121,11 +125,12 @@ def _look(study: Study, options: argparse.Namespace) -> tuple[list[CellStatus], 
 
 def run_efficiency(options: argparse.Namespace) -> None:
     from wordorder.config.load import load_study
-    from wordorder.files import read_json
+    from wordorder.files import read_object
     from wordorder.plan import cells
     from wordorder.status.cells import cell_folder
     from wordorder.status.efficiency import efficiency_text
 
     study = load_study(options.study, options.root)
     files = {cell: cell_folder(options.results, study.name, cell) / "record.json" for cell in cells(study)}
-    print(efficiency_text(study.name, {cell: read_json(file) for cell, file in files.items() if file.exists()}))
+    records = {cell: read_object(file, "status") for cell, file in files.items() if file.exists()}
+    print(efficiency_text(study.name, records))

@@ -12,7 +12,7 @@ from tabulate import tabulate
 
 from wordorder.config.load import load_dataset, load_sizes
 from wordorder.config.models import Recipe, Study
-from wordorder.files import read_json
+from wordorder.files import read_json, read_object
 from wordorder.model.counts import counted
 from wordorder.plan import cells, encoding_parameters
 from wordorder.status.cells import cell_folder
@@ -111,7 +111,7 @@ def speeds(results: Path, precision: str) -> dict[str, Speed]:
     """By the name of a size; where several kinds of device trained it, that of the fastest."""
     found: dict[str, dict[str, list[float]]] = {}
     for path in sorted(results.glob("*/cells/*/*/*/*/record.json")):
-        record = read_json(path)
+        record = read_object(path, "precision")
         if record.get("precision") == precision and record.get("target_tokens_per_second"):
             of_size = found.setdefault(path.parents[1].name, {})
             of_size.setdefault(record["device"], []).append(record["target_tokens_per_second"])

@@ -6,6 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from wordorder.arguments import positive, seconds
+
 
 def add_commands(subparsers: Any) -> None:
     train = subparsers.add_parser(
@@ -33,13 +35,13 @@ def add_commands(subparsers: Any) -> None:
     train.add_argument("--state", required=True, type=Path, metavar="DIR", help="saved state; kept over restarts")
     train.add_argument(
         "--devices",
-        type=_positive,
+        type=positive,
         metavar="N",
         help="processes on this machine, one a GPU where there are GPUs (default: the GPUs of the SLURM job, or 1)",
     )
     train.add_argument(
         "--nodes",
-        type=_positive,
+        type=positive,
         default=1,
         metavar="M",
         help="machines, without SLURM: run this on each with MASTER_ADDR, MASTER_PORT and NODE_RANK set (default: 1)",
@@ -50,8 +52,10 @@ def add_commands(subparsers: Any) -> None:
         default="auto",
         help="share the optimizer's memory out over the processes; auto: from 1 GiB on (134 million parameters)",
     )
-    train.add_argument("--threads", type=int, metavar="N", help="CPU threads a process (default: PyTorch's choice)")
-    train.add_argument("--save-seconds", type=float, default=120, metavar="S", help="save the state this often")
+    train.add_argument(
+        "--threads", type=positive, metavar="N", help="CPU threads a process (default: PyTorch's choice)"
+    )
+    train.add_argument("--save-seconds", type=seconds, default=120, metavar="S", help="save the state this often")
     train.set_defaults(run=_train)
 
 
@@ -74,9 +78,3 @@ def _train(options: argparse.Namespace) -> None:
         save_seconds=options.save_seconds,
         shard_optimizer=options.shard_optimizer,
     )
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no positive number")
-    return int(text)

@@ -21,7 +21,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from wordorder.errors import Interrupted
+from wordorder.errors import Interrupted, WordorderError
 
 WAIT_SECONDS = 1.0  # between two looks at a lock that another process holds
 BEAT_SECONDS = 30.0
@@ -51,7 +51,7 @@ def locked(file: Path, ask: Callable[[bool], Sequence[bool]], *, for_others: boo
 
     Raises Interrupted when asked to stop meanwhile.
     """
-    with _opened(file) if not for_others else nullcontext() as opened:
+    with open_lock(file) if not for_others else nullcontext() as opened:
         waiting = False
         while True:
             taken, stop = ask(opened is not None and _take(opened, file))
@@ -73,9 +73,13 @@ def locked(file: Path, ask: Callable[[bool], Sequence[bool]], *, for_others: boo
             yield
 
 
-def _opened(file: Path) -> IO[str]:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    return file.open("a+", encoding="utf-8")
+def open_lock(file: Path) -> IO[str]:
+    """The file of a lock, which nobody has taken by that. Raises WordorderError where it cannot be written."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        return file.open("a+", encoding="utf-8")
+    except OSError as error:
+        raise WordorderError(f"{file} cannot be written: {error.strerror}. Check its folder.") from error
 
 
 def _take(opened: IO[str], file: Path) -> bool:

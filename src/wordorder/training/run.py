@@ -20,13 +20,13 @@ from wordorder.config.models import Cell
 from wordorder.data.binary import ParallelCorpus
 from wordorder.encodings.registry import parse
 from wordorder.errors import Interrupted, WordorderError
-from wordorder.files import atomic, write_json
+from wordorder.files import atomic, check_writable, write_json
 from wordorder.model.checkpoint import build_model, count_parameters, save_model
 from wordorder.model.objective import TranslationObjective
 from wordorder.model.translator import Translator
 from wordorder.training import device
 from wordorder.training.lengths import check_lengths, kept_pairs
-from wordorder.training.lock import locked
+from wordorder.training.lock import locked, open_lock
 from wordorder.training.loop import Counters, Trainer
 from wordorder.training.processes import Processes, open_fabric
 from wordorder.training.record import environment, peak_memory
@@ -97,6 +97,7 @@ def run(
         torch.set_num_threads(threads)
     processes = Processes(fabric)
     directory = StateDirectory(state)
+    processes.first(lambda: _check_writable(directory, outputs))
     only_trainer = locked(
         directory.lock, lambda taken: processes.any(taken, stop_requested()), for_others=not processes.is_first
     )
@@ -132,6 +133,12 @@ def _ended_together(processes: Processes) -> Iterator[None]:
         if processes.is_first:
             raise
         raise SystemExit(0) from None
+
+
+def _check_writable(directory: StateDirectory, outputs: Outputs) -> None:
+    open_lock(directory.lock).close()
+    for file in outputs.by_name().values():
+        check_writable(file)
 
 
 def _check_positions(cell: Cell, *positions: Path | None) -> None:
