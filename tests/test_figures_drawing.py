@@ -241,11 +241,31 @@ def test_heat_maps_show_the_values() -> None:
 @pytest.mark.parametrize("draw", [vectors.draw_similarity, vectors.draw_matrix, vectors.draw_products])
 def test_encodings_without_vectors_are_named_below_and_take_no_room(draw: Any) -> None:
     table = np.arange(12.0).reshape(4, 3) - 3
-    figure = draw({"none": "has no vectors", "a": table, "rope": "has no vectors", "b": table, "c": "has no model"})
+    other = table + 1
+    figure = draw({"none": "has no vectors", "a": table, "rope": "has no vectors", "b": other, "c": "has no model"})
     titles = [axes.get_title() for axes in figure.axes if axes.images and axes.get_title()]
     assert titles == ["a", "b"]
     assert figure.get_supxlabel().split("\n") == ["none, rope: has no vectors", "c: has no model"]
-    assert figure.get_figheight() < draw({"a": table, "b": table}).get_figheight() + 0.5
+    assert figure.get_figheight() < draw({"a": table, "b": other}).get_figheight() + 0.5
+
+
+@pytest.mark.parametrize("draw", [vectors.draw_similarity, vectors.draw_matrix, vectors.draw_products])
+def test_encodings_with_the_same_vectors_share_a_panel(draw: Any) -> None:
+    table = np.arange(12.0).reshape(4, 3) - 3
+    figure = draw({"a": table, "b": table + 1, "a_rpr": table.copy()})
+    assert [axes.get_title() for axes in figure.axes if axes.images and axes.get_title()] == ["a, a_rpr", "b"]
+
+
+@pytest.mark.parametrize("draw", [vectors.draw_profile, vectors.draw_ranges])
+def test_encodings_with_the_same_vectors_share_a_line_in_the_colour_of_the_first(draw: Any) -> None:
+    table = np.arange(12.0).reshape(4, 3) - 3
+    alone = {
+        line.get_label(): line.get_color() for line in draw({"a": table, "b": table + 1, "c": table + 2}).axes[0].lines
+    }
+    figure = draw({"a": table, "a_rpr": table.copy(), "c": table + 2})
+    colours = {line.get_label(): line.get_color() for line in figure.axes[0].lines}
+    assert colours["a, a_rpr"] == alone["a"] and colours["c"] == alone["c"]
+    assert {"a", "a_rpr"}.isdisjoint(colours)
 
 
 def test_products_have_a_range_of_their_own() -> None:

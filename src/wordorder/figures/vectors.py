@@ -19,6 +19,22 @@ Vectors = NDArray[np.float64]
 Panels = dict[str, Vectors | str]
 
 
+def _alike(encodings: Panels) -> list[tuple[int, str, Vectors | str]]:
+    """(number of the first, names, vectors or words): encodings with the same vectors are one.
+
+    One that is also composed with relative positions would otherwise be drawn twice.
+    """
+    found: list[tuple[int, list[str], Vectors | str]] = []
+    for index, (name, value) in enumerate(encodings.items()):
+        same = (names for _, names, other in found if not isinstance(value, str) and np.array_equal(value, other))
+        names = next(same, None)
+        if names is None:
+            found.append((index, [name], value))
+        else:
+            names.append(name)
+    return [(index, ", ".join(names), value) for index, names, value in found]
+
+
 def similarity(vectors: Vectors) -> Vectors:
     """cos(P_i, P_j): (L, d) -> (L, L). A zero vector is similar to nothing."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -62,8 +78,7 @@ def draw_products(encodings: Panels) -> Figure:
 @styled
 def draw_profile(encodings: Panels) -> Figure:
     """Cosine similarity of the middle position to all others, a line for each encoding (figure 6 of the OPR paper)."""
-    profiles = {name: profile(value) for name, value in encodings.items() if not isinstance(value, str)}
-    figure, panel = _lines(encodings, profiles, "cosine similarity")
+    figure, panel = _lines(encodings, profile, "cosine similarity")
     panel.set_xlabel("distance from the middle position")
     panel.axhline(0, color="#BBBBBB", linewidth=0.7, zorder=0)
     return figure
@@ -72,8 +87,7 @@ def draw_profile(encodings: Panels) -> Figure:
 @styled
 def draw_ranges(encodings: Panels) -> Figure:
     """How far each dimension's values spread over the positions, a line an encoding (figure 4 of the OPR paper)."""
-    ranges = {name: _ranges(value) for name, value in encodings.items() if not isinstance(value, str)}
-    figure, panel = _lines(encodings, ranges, "largest less smallest value")
+    figure, panel = _lines(encodings, _ranges, "largest less smallest value")
     panel.set_xlabel("dimension")
     panel.set_ylim(bottom=0)
     return figure
@@ -89,28 +103,28 @@ def _ranges(vectors: Vectors) -> pd.Series:
     return pd.Series(np.ptp(vectors, axis=0))
 
 
-def _lines(encodings: Panels, series: dict[str, pd.Series], what: str) -> tuple[Figure, Axes]:
-    """One panel with a line for each series; beside it the legend, which names the encodings without vectors, too."""
+def _lines(encodings: Panels, series: Callable[[Vectors], pd.Series], what: str) -> tuple[Figure, Axes]:
+    """One panel with the series of each encoding; beside it the legend, which names those without vectors, too."""
     figure, (panel,) = panels(1, 1, 5.2, max(3.0, 0.8 + 0.18 * len(encodings)))
-    for index, (name, value) in enumerate(encodings.items()):
+    for index, name, value in _alike(encodings):
         if isinstance(value, str):
             panel.plot([], [], linestyle="", label=wrap(f"{name} (no vectors)", 24))
             continue
-        values = series[name]
+        values = series(value)
         panel.plot(values.index, values, label=wrap(name, 24), linewidth=1, markersize=3, markevery=0.1, **cue(index))
     panel.set_ylabel(what)
     panel.xaxis.set_major_locator(MaxNLocator(integer=True))
     panel.grid(axis="y")
     figure.set_figwidth(figure.get_figwidth() + 1.8)
     figure.legend(loc="outside right upper")
-    if not series:
+    if all(isinstance(value, str) for value in encodings.values()):
         say(panel, "no encoding has vectors")
     return figure, panel
 
 
 def _panels(encodings: Panels, columns: int, width: float, height: float) -> tuple[Figure, list[tuple[Axes, Vectors]]]:
     """A panel for each encoding that has vectors, with them; below, who has none, and why."""
-    found = {name: value for name, value in encodings.items() if not isinstance(value, str)}
+    found = {name: value for _, name, value in _alike(encodings) if not isinstance(value, str)}
     figure, axes = panels(max(1, len(found)), columns, width, height)
     reasons: dict[str, list[str]] = {}
     for name, value in encodings.items():
