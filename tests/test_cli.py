@@ -13,7 +13,7 @@ from wordorder.cli import main
 
 # A command that is at work on a file until it is stopped.
 WORK = """
-import sys, time, types
+import signal, sys, time, types
 from wordorder import cli
 from wordorder.files import atomic
 
@@ -26,6 +26,7 @@ def work(options):
 def add_commands(subparsers):
     subparsers.add_parser("work").set_defaults(run=work)
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts in the background ignores it
 sys.modules["commands_of_work"] = types.SimpleNamespace(add_commands=add_commands)
 cli.COMMAND_MODULES = ("commands_of_work",)
 sys.exit(cli.main(["work"]))
@@ -56,6 +57,7 @@ def test_a_stopped_command_leaves_nothing_half_written(number: int, status: int,
         ("train --threads -1", "argument --threads: '-1' is no positive number."),
         ("train --threads some", "argument --threads: 'some' is no whole number."),
         ("train --save-seconds nan", "argument --save-seconds: 'nan' is no positive number of seconds."),
+        ("translate --threads 0", "argument --threads: '0' is no positive number."),
         ("measure perplexity --threads -1", "argument --threads: '-1' is no positive number."),
         ("status demo --watch -1", "argument --watch: '-1' is no positive number of seconds."),
         ("status demo --watch inf", "argument --watch: 'inf' is no positive number of seconds."),

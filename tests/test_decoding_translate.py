@@ -222,13 +222,6 @@ def test_text_by_hand_is_translated_like_the_corpus(
     assert expected[0] != expected[1]
 
 
-def test_a_number_of_threads_below_one_is_refused(
-    files: SimpleNamespace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(arguments(files, tmp_path, threads=0)) == 1
-    assert "--threads must be at least 1" in capsys.readouterr().err
-
-
 @pytest.fixture(scope="module")
 def ordered(files: SimpleNamespace) -> SimpleNamespace:
     """The same corpus with positions, and a random model that needs them."""

@@ -89,7 +89,12 @@ class Run:
         command += ["--config", f"config_dir={study.config}", f"training_table={table}"]
         with self.output.open("w") as output:
             self.process = subprocess.Popen(
-                [str(part) for part in command], cwd=ROOT, stdout=output, stderr=output, start_new_session=True
+                [str(part) for part in command],
+                cwd=ROOT,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+                preexec_fn=_hear_ctrl_c,
             )
 
     def until(self, what: str, done: Callable[[], bool]) -> None:
@@ -116,6 +121,11 @@ class Run:
     def finish(self) -> str:
         assert self.process.wait(timeout=500) == 0, self.output.read_text()
         return self.output.read_text()
+
+
+def _hear_ctrl_c() -> None:
+    # What a shell starts in the background ignores it, and so does what that starts.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @contextmanager

@@ -104,13 +104,10 @@ def _load(options: argparse.Namespace) -> tuple[Translator, Subword]:
     import torch
 
     from wordorder.data.subword import Subword
-    from wordorder.errors import WordorderError
     from wordorder.model.checkpoint import load_model
     from wordorder.training import device
 
     if options.threads is not None:
-        if options.threads < 1:
-            raise WordorderError(f"--threads must be at least 1, but is {options.threads}.")
         torch.set_num_threads(options.threads)
     device.prepare()
     return load_model(options.model).to(device.of_finished_models()), Subword.load(options.subword)
