@@ -23,7 +23,6 @@ from wordorder.config.load import (
     study_names,
 )
 from wordorder.config.models import Cell, Decoding, Recipe, Scoring
-from wordorder.encodings.registry import encoding_types
 from wordorder.errors import WordorderError
 
 SHIPPED = Path(__file__).parent.parent / "config"
@@ -503,10 +502,3 @@ def test_reorderers_name_aligners(root: Path) -> None:
     (root / "aligners.yaml").unlink()
     (root / "reorderers.yaml").unlink()
     assert (load_aligners(root), load_reorderers(root)) == ({}, {})
-
-
-def test_the_arena_has_every_registered_encoding() -> None:
-    entries = load_encodings(SHIPPED)
-    in_arena = [entries[name] for name in load_study("arena", SHIPPED).encodings]
-    types = {part["type"] for entry in in_arena for part in entry.get("compose", [entry])}
-    assert types == set(encoding_types())

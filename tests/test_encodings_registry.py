@@ -11,6 +11,7 @@ import torch
 from torch.testing import assert_close
 
 from tiny_models import configurations
+from wordorder.config.load import load_encodings, load_study
 from wordorder.encodings import registry, sinusoidal
 from wordorder.encodings.base import Positions, Shape
 from wordorder.encodings.registry import build, encoding_types, parse
@@ -207,3 +208,11 @@ def test_two_classes_of_one_file_cannot_share_a_name(own_encodings: Path) -> Non
     write(own_encodings, "one.py", COUNTING + again)
     with pytest.raises(WordorderError, match=r"'counting': Counting of .*one\.py and Again of .*one\.py\."):
         encoding_types()
+
+
+def test_the_arena_has_every_registered_encoding() -> None:
+    shipped = Path(__file__).parents[1] / "config"
+    entries = load_encodings(shipped)
+    in_arena = [entries[name] for name in load_study("arena", shipped).encodings]
+    types = {part["type"] for entry in in_arena for part in entry.get("compose", [entry])}
+    assert types == set(encoding_types())

@@ -398,13 +398,24 @@ def test_models_that_cannot_be_built_are_told(root: Path) -> None:
 def test_encodings_that_look_at_their_numbers_are_left_to_the_training(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for look in (torch.Tensor.tolist, torch.Tensor.numpy, lambda numbers: numbers.sum().item()):
+
+        def build(*_: object, vocabulary_size: int, look: Callable[[torch.Tensor], object] = look) -> None:
+            look(torch.zeros(vocabulary_size, device="meta"))
+
+        monkeypatch.setattr("wordorder.model.counts.counted", build)
+        with pytest.raises((NotImplementedError, RuntimeError, TypeError), match="meta"):
+            build(vocabulary_size=1)
+        plan.check_models(load_study("demo", root), root)
+
+
+def test_an_own_encoding_that_fails_is_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def build(*_: object, vocabulary_size: int) -> None:
-        torch.zeros(vocabulary_size, device="meta").sum().item()
+        torch.zeros(vocabulary_size, device="meta") + torch.zeros(3, device="meta")
 
     monkeypatch.setattr("wordorder.model.counts.counted", build)
-    with pytest.raises(RuntimeError, match="meta"):
-        build(vocabulary_size=1)
-    plan.check_models(load_study("demo", root), root)
+    with pytest.raises(WordorderError, match=r"In the study 'demo' the encoding 'none' fails with 'micro': .*length 3"):
+        plan.check_models(load_study("demo", root), root)
 
 
 def test_what_concerns_no_encoding_is_told_once(

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, RootModel, model_validator
 
-from wordorder.config.base import Model, Name, Positive
+from wordorder.config.base import Model, Name, Positive, unset
 from wordorder.config.datasets import Download, Preparation
 
 _PREFIX = "gold."  # a gold set lies beside the splits of a dataset, none of which may be called so
-
-
-def _unset(value: Any) -> bool:
-    """Keys that came later are no part of a slice that does not use them: what was finished before stays finished."""
-    return not value
 
 
 def gold_split(name: str) -> str:
@@ -27,7 +22,7 @@ class GoldText(Model):
 
     archive: Name | None = Field(
         default=None,
-        exclude_if=_unset,
+        exclude_if=unset,
         description="A .tar or .zip of which the files are members, named by their path.",
     )
     source: str | None = None
@@ -39,10 +34,10 @@ class GoldText(Model):
         default="utf-8", exclude_if=lambda value: value == "utf-8", description="Of all the files."
     )
     skip_blank: bool = Field(
-        default=False, exclude_if=_unset, description="Blank lines of any of the files are no pair."
+        default=False, exclude_if=unset, description="Blank lines of any of the files are no pair."
     )
     pairs: Positive | None = Field(
-        default=None, exclude_if=_unset, description="How many pairs there must be, where no checksum is published."
+        default=None, exclude_if=unset, description="How many pairs there must be, where no checksum is published."
     )
 
     @model_validator(mode="after")

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, RootModel, Tag, model_validator
 
-from wordorder.config.base import Model, Name, Positive, Rate
+from wordorder.config.base import Model, Name, Positive, Rate, unset
 
 SHA256 = r"^[0-9a-f]{64}$"
 SHA1 = r"^[0-9a-f]{40}$"
@@ -14,21 +14,16 @@ MD5 = r"^[0-9a-f]{32}$"
 URL = r"^https?://"
 
 
-def _unset(value: Any) -> bool:
-    """Keys that came later are no part of a slice that does not use them: what was finished before stays finished."""
-    return value is None or value is False or value == [] or value == {}
-
-
 class Download(Model):
     """One file to fetch, or to get by hand. Checksums and ``bytes`` are those of what ``url`` serves."""
 
-    url: Annotated[str, Field(pattern=URL)] | None = Field(default=None, exclude_if=_unset)
-    sha256: Annotated[str, Field(pattern=SHA256)] | None = Field(default=None, exclude_if=_unset)
+    url: Annotated[str, Field(pattern=URL)] | None = Field(default=None, exclude_if=unset)
+    sha256: Annotated[str, Field(pattern=SHA256)] | None = Field(default=None, exclude_if=unset)
     md5: Annotated[str, Field(pattern=MD5)] | None = Field(
-        default=None, exclude_if=_unset, description="Where no SHA-256 is published."
+        default=None, exclude_if=unset, description="Where no SHA-256 is published."
     )
     git_blob: Annotated[str, Field(pattern=SHA1)] | None = Field(
-        default=None, exclude_if=_unset, description="Its object number in git."
+        default=None, exclude_if=unset, description="Its object number in git."
     )
     bytes: Positive | None = None
     mirror: str | None = Field(
@@ -37,17 +32,17 @@ class Download(Model):
     )
     text_sha256: Annotated[str, Field(pattern=SHA256)] | None = Field(
         default=None,
-        exclude_if=_unset,
+        exclude_if=unset,
         description="Of the uncompressed text, by which a copy in the mirror is known that was compressed otherwise.",
     )
     text_member: str | None = Field(
-        default=None, exclude_if=_unset, description="The member of a .zip whose text 'text_sha256' is about."
+        default=None, exclude_if=unset, description="The member of a .zip whose text 'text_sha256' is about."
     )
     lines: Positive | None = Field(
-        default=None, exclude_if=_unset, description="How many lines the text has, where no checksum is published."
+        default=None, exclude_if=unset, description="How many lines the text has, where no checksum is published."
     )
     by_hand: str | None = Field(
-        default=None, exclude_if=_unset, description="How to get the file where nobody may download it; replaces 'url'."
+        default=None, exclude_if=unset, description="How to get the file where nobody may download it; replaces 'url'."
     )
 
     @model_validator(mode="after")
@@ -79,14 +74,14 @@ class TextFile(Model):
         "one 'language' is taken; 'sgm' are the <seg> elements of WMT's .sgm and IWSLT's .xml files; 'ted' are the "
         "lines of IWSLT's train.tags files that are no tags.",
     )
-    column: Positive | None = Field(default=None, exclude_if=_unset, description="Of a 'tsv' file, from 1.")
-    separator: str | None = Field(default=None, exclude_if=_unset, description="Of a 'tsv' file; a tab if missing.")
-    language: str | None = Field(default=None, exclude_if=_unset, description="Of a 'tmx' file, such as 'ro'.")
+    column: Positive | None = Field(default=None, exclude_if=unset, description="Of a 'tsv' file, from 1.")
+    separator: str | None = Field(default=None, exclude_if=unset, description="Of a 'tsv' file; a tab if missing.")
+    language: str | None = Field(default=None, exclude_if=unset, description="Of a 'tmx' file, such as 'ro'.")
     keep_tags: list[str] = Field(
-        default=[], exclude_if=_unset, description="Tags of a 'ted' file whose text is a sentence too, such as 'title'."
+        default=[], exclude_if=unset, description="Tags of a 'ted' file whose text is a sentence too, such as 'title'."
     )
     unescape: bool = Field(
-        default=False, exclude_if=_unset, description="&amp; &lt; &gt; &quot; &apos; &#91; &#93; &#124; become text."
+        default=False, exclude_if=unset, description="&amp; &lt; &gt; &quot; &apos; &#91; &#93; &#124; become text."
     )
 
     @model_validator(mode="after")
@@ -106,7 +101,7 @@ class TextFile(Model):
             ("language", "tmx", True),
             ("keep_tags", "ted", False),
         ):
-            given = not _unset(getattr(self, key))
+            given = not unset(getattr(self, key))
             if given and self.format != format:
                 raise ValueError(f"'{key}' is only for the format '{format}'")
             if needed and not given and self.format == format:
@@ -143,7 +138,7 @@ class Part(Model):
 
     source: TextFile
     target: TextFile
-    choose: Choice | None = Field(default=None, exclude_if=_unset)
+    choose: Choice | None = Field(default=None, exclude_if=unset)
 
     def reversed(self) -> Part:
         sides = {"line": "line", "source": "target", "target": "source"}
@@ -172,7 +167,7 @@ class TextPreprocessing(Model):
     aggressive_dash_splits: bool = False
     segment: dict[str, Literal["mecab", "jieba"]] = Field(
         default={},
-        exclude_if=_unset,
+        exclude_if=unset,
         description="What finds the words of a language that is written without spaces: {ja: mecab}, {zh: jieba}. "
         "Without it they are left to the subwords.",
     )

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Discriminator, Field, RootModel, Tag, model_validator
 
 from wordorder.config.analyses import Analyses
-from wordorder.config.base import Model, Name, Positive, Rate
+from wordorder.config.base import Model, Name, Positive, Rate, unset
 from wordorder.config.published_scores import PublishedInStudy, Shown
 
 # ------------------------------------------------------------------------------------------- models and recipe
@@ -126,10 +126,9 @@ class Recipe(Model):
     batch_tokens: Positive = Field(
         default=4096, description="Most tokens in a micro-batch: longest side x sentences, padding counted."
     )
-    # Not part of a cell's slice where it is not given: cells trained before it could be said stay finished.
     max_positions: Positive | None = Field(
         default=None,
-        exclude_if=lambda value: value is None,
+        exclude_if=unset,
         description="Training pairs with a side of more subwords, its end counted, are left out, for all encodings.",
     )
     accumulate: Positive = Field(default=1, description="Micro-batches an update, summed over all processes.")
@@ -259,8 +258,8 @@ class Report(Model):
     metrics: Annotated[list[Metric], Field(min_length=1)]
     baseline: Name
     alpha: Rate = Field(default=0.05, exclude_if=lambda value: value == 0.05)
-    comet: Comet | None = Field(default=None, exclude_if=lambda value: value is None)
-    shown_positions: Positive | None = Field(default=None, exclude_if=lambda value: value is None)
+    comet: Comet | None = Field(default=None, exclude_if=unset)
+    shown_positions: Positive | None = Field(default=None, exclude_if=unset)
 
 
 class Analysed(Model):
@@ -303,7 +302,7 @@ class Page(Model):
     figures: list[Name]
     analyses: list[Name] = []
     reorderings: list[DrawnReordering] = []
-    companions: list[Companion] = Field(default=[], exclude_if=lambda value: value == [])
+    companions: list[Companion] = Field(default=[], exclude_if=unset)
     source_languages: dict[Name, str] = Field(description="By dataset.")
     target_languages: dict[Name, str] = Field(description="By dataset.")
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, RootModel, model_validator
 
-from wordorder.config.base import Model, Name, Rate
+from wordorder.config.base import Model, Name, Rate, unset
 from wordorder.config.published import PublishedTable
 from wordorder.errors import WordorderError
 
@@ -17,10 +17,6 @@ PUBLISHED_TABLES = ("published", "orderings")
 # What a column can hold that is no score: counts in millions; GB on the GPU; rates of word alignments in per cent.
 PARAMETERS, MEMORY = "parameters", "memory"
 ALIGNMENT = ("aer", "precision", "recall")
-
-
-def _empty(value: Any) -> bool:
-    return not value
 
 
 class PublishedColumn(Model):
@@ -65,11 +61,11 @@ class PublishedScoresRow(Model):
     )
     gaps: list[float | None] = Field(
         default=[],
-        exclude_if=_empty,
+        exclude_if=unset,
         description="One a column: differences from the baseline, where the paper prints nothing else.",
     )
     marks: list[str | None] = Field(
-        default=[], exclude_if=_empty, description="One a column: what stands after the score, a key of 'marks_mean'."
+        default=[], exclude_if=unset, description="One a column: what stands after the score, a key of 'marks_mean'."
     )
 
     def score(self, column: int) -> float | None:
@@ -92,7 +88,7 @@ class PublishedScores(Model):
     computed: str = Field(description="How the paper computed its scores, and its marks.")
     marks_mean: dict[str, Rate] = Field(
         default={},
-        exclude_if=_empty,
+        exclude_if=unset,
         description="For each mark the p below which a score that is better than the baseline's has it.",
     )
     columns: Annotated[list[PublishedColumn], Field(min_length=1)]

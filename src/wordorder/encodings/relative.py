@@ -19,13 +19,13 @@ spread over the keys; weights are summed by distance before they meet the vector
 
 from __future__ import annotations
 
-from operator import not_
 from typing import Annotated, Literal, cast
 
 import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
+from wordorder.config.base import unset
 from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
 from wordorder.encodings.lookup import distances
 from wordorder.encodings.registry import register
@@ -39,10 +39,10 @@ class RelativeConfig(EncodingConfig):
     share_heads: bool = True
     # Left out of a cell's slice while they are false, so that cells trained before they existed stay finished.
     share_layers: bool = Field(
-        default=False, exclude_if=not_, description="One set of vectors for all layers of a stack."
+        default=False, exclude_if=unset, description="One set of vectors for all layers of a stack."
     )
     cross: bool = Field(
-        default=False, exclude_if=not_, description="Between target and source, instead of inside self-attention."
+        default=False, exclude_if=unset, description="Between target and source, instead of inside self-attention."
     )
 
     @model_validator(mode="after")
