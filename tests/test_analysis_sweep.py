@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from translated_study import analysed, write_sample
@@ -45,6 +46,17 @@ def test_the_line_goes_through_the_means_and_others_are_levels(tmp_path: Path) -
     assert list(line.get_ydata()) == [bleu["mean"]["sinusoidal"], bleu["mean"]["opr"]]
     assert set(level.get_ydata()) == {bleu["mean"]["none"]}
     assert [text.get_text() for text in panel.get_xticklabels()] == ["2", "8"]
+
+
+def test_comet_without_its_model_is_no_cell_without_scores(tmp_path: Path) -> None:
+    results, data = write_sample(tmp_path)
+    rows = frame(asked := analysed(sweep=SWEEP), results, data)
+    comet = rows[rows["metric"] == "bleu"].assign(metric="comet", score=float("nan"))
+    comet["status"] = comet["status"].replace("scored", "not scored")
+    figure = draw(pd.concat([rows, comet], ignore_index=True), asked)
+    legends = [legend.get_title().get_text() for legend in figure.legends]
+    assert legends == [legend.get_title().get_text() for legend in draw(rows, asked).legends]
+    assert "not scored" in [text.get_text() for text in figure.axes[-1].texts]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from evaluation_samples import family, report, write_study
 from wordorder.cli import main
 from wordorder.errors import WordorderError
-from wordorder.evaluation.credibility import credibility_items, require
+from wordorder.evaluation.credibility import credibility_items, credibility_table, require
 from wordorder.evaluation.significance import compare
 from wordorder.files import read_json, write_json
 
@@ -129,5 +129,18 @@ def test_what_is_missing_is_said_and_fails_the_study(
     assert not items[place].met and said in " ".join(items[place].missing)
     with pytest.raises(WordorderError, match="misses an item of the credibility list"):
         require(ASKED, results)
+    found = credibility_table(items, ASKED).data["Found"]
+    assert said in found[place] and items[place].evidence not in found[place], "the page shows it all the same"
     assert make_table(results) == 1
     assert not (results / "tables").exists()
+
+
+def test_systems_without_a_common_seed_cannot_be_tested_and_the_study_ends(results: Path) -> None:
+    untested(results)
+
+    def lose(tested: dict) -> None:  # type: ignore[type-arg]
+        for listed in tested["cells"]:
+            listed["status"] = "translated" if (listed["encoding"] == "null") == (listed["seed"] == 1) else "diverged"
+
+    edit(results / "significance" / "pair.tiny.test_2.json", lose)
+    assert credibility_items(ASKED, results)[1].met

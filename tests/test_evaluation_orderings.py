@@ -103,7 +103,7 @@ def test_the_table_counts_and_names_them() -> None:
     ((caption, block),) = table.blocks
     assert caption == "A paper, Table 1: the order of its systems, and that of ours."
     (row,) = block.to_dict("records")
-    assert row["Ours"] == "mini, news" and row["Pairs"] == "14"
+    assert row["Ours"] == "mini, news, tiny" and row["Pairs"] == "14"
     same = int(table.data["same_order"].fillna(False).astype(bool).sum())
     assert row["Same order"] == f"{same} of 9 run"
     assert row["Confirmed"].split("; ")[0] == "SINUSOIDAL > NONE"
@@ -116,13 +116,22 @@ def test_a_table_beside_two_datasets_has_a_row_for_each() -> None:
     other = Shown(table="paper_table1", datasets={"big": "other"}, sizes={"base": "tiny"})
     shown = [(SHOWN, printed(PRINTED)), (other, printed(PRINTED))]
     ((_, block),) = orderings_table(ours, shown, report(["sinusoidal"], [1, 2, 3, 4])).blocks
-    assert block["Ours"].tolist() == ["mini, news", "other, news"]
+    assert block["Ours"].tolist() == ["mini, news, tiny", "other, news, tiny"]
     assert block["Same order"].str.split(" of ").str[1].tolist() == ["9 run", "1 run"]
     assert block["Same order"].str[0].tolist()[1] == "0"
     not_run = orderings_table(scores({"cope": [1.0]}), [(other, printed(PRINTED))], report(["sinusoidal"], [1]))
     assert not_run.blocks[0][1]["Same order"].tolist() == ["not run"]
     captions = [caption for caption, _ in published_table(ours, shown, report(["sinusoidal"], [1, 2, 3, 4])).blocks]
     assert [caption.split("ours: ")[1].split(",")[0] for caption in captions] == ["mini", "other"]
+
+
+def test_pairs_without_scores_say_why() -> None:
+    ours = scores(OURS).assign(status=lambda rows: rows["status"].where(rows["encoding"] != "learned", "diverged"))
+    ours.loc[ours["encoding"] == "learned", "score"] = float("nan")
+    found = orderings_frame(ours, [(SHOWN, printed(PRINTED))], alpha=0.05).set_index(["better", "worse"])
+    assert found.loc[("SINUSOIDAL", "LEARNED"), "verdict"] == "diverged"
+    (_, block), *_ = orderings_table(ours, [(SHOWN, printed(PRINTED, "chrf"))], report(["none"], [1])).blocks
+    assert set(block["Same order"].iloc[0].split(", ")) == {"not scored", "not run"}, "ROPE alone was not run"
 
 
 def test_a_table_that_orders_nothing_has_no_block() -> None:

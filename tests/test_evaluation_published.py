@@ -78,6 +78,22 @@ def test_the_interval_holds_one_more_value_as_often_as_it_says() -> None:
     assert prediction_interval([1.0]) is None
 
 
+def test_the_interval_of_a_mean_of_several_runs_is_narrower() -> None:
+    draw = random.Random(2)
+    inside = 0
+    for _ in range(4000):
+        seen, new = ([draw.gauss(3, 2) for _ in range(5)] for _ in range(2))
+        interval = prediction_interval(seen, runs=5)
+        assert interval is not None
+        inside += interval[0] <= mean(new) <= interval[1]
+    assert 0.94 < inside / 4000 < 0.96
+    five = PublishedScores.model_validate(PRINTED.model_dump() | {"runs": 5})
+    table = published_table(scores(OURS), [(Shown(table="paper_table1"), five)], report(["sinusoidal"], [1, 2, 3]))
+    opr = table.data.set_index("row").loc["OPR"]
+    assert (opr["low"], opr["high"]) == pytest.approx(prediction_interval(OURS["opr"], 5))
+    assert any("would fall (A paper, Table 1: the mean of 5) with" in note for note in table.notes)
+
+
 def test_a_score_is_held_against_the_spread_of_ours() -> None:
     frame = published_frame(scores(OURS), [(Shown(table="paper_table1"), PRINTED)]).set_index("row")
     assert list(frame.index) == ["APE", "OPR", "RPE", "never"], "what is not printed has no row"
@@ -120,8 +136,7 @@ def test_the_table_says_all_of_it() -> None:
     assert block["Ours, mean ± sd"].tolist() == ["27.00 (n = 1 of 2)", "27.50 (n = 1 of 2)", "–", "–"]
     assert block["Status"].tolist() == ["no spread to judge by"] * 2 + ["not run"] * 2
     assert set(block["95 % interval"]) == {"–"}
-    # t(0.975, 1) = 12.706205, times the root of 3 / 2
-    assert "Of 2 seeds the interval reaches 15.6 standard deviations" in table.notes[-1]
+    assert not any("standard deviations" in note for note in table.notes), "of the seeds that there are, not asked for"
 
 
 def test_the_table_shows_the_interval_that_it_judges_by() -> None:
@@ -129,6 +144,7 @@ def test_the_table_shows_the_interval_that_it_judges_by() -> None:
     shown = table.blocks[0][1].set_index("System")["95 % interval"]
     middle, half = mean(OURS["opr"]), 4.302653 * stdev(OURS["opr"]) * (4 / 3) ** 0.5
     assert shown["OPR"] == f"{middle - half:.2f} to {middle + half:.2f}" and shown["never"] == "–"
+    assert "Of 3 seeds the interval of one run reaches 5.0 standard deviations" in table.notes[-1]
 
 
 def test_the_shipped_tables_name_what_is_there() -> None:
@@ -171,6 +187,30 @@ def test_a_difference_from_what_was_not_run_is_said_to_be_one() -> None:
     printed = changed(**APE_ALONE, OPR={"scores": [], "gaps": [0.5]})
     frame = published_frame(scores({"opr": OURS["opr"]}), [(Shown(table="paper_table1"), printed)]).set_index("row")
     assert frame["status"].to_dict() == {"APE": "not run", "OPR": "baseline not run", "RPE": "not run"}
+
+
+def test_diverged_cells_were_run_and_what_shares_no_seed_with_the_baseline_says_so() -> None:
+    nan = float("nan")
+    ours = scores({"sinusoidal": [nan, nan], "opr": [27.4, nan], "relative": [nan, nan]})
+    ours.loc[ours["score"].isna(), "status"] = "diverged"
+    gaps = changed(**APE_ALONE, OPR={"scores": [], "gaps": [0.5]})
+    frame = published_frame(ours, [(Shown(table="paper_table1"), gaps)]).set_index("row")
+    assert frame["status"].to_dict() == {"APE": "diverged", "OPR": "baseline diverged", "RPE": "diverged"}
+    ours.loc[(ours["encoding"] == "sinusoidal") & (ours["seed"] == 2), ["score", "status"]] = [27.0, "scored"]
+    frame = published_frame(ours, [(Shown(table="paper_table1"), gaps)]).set_index("row")
+    assert frame.loc["OPR", "status"] == "no seed in common with the baseline"
+
+
+def test_what_was_scored_by_other_metrics_was_run() -> None:
+    frame = published_frame(scores(OURS), [(Shown(table="paper_table1"), changed("comet"))]).set_index("row")
+    assert frame["status"].to_dict() == dict.fromkeys(["APE", "OPR", "RPE"], "not scored") | {"never": "not run"}
+
+
+def test_a_column_of_which_the_study_has_no_data_keeps_the_papers_names() -> None:
+    shown = Shown(table="paper_table1", tests={"news": "captions"}, sizes={"base": "tiny"})
+    frame = published_frame(scores(OURS, "mini", "captions", "tiny"), [(shown, PRINTED)])
+    assert set(zip(frame["dataset"], frame["test"], frame["size"], strict=True)) == {("big", "news", "base")}
+    assert set(frame["status"]) == {"not run"}
 
 
 # -------------------------------------------------------------------------------------- parameters, memory, alignments

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, RootModel, model_validator
 
-from wordorder.config.base import Model, Name, Rate, unset
+from wordorder.config.base import Model, Name, Positive, Rate, unset
 from wordorder.config.published import PublishedTable
 from wordorder.errors import WordorderError
 
@@ -86,6 +86,9 @@ class PublishedScores(Model):
     table: str
     baseline: str = Field(description="The row that the others are compared with.")
     computed: str = Field(description="How the paper computed its scores, and its marks.")
+    runs: Positive = Field(
+        default=1, exclude_if=lambda value: value == 1, description="Of how many runs each score is the mean."
+    )
     marks_mean: dict[str, Rate] = Field(
         default={},
         exclude_if=unset,

@@ -35,13 +35,18 @@ def significance_table(files: list[dict[str, Any]], report: Report) -> Table:
         if cell["status"] != "translated"
     )
     kinds = dict.fromkeys(file["settings"]["paired_test"] for file in files)
-    notes = [note.format(kind=" or ".join(kinds)) for note in _NOTES]
+    notes = [note.format(kind=" or ".join(_KINDS[kind] for kind in kinds)) for note in _NOTES]
     notes += [f"{LABELS[metric]}: {signature}" for metric, signature in signatures.items()]
     notes += not_scored([file["comet"] for file in files if "comet" in file])
     notes += [f"Without translations: {'; '.join(lost)}."] if lost else []
     return Table("significance", data, blocks, notes)
 
 
+# What a paired test of single seeds is called. sacreBLEU's bootstrap counts the resamples that deviate upwards.
+_KINDS = {
+    "bootstrap": "bootstrap (sacreBLEU's, which counts one tail: about half of a two-sided p)",
+    "randomisation": "randomisation",
+}
 _NOTES = (
     "CI: 95 % confidence interval of the mean difference over seeds. p: paired t-test over seeds, before and after "
     "Holm's correction within the comparisons of one test set and metric. The verdict is this test's.",

@@ -87,12 +87,15 @@ def _more_than_bleu(scores: _Files) -> Item:
 def _significance(files: list[dict[str, Any]]) -> Item:
     missing, tests = [], 0
     for file in files:
-        translated = {cell["encoding"] for cell in file["cells"] if cell["status"] == "translated"}
+        seeds: dict[str, set[int]] = {}
+        for cell in file["cells"]:
+            if cell["status"] == "translated":
+                seeds.setdefault(cell["encoding"], set()).add(cell["seed"])
         for metric, tested in file["metrics"].items():
             for entry in tested["comparisons"]:
                 tests += 1
-                # Nothing can be tested of a system none of whose seeds translated; the tables list those.
-                testable = {entry["system"], entry["baseline"]} <= translated
+                # Nothing can be tested of systems without a seed that both translated; the tables list those.
+                testable = seeds.get(entry["system"], set()) & seeds.get(entry["baseline"], set())
                 if testable and all(row["p"] is None for row in entry["seeds"]):
                     where = f"{file['dataset']}/{file['test']} ({LABELS[metric]})"
                     missing.append(f"{entry['system']} against {entry['baseline']} was not tested on {where}")
@@ -179,7 +182,14 @@ def require(report: Report, results: str | Path) -> list[Item]:
     return items
 
 
+def _lacking(item: Item) -> str:
+    return " ".join(f"{problem}." for problem in item.missing)
+
+
 def credibility_table(items: list[Item], report: Report) -> Table:
-    rows = [{"Demand": item.demand, "Asked for by": item.source, "Found": item.evidence} for item in items]
+    rows = [
+        {"Demand": item.demand, "Asked for by": item.source, "Found": item.evidence if item.met else _lacking(item)}
+        for item in items
+    ]
     frame = pd.DataFrame(rows)
     return Table("credibility", frame, [(f"{report.title}: the credibility list.", frame)], [])

@@ -1,8 +1,9 @@
 """The marks that papers put after significantly better scores, put after ours by the same levels.
 
-The papers test one run each by resampling sentences. So do ours: of one seed sacreBLEU's paired bootstrap; of several,
-randomisation over seeds and sentences. Like the papers', none of them is corrected or knows how far other seeds would
-be; the verdicts of a study, which do, are not taken from here.
+The papers test one run each on the sentences of the test set: PosNet by bootstrap resampling, the cross-lingual paper
+by the sign test of Collins et al. (2005). Ours have one test for all marks: of one seed sacreBLEU's paired bootstrap;
+of several, randomisation over seeds and sentences. Like the papers', neither is corrected or knows how far other seeds
+would be; the verdicts of a study, which do, are not taken from here.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ import pandas as pd
 from wordorder.config.models import Report
 from wordorder.config.published_scores import PublishedScores, PublishedScoresRow, Shown
 from wordorder.evaluation.all_pairs import tukey_test
-from wordorder.evaluation.published import NOT_RUN, OurScores
+from wordorder.evaluation.published import OurScores
 from wordorder.evaluation.results import groups
 from wordorder.evaluation.scores import LOWER_IS_BETTER
 from wordorder.evaluation.tables import Table
@@ -33,7 +33,8 @@ def orderings_frame(
 
     paper, table, column; better and worse, as the paper orders them, and the encodings of ours; dataset, test, metric;
     published_gap and gap (better minus worse, ours of the means), n (seeds of the one with fewer), p, same_order and
-    verdict: "confirmed" and "contradicted" are significant at ``alpha``; "untested" has too few seeds, or no spread.
+    verdict: "confirmed" and "contradicted" are significant at ``alpha``; "untested" has too few seeds, or no spread; of
+    what has no score it says why ("not run", "diverged", "not scored").
     """
     rows = []
     for shown, table in tables:
@@ -44,13 +45,20 @@ def orderings_frame(
             p_values = tukey_test(own)
             for better, worse, published_gap in _ordered(printed, lower_is_better=column.metric in LOWER_IS_BETTER):
                 p = p_values.get((better.row, worse.row), p_values.get((worse.row, better.row)))
-                dataset, test, _ = ours.place(column, better.size)
+                dataset, test, size = ours.place(column, better.size)
+                lacking = next((row for row in (better, worse) if not own[row.row]), None)
                 rows.append(
                     {"paper": table.paper, "table": table.table, "column": column.column}
                     | {"better": better.row, "worse": worse.row}
                     | {"better_encoding": better.encoding, "worse_encoding": worse.encoding}
+                    | {"better_size": size, "worse_size": ours.place(column, worse.size)[2]}
                     | {"dataset": dataset, "test": test, "metric": column.metric, "published_gap": published_gap}
-                    | _found(list(own[better.row].values()), list(own[worse.row].values()), column.metric, p, alpha)
+                    | (
+                        _found(list(own[better.row].values()), list(own[worse.row].values()), column.metric, p, alpha)
+                        if lacking is None
+                        else {"gap": None, "n": 0, "p": None, "same_order": None}
+                        | {"verdict": ours.lack(column, lacking.encoding, lacking.size)}
+                    )
                 )
     return pd.DataFrame(rows)
 
@@ -68,8 +76,6 @@ def _ordered(
 def _found(better: list[float], worse: list[float], metric: str, p: float | None, alpha: float) -> dict[str, Any]:
     """gap, n, p, same_order, verdict"""
     n = min(len(better), len(worse))
-    if not n:
-        return {"gap": None, "n": 0, "p": None, "same_order": None, "verdict": NOT_RUN}
     gap = float(np.mean(better) - np.mean(worse))
     same = gap < 0 if metric in LOWER_IS_BETTER else gap > 0
     found = {"gap": gap, "n": n, "p": p, "same_order": same}
@@ -84,7 +90,7 @@ def orderings_table(scores: pd.DataFrame, tables: Sequence[tuple[Shown, Publishe
     blocks = []
     for (paper, table), group in groups(data, ["paper", "table"]) if len(data) else ():
         shown = [
-            {"Column": column, "Ours": f"{dataset}, {test}"} | _counts(pairs)
+            {"Column": column, "Ours": ", ".join([dataset, test, *_sizes(pairs)])} | _counts(pairs)
             for (column, dataset, test), pairs in groups(group, ["column", "dataset", "test"])
         ]
         blocks.append((f"{paper}, {table}: the order of its systems, and that of ours.", pd.DataFrame(shown)))
@@ -97,8 +103,12 @@ def orderings_table(scores: pd.DataFrame, tables: Sequence[tuple[Shown, Publishe
     return Table("orderings", data, blocks, notes)
 
 
+def _sizes(pairs: pd.DataFrame) -> list[str]:
+    return list(dict.fromkeys([*pairs["better_size"], *pairs["worse_size"]]))
+
+
 def _counts(pairs: pd.DataFrame) -> dict[str, str]:
-    run = pairs[pairs["verdict"] != NOT_RUN]
+    run = pairs[pairs["n"] > 0]
     verdicts = pairs["verdict"].value_counts()
     named = {
         verdict: [f"{row.better} > {row.worse}" for row in pairs.itertuples() if row.verdict == verdict]
@@ -106,7 +116,7 @@ def _counts(pairs: pd.DataFrame) -> dict[str, str]:
     }
     return {
         "Pairs": str(len(pairs)),
-        "Same order": f"{int(run['same_order'].sum())} of {len(run)} run" if len(run) else NOT_RUN,
+        "Same order": f"{int(run['same_order'].sum())} of {len(run)} run" if len(run) else ", ".join(verdicts.index),
         "Confirmed": "; ".join(named[CONFIRMED]) or "none",
         "Contradicted": "; ".join(named[CONTRADICTED]) or "none",
         "Not told apart": str(verdicts.get(NOT_TOLD, 0)),

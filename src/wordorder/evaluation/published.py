@@ -1,10 +1,10 @@
 """What papers print, beside ours. Published numbers are shown and never tested against.
 
-A published score is one run of somebody else's. Whether ours agree with it is asked of the interval in which one more
-run of ours would fall with a probability of 95 %, were the scores of our seeds normally distributed with mean m and
-standard deviation s (the prediction interval, e.g. Hahn & Meeker 1991, section 4.7):
+A published score is one run of somebody else's, or the mean of r. Whether ours agree with it is asked of the interval
+in which r more runs of ours would have their mean with a probability of 95 %, were the scores of our n seeds normally
+distributed with mean m and standard deviation s (the prediction interval, e.g. Hahn & Meeker 1991, section 4.7):
 
-    m ± t(0.975, n - 1) · s · √(1 + 1/n)
+    m ± t(0.975, n - 1) · s · √(1/r + 1/n)
 
 Where other data, another test set or another size stands in for the paper's, scores cannot be compared, but
 differences from the baseline of the table can be looked at; so can they where a paper prints a difference alone. The
@@ -32,7 +32,8 @@ from wordorder.evaluation.quantities import NOT_MEASURED
 from wordorder.evaluation.results import groups
 from wordorder.evaluation.tables import NOTHING, Table
 
-NOT_RUN, NO_BASELINE, NO_SPREAD = "not run", "baseline not run", "no spread to judge by"
+NOT_RUN, NOT_SCORED, NO_COMMON_SEED = "not run", "not scored", "no seed in common with the baseline"
+NO_SPREAD = "no spread to judge by"
 ANOTHER_SIZE = "another size"  # of parameters and memory, whose gaps are those of the size
 # Whether a number is that of the paper. Of a gap they begin with "gap", and where other data stands in that is added.
 REPRODUCED = {True: "reproduced within the spread", False: "not reproduced"}
@@ -41,18 +42,20 @@ AS_PRINTED = {True: "as printed", False: "not as printed"}
 OTHER_DATA = "other data"
 
 
-def prediction_interval(values: Sequence[float], probability: float = 0.95) -> tuple[float, float] | None:
-    """Where one more value would fall with this probability; None of fewer than two values."""
+def prediction_interval(
+    values: Sequence[float], runs: int = 1, probability: float = 0.95
+) -> tuple[float, float] | None:
+    """Where the mean of this many more values would fall with this probability; None of fewer than two values."""
     if len(values) < 2:
         return None
     middle, spread = float(np.mean(values)), float(np.std(values, ddof=1))
-    half = prediction_reach(len(values), probability) * spread
+    half = prediction_reach(len(values), runs, probability) * spread
     return middle - half, middle + half
 
 
-def prediction_reach(n: int, probability: float = 0.95) -> float:
+def prediction_reach(n: int, runs: int = 1, probability: float = 0.95) -> float:
     """How many standard deviations the prediction interval of n ≥ 2 values reaches to each side."""
-    return float(stats.t.ppf((1 + probability) / 2, n - 1)) * math.sqrt(1 + 1 / n)
+    return float(stats.t.ppf((1 + probability) / 2, n - 1)) * math.sqrt(1 / runs + 1 / n)
 
 
 @dataclass(frozen=True)
@@ -63,8 +66,14 @@ class OurScores:
     shown: Shown
 
     def place(self, column: PublishedColumn, size: str) -> tuple[str, str, str]:
-        """dataset, test set (empty where there is none) and size of ours for a published score."""
-        return *self.shown.place(column), self.shown.sizes.get(size, size)
+        """dataset, test set (empty where there is none) and size of ours for a published score.
+
+        Those of the paper where nothing of ours is of the dataset.
+        """
+        dataset, test = self.shown.place(column)
+        if dataset not in set(self.scores["dataset"]):
+            return column.dataset, column.test or "", size
+        return dataset, test, self.shown.sizes.get(size, size)
 
     def stands_in(self, column: PublishedColumn, size: str) -> bool:
         return self.place(column, size) != (column.dataset, column.test or "", size)
@@ -74,13 +83,16 @@ class OurScores:
         return dict(zip(kept["seed"].tolist(), kept["score"].tolist(), strict=True))
 
     def lack(self, column: PublishedColumn, encoding: str, size: str) -> str:
-        """Why there is no score: the cell was not run, or not measured, or COMET is not there."""
+        """Why there is no score: no cell was run, they diverged, or were not measured, or not scored by the metric."""
         statuses = set(self._cells(column, encoding, size)["status"])
-        return next((status for status in (NOT_MEASURED, "not scored") if status in statuses), NOT_RUN)
+        known = next((status for status in ("diverged", NOT_MEASURED, NOT_SCORED) if status in statuses), NOT_RUN)
+        others = self._cells(column, encoding, size, any_metric=True)
+        return NOT_SCORED if not statuses and others["score"].notna().any() else known
 
-    def _cells(self, column: PublishedColumn, encoding: str, size: str) -> pd.DataFrame:
+    def _cells(self, column: PublishedColumn, encoding: str, size: str, *, any_metric: bool = False) -> pd.DataFrame:
         dataset, test, own_size = self.place(column, size)
-        keys = {"dataset": dataset, "test": test, "size": own_size, "encoding": encoding, "metric": column.metric}
+        keys = {"dataset": dataset, "test": test, "size": own_size, "encoding": encoding}
+        keys |= {} if any_metric else {"metric": column.metric}
         chosen = self.scores
         for key, value in keys.items():
             chosen = chosen[chosen[key] == value]
@@ -114,11 +126,14 @@ def published_frame(
                     published_gap=published_gap,
                     stands_in=ours.stands_in(column, row.size),
                     half_digit=0.5 * 10**-column.decimals if column.metric == PARAMETERS else None,
+                    runs=table.runs,
                 )
                 if not own:
                     status = ours.lack(column, row.encoding, row.size)
                 elif column.test is None and size != row.size:
                     status = ANOTHER_SIZE
+                elif not own_base and compared.lacks_gaps:
+                    status = f"baseline {ours.lack(column, base.encoding, base.size)}"
                 else:
                     status = compared.status
                 mark = ""
@@ -139,7 +154,10 @@ def published_frame(
 
 @dataclass(frozen=True)
 class _Compared:
-    """What is printed of one system, and ours by seed. ``half_digit`` is that of the last one of a count."""
+    """What is printed of one system, of so many runs, and ours by seed.
+
+    ``half_digit`` is that of the last one of a count.
+    """
 
     values: list[float]
     gaps: list[float]
@@ -147,6 +165,7 @@ class _Compared:
     published_gap: float | None
     stands_in: bool
     half_digit: float | None
+    runs: int
 
     @property
     def difference(self) -> float | None:
@@ -156,15 +175,22 @@ class _Compared:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Of one more of those of our numbers that are judged, where they spread and there is something to judge."""
-        return None if self.half_digit is not None or self._wanted is None else prediction_interval(self._judged)
+        """Of more of those of our numbers that are judged, where they spread and there is something to judge."""
+        if self.half_digit is not None or self._wanted is None:
+            return None
+        return prediction_interval(self._judged, self.runs)
+
+    @property
+    def lacks_gaps(self) -> bool:
+        """Whether there is a printed gap to judge, and nothing to judge it by."""
+        return self._wanted is not None and not self._judged
 
     @property
     def status(self) -> str:
         if self._wanted is None:
             return NOTHING  # the baseline, on other data or without a printed score
         if not self._judged:
-            return NO_BASELINE
+            return NO_COMMON_SEED
         if self.half_digit is not None:
             words, met = AS_PRINTED, abs(float(np.mean(self._judged)) - self._wanted) <= self.half_digit
         elif self.interval is None:
@@ -205,6 +231,7 @@ def published_table(
     """A block for each published table, column and what of ours stands beside it."""
     data = published_frame(scores, tables, our_marks)
     seeds = len(report.seeds)
+    most = max((int(n) for n in data["n"]), default=0) if len(data) else 0
     blocks = []
     for (paper, table, column, dataset, test), group in groups(data, ["paper", "table", "column", "dataset", "test"]):
         first = group.iloc[0]
@@ -225,7 +252,7 @@ def published_table(
         computed = "trainable parameters in millions" if first.metric == PARAMETERS else first.computed
         ours = ", ".join(filter(None, (dataset, test, *group["size"].unique(), first.metric)))
         blocks.append((f"{paper}, {table}, {column} ({computed}); ours: {ours}.", pd.DataFrame(shown)))
-    return Table("published", data, blocks, [*_notes([printed for _, printed in tables]), *_reach(seeds)])
+    return Table("published", data, blocks, [*_notes([printed for _, printed in tables]), *_reach(most)])
 
 
 def _notes(tables: Sequence[PublishedScores]) -> list[str]:
@@ -235,7 +262,8 @@ def _notes(tables: Sequence[PublishedScores]) -> list[str]:
         "Published scores are copied from the papers, take part in no test, and were computed as is said above each "
         "table.",
         "Gap: the difference from the row of the table that has none. 'Reproduced within the spread': the published "
-        "score lies where one more run of ours would fall with a probability of 95 % (the interval). Where other data, "
+        f"score lies where one more run of ours would fall{_means(tables)} with a probability of 95 % (the interval). "
+        "Where other data, "
         "another test set or size stands in, or a paper prints a difference alone, the gaps are held side by side, and "
         "the interval is that of our gap.",
     ]
@@ -259,6 +287,13 @@ def _notes(tables: Sequence[PublishedScores]) -> list[str]:
     return notes
 
 
+def _means(tables: Sequence[PublishedScores]) -> str:
+    found = dict.fromkeys(
+        f"{table.paper}, {table.table}: the mean of {table.runs}" for table in tables if table.runs > 1
+    )
+    return f" ({'; '.join(found)})" if found else ""
+
+
 def _levels(table: PublishedScores) -> str:
     levels = ", ".join(f"{mark} p < {p:.2f}" for mark, p in sorted(table.marks_mean.items(), key=lambda each: each[1]))
     return f"{table.paper}, {table.table}: {levels}"
@@ -268,8 +303,8 @@ def _reach(seeds: int) -> list[str]:
     if seeds < 2:
         return []
     return [
-        f"Of {seeds} seeds the interval reaches {prediction_reach(seeds):.1f} standard deviations to each side: "
-        "'within' it says that the seeds do not speak against the published number, not that they found it."
+        f"Of {seeds} seeds the interval of one run reaches {prediction_reach(seeds):.1f} standard deviations to each "
+        "side: 'within' it says that the seeds do not speak against the published number, not that they found it."
     ]
 
 

@@ -79,7 +79,8 @@ def scores_table(scores: pd.DataFrame, report: Report, comet: Sequence[dict[str,
 
 _LETTERS = (
     "Letters: encodings of one size that share a letter cannot be told apart by the column (Tukey's test of all pairs "
-    "over the seeds, at {alpha} %, which takes the spread over the seeds to be the same for all); a is with the best."
+    "over the seeds, at {alpha} %, which takes the spread over the seeds to be the same for all); a is with the best. "
+    "With fewer than two seeds there is no letter."
 )
 _LEGACY = (
     "legacy, to be read beside papers that print tokenised BLEU with compounds split, and beside nothing else; "

@@ -25,6 +25,13 @@ def draw(frame: pd.DataFrame, analysed: Analysed) -> Figure:
     numbers = sorted({value for values in sweep.curves.values() for value in values.values()})
     where, metrics = places(frame), list(frame["metric"].unique())
     figure, axes = panels(len(where) * len(metrics), len(metrics), _WIDTH, 2.6)
+    # COMET without its model: its panels say so, and the cells lack nothing.
+    absent = [
+        metric
+        for metric in metrics
+        if "not scored" in set(frame["status"][frame["metric"] == metric])
+        and frame["score"][frame["metric"] == metric].isna().all()
+    ]
     for index, panel in enumerate(axes):
         place, metric = where[index // len(metrics)], metrics[index % len(metrics)]
         rows = at(frame, place)
@@ -34,7 +41,7 @@ def draw(frame: pd.DataFrame, analysed: Analysed) -> Figure:
         panel.set_xlabel(sweep.parameter)
         panel.grid(axis="y")
         if rows.empty:
-            say(panel, "no scores")
+            say(panel, "not scored" if metric in absent else "no scores")
             continue
         if sweep.scale == "log":
             panel.set_xscale("log")
@@ -48,7 +55,7 @@ def draw(frame: pd.DataFrame, analysed: Analysed) -> Figure:
                 style = {key: cues[name][key] for key in ("color", "linestyle")}
                 panel.axhline(own["mean"].iloc[0], label=name, linewidth=1, **style)
     note = "line: mean ± standard deviation over seeds; dots: each seed; levels: means of encodings outside the sweep"
-    legend(figure, axes, frame, report, note, names=list(cues))
+    legend(figure, axes, frame[~frame["metric"].isin(absent)], report, note, names=list(cues))
     return figure
 
 
