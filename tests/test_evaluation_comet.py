@@ -203,6 +203,22 @@ def test_only_what_is_new_is_scored(stand_in: Files, monkeypatch: pytest.MonkeyP
     assert len(calls(stand_in)) == 8
 
 
+def test_what_was_scored_before_it_broke_is_kept(stand_in: Files) -> None:
+    """As on a cluster, where the time may be up before the last system."""
+    package = stand_in.folder / "packages" / "comet" / "__init__.py"
+    text = package.read_text()
+    package.write_text(
+        text.replace("class Found: pass", "class Found: pass\n        if len(calls()) > 1: raise OSError")
+    )
+    with package.open("a") as file:
+        file.write('\ndef calls(): return open(os.environ["CALLS"]).readlines()\n')
+    assert stand_in.command("model.ckpt") == 1
+    assert len(calls(stand_in)) == 2 and not stand_in.output.exists()
+    package.write_text(text)
+    assert stand_in.command("model.ckpt") == 0
+    assert len(calls(stand_in)) == 3 and len(stand_in.result()["systems"]) == 2
+
+
 def test_different_numbers_of_lines_are_refused(stand_in: Files, capsys: pytest.CaptureFixture[str]) -> None:
     write_lines(stand_in.hypotheses[1], sentences(3))
     assert stand_in.command("model.ckpt") == 1

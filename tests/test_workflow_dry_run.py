@@ -173,9 +173,25 @@ def test_chains_of_short_jobs_are_submitted_as_one(tmp_path: Path) -> None:
     assert alone <= {"train_model", "train_parser", "compare_systems"}
 
 
-def test_what_is_measured_of_models_is_submitted_in_eights(tmp_path: Path) -> None:
+def test_what_is_measured_of_models_is_submitted_alone(tmp_path: Path) -> None:
+    """A group of jobs that wait for nothing asks for the GPUs of all of them together."""
     text = dry_run(tmp_path, "crosslingual", profile="slurm")
-    assert text.count("rule measure_") == 4 * 30 and groups(text)["measure"] == 4 * 30 / 8
+    measured = re.findall(r"(?m)^( *)rule measure_", text)
+    assert len(measured) == 4 * 30 and set(measured) == {""}, "the jobs of a group are indented"
+
+
+def test_what_holds_a_whole_text_asks_for_memory_and_time_by_its_size(tmp_path: Path) -> None:
+    """The texts are as large as those of WMT17 Chinese-English are about, and empty."""
+    data = tmp_path / "results/data/wmt17_zhen"
+    for name, size in {"clean/train.source": 2_400, "clean/train.target": 2_800, "subword/model.model": 0}.items():
+        (data / name).parent.mkdir(parents=True, exist_ok=True)
+        with (data / name).open("wb") as file:
+            file.truncate(size * 1_000_000)
+    wanted = ["alignment/hmm_subword/model.npz", "classes/subword.50.tsv"]
+    files = [f"results/data/wmt17_zhen/{name}" for name in wanted]
+    text = dry_run(tmp_path, *files, "--rerun-triggers", "mtime", profile="slurm")
+    asked = dict(re.findall(r"rule (train_\w+):(?:\n.+)*?\n *resources: .*?mem_mb=(\d+)", text))
+    assert asked == {"train_aligner": "28000", "train_classes": "14000"}
 
 
 def test_the_shards_of_a_large_corpus_can_be_spread_over_nodes(config: Path, tmp_path: Path) -> None:

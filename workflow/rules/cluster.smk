@@ -77,6 +77,16 @@ def takes_gpu(wildcards):
     return min(1, takes("gpus")(wildcards, 1))
 
 
+def grows_with_text(base, per_mb):
+    """A resource of what reads whole texts: MB or minutes, per megabyte of both sides or of the only one."""
+
+    def resource(wildcards, input, attempt):
+        files = [input.source, *([input.target] if "target" in input.keys() else [])]
+        return round((base + per_mb * sum(Path(file).stat().st_size for file in files) / 1e6) * attempt)
+
+    return resource
+
+
 # A training on one node is one task, which starts a process for each of its GPUs. One on several is a task a GPU, or a
 # node where there are none, and 'mpi' tells Snakemake to leave their start to srun. None is a resource not asked for.
 

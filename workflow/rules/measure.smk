@@ -104,8 +104,6 @@ rule measure_perplexity:
         f"{CELL}/{{test}}.perplexity.json",
     log:
         "logs/measure_perplexity/{study}/{dataset}/{encoding}/{size}/{seed}/{test}.log",
-    group:
-        "measure"
     resources:
         gpu=takes_gpu,
     params:
@@ -128,8 +126,6 @@ rule measure_alignment:
         f"{CELL}/{{test}}.alignment.json",
     log:
         "logs/measure_alignment/{study}/{dataset}/{encoding}/{size}/{seed}/{test}.log",
-    group:
-        "measure"
     resources:
         gpu=takes_gpu,
     params:
@@ -154,8 +150,6 @@ rule measure_probes:
         f"{CELL}/{{test}}.probes.json",
     log:
         "logs/measure_probes/{study}/{dataset}/{encoding}/{size}/{seed}/{test}.log",
-    group:
-        "measure"
     resources:
         gpu=takes_gpu,
     params:
@@ -177,8 +171,6 @@ rule measure_attention_distance:
         f"{CELL}/{{test}}.attention_distance.json",
     log:
         "logs/measure_attention_distance/{study}/{dataset}/{encoding}/{size}/{seed}/{test}.log",
-    group:
-        "measure"
     resources:
         gpu=takes_gpu,
     params:

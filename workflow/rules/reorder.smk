@@ -1,5 +1,6 @@
 # Word alignment and BTG reordering: align -> classes -> train the parser -> parse -> gather -> orders, from which
 # positions.smk makes positions. Everything belongs to a dataset and is shared by all studies that name the reorderer.
+# What holds a whole text takes 4 MB for each of it (measured on subwords), and asks for 5.
 
 ALIGNMENT = "results/data/{dataset}/alignment/{aligner}"
 REORDERING = "results/data/{dataset}/reordering/{reorderer}"
@@ -69,6 +70,8 @@ rule train_aligner:
         "logs/train_aligner/{dataset}/{aligner}.log",
     group:
         "align"
+    resources:
+        mem_mb=grows_with_text(2000, 5),
     params:
         slice=aligner_slice,
         unit=unit_option,
@@ -89,6 +92,9 @@ rule align_split:
         "logs/align_split/{dataset}/{aligner}/{split}.log",
     group:
         "align"
+    resources:
+        mem_mb=grows_with_text(2000, 5),
+        runtime=grows_with_text(15, 0.05),
     params:
         slice=alignment_slice,
         unit=unit_option,
@@ -123,6 +129,9 @@ rule find_oracle:
         "logs/find_oracle/{dataset}/{reorderer}/{split}.log",
     group:
         "align"
+    resources:
+        mem_mb=grows_with_text(2000, 5),
+        runtime=grows_with_text(15, 0.1),
     params:
         slice=oracle_slice,
         unit=unit_option,
@@ -159,6 +168,9 @@ rule train_classes:
         number=r"\d+",
     group:
         "align"
+    resources:
+        mem_mb=grows_with_text(2000, 5),
+        runtime=grows_with_text(15, 0.1),
     params:
         unit=unit_option,
     shell:

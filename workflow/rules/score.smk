@@ -54,6 +54,8 @@ rule score_comet:
         COMET,
     log:
         "logs/score_comet/{study}/{dataset}.{size}.{test}.log",
+    resources:
+        gpu=takes_gpu,
     params:
         slice=comet_slice,
         environment=comet_environment,

@@ -14,7 +14,6 @@ import tempfile
 from collections.abc import Sequence
 from hashlib import sha256 as sha256_of
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from wordorder.config.models import Comet
@@ -72,7 +71,7 @@ def score_systems(
     python: str | Path | None = None,
     batch_size: int = 16,
 ) -> dict[str, Any]:
-    """COMET of any number of translations of one source, in one process.
+    """COMET of any number of translations of one source, in one process, which keeps each as soon as it is scored.
 
     Returns ``status`` ("scored", or "not scored" with ``reason`` and ``how``), ``model``, ``precision``, what the
     source and the references were, and ``systems``: for the SHA-256 of each hypotheses file its ``score`` (the mean of
@@ -91,21 +90,22 @@ def score_systems(
     interpreter, checkpoint = find_python(python), find_checkpoint(settings.model)
     digest = sha256(checkpoint) if checkpoint else None
     systems: dict[str, dict[str, Any]] = {}
-    wanted: dict[str, list[str]] = {}
+    wanted: dict[str, dict[str, Any]] = {}
     for path in hypotheses:
         name, text = sha256(path), _stripped(path)
+        entry = _entry(cache, result, name)
         if text and len(text) != len(lines["references"]):
             raise WordorderError(
                 f"{path} has {len(text)} lines but {references} has {len(lines['references'])}. "
                 "Line i of one must be the translation of line i of the other: translate the test set again."
             )
-        kept = _kept(_entry(cache, result, name), digest)
+        kept = _kept(entry, digest)
         if not text:
             systems[name] = {"score": None, "segment_scores": []}
         elif kept:
             systems[name] = kept
         else:
-            wanted[name] = text
+            wanted[name] = {"hypotheses": text, "entry": str(entry.absolute())}
     if not wanted:
         return result | {"systems": systems}
     if checkpoint is None:
@@ -114,16 +114,15 @@ def score_systems(
         reason = "There is no environment with unbabel-comet."
         return result | {"status": "not scored", "reason": reason, "how": GET_ENVIRONMENT, "systems": systems}
 
-    job = {"checkpoint": str(checkpoint.absolute()), "precision": settings.precision, "batch_size": batch_size}
+    job: dict[str, Any] = {"checkpoint": str(checkpoint.absolute()), "checkpoint_sha256": digest}
+    job |= {"precision": settings.precision, "batch_size": batch_size}
+    Path(cache).mkdir(parents=True, exist_ok=True)
     answer = _work(interpreter, job | lines | {"systems": list(wanted.values())})
     if "missing" in answer:
         how = GET_ENVIRONMENT if answer["missing"] == "environment" else _get_model(settings.model)
         told = {"status": "not scored", "reason": f"{answer['problem'].rstrip('.')}.", "how": how}
         return result | told | {"systems": systems}
-    made = {"checkpoint_sha256": digest, "batch_size": batch_size} | {n: answer[n] for n in ("versions", "device")}
-    for name, scores in zip(wanted, answer["scores"], strict=True):
-        systems[name] = {"score": fmean(scores)} | made | {"segment_scores": scores}
-        write_json(_entry(cache, result, name), systems[name])
+    systems |= {name: read_json(system["entry"]) for name, system in wanted.items()}
     return result | {"systems": systems}
 
 

@@ -1,6 +1,7 @@
 """Scores translations with unbabel-comet: runs in the environment of COMET and therefore imports nothing of wordorder.
 
-python comet_worker.py JOB RESULT; ``comet.py`` writes the one and reads the other, both JSON.
+python comet_worker.py JOB RESULT; ``comet.py`` writes the one and reads the other, both JSON. The scores of each system
+are written as soon as they are known, whole or not at all: a job that is stopped before the last has lost one at most.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import logging
 import os
 import sys
 import warnings
+from statistics import fmean
 from typing import Any
 
 sys.path.pop(0)  # This folder, whose modules must not stand in for packages: it has a comet.py of its own.
@@ -36,16 +38,24 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
     # The systems share sources and references, whose embeddings come from the cache after the first.
     model.set_embedding_cache()
     gpus = int(torch.cuda.is_available())
-    scores = []
-    for number, hypotheses in enumerate(job["systems"], start=1):
+    made = {"checkpoint_sha256": job["checkpoint_sha256"], "batch_size": job["batch_size"], "versions": versions()}
+    made["device"] = torch.cuda.get_device_name() if gpus else "cpu"
+    for number, system in enumerate(job["systems"], start=1):
         print(f"COMET: system {number} of {len(job['systems'])}", file=sys.stderr, flush=True)
-        texts = zip(job["source"], hypotheses, job["references"])  # noqa: B905 (any Python that COMET runs on)
+        texts = zip(job["source"], system["hypotheses"], job["references"])  # noqa: B905 (any Python that COMET runs on)
         samples = [{"src": source, "mt": text, "ref": reference} for source, text, reference in texts]
         found = model.predict(
             samples, batch_size=job["batch_size"], gpus=gpus, num_workers=0, progress_bar=sys.stderr.isatty()
         )
-        scores.append([float(score) for score in found.scores])
-    return {"scores": scores, "versions": versions(), "device": torch.cuda.get_device_name() if gpus else "cpu"}
+        scores = [float(score) for score in found.scores]
+        write(system["entry"], {"score": fmean(scores), **made, "segment_scores": scores})
+    return {}
+
+
+def write(path: str, content: dict[str, Any]) -> None:
+    with open(f"{path}.new", "w", encoding="utf-8") as file:
+        json.dump(content, file)
+    os.replace(f"{path}.new", path)
 
 
 def versions() -> dict[str, str]:
@@ -59,5 +69,4 @@ if __name__ == "__main__":
     with open(sys.argv[1], encoding="utf-8") as file:
         asked = json.load(file)
     answer = run(asked)
-    with open(sys.argv[2], "w", encoding="utf-8") as file:
-        json.dump(answer, file)
+    write(sys.argv[2], answer)
