@@ -149,6 +149,8 @@ def test_sgm_gives_its_segments_and_their_places() -> None:
 def test_cut_sgm_is_told() -> None:
     with pytest.raises(WordorderError, match=r"FILE, line 6: a <seg> begins there that has no </seg>"):
         texts(SGM[: SGM.index("lines")], format="sgm")
+    with pytest.raises(WordorderError, match=r"FILE has no <seg> element in its 2 lines; is its 'format' sgm\?"):
+        texts("A house.\nA tree.\n", format="sgm")
     with pytest.raises(WordorderError, match="FILE is empty"):
         texts("", format="sgm")
 

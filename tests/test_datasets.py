@@ -190,6 +190,11 @@ def test_the_nearer_of_two_counts_is_compared(tmp_path: Path) -> None:
     ]
 
 
+def test_a_report_too_many_is_told(tmp_path: Path) -> None:
+    with pytest.raises(WordorderError, match=r"There are 2 cleaning reports for .* 1 splits \(train\)\."):
+        count_pairs({"train": 1}, [tmp_path / "train", tmp_path / "valid"])
+
+
 def test_each_of_several_counts_is_compared(tmp_path: Path) -> None:
     (tmp_path / "train").write_text('{"read": 4520000, "kept": 4400000}')
     table = count_pairs({"train": {"A (2023)": 4_430_000, "B": 4_520_000}}, [tmp_path / "train"])

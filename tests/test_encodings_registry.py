@@ -146,9 +146,10 @@ def test_several_folders(own_encodings: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_folder_that_does_not_exist(own_encodings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORDORDER_ENCODINGS", str(own_encodings / "nowhere"))
-    with pytest.raises(
-        WordorderError, match=r"^WORDORDER_ENCODINGS names the folder .*nowhere, which does not exist\.$"
-    ):
+    with pytest.raises(WordorderError, match=r"^WORDORDER_ENCODINGS names .*nowhere, which does not exist\.$"):
+        encoding_types()
+    (own_encodings / "nowhere").touch()
+    with pytest.raises(WordorderError, match=r"nowhere, which is a file; name the folder that it lies in\.$"):
         encoding_types()
 
 

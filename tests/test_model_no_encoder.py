@@ -127,6 +127,20 @@ class FirstEncoderLayer(Encoding):
         return HeadInputs(self.shape.heads) if (stack, layer) == ("encoder", 0) else self._nothing
 
 
+class Misspelt(AttentionEncoding):
+    def biass(self) -> None: ...
+
+
+class GivesNothing(Encoding):
+    def _attention(self, stack: Stack, layer: int) -> AttentionEncoding:
+        return Misspelt()
+
+
+def test_an_encoding_that_overrides_no_place_is_told_so() -> None:
+    with pytest.raises(WordorderError, match="'own' gives attention a 'Misspelt', which overrides none of the places"):
+        around(GivesNothing(EncodingConfig(type="own"), SHAPE), size=SIZE)
+
+
 def test_what_has_no_place_is_refused() -> None:
     def refusal(encoding: Encoding) -> str:
         with pytest.raises(WordorderError) as raised:

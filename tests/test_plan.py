@@ -422,7 +422,7 @@ def test_what_concerns_no_encoding_is_told_once(
     root: Path, own_encodings: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WORDORDER_ENCODINGS", str(own_encodings / "nowhere"))
-    with pytest.raises(WordorderError, match=r"^WORDORDER_ENCODINGS names the folder \S+, which does not exist\.$"):
+    with pytest.raises(WordorderError, match=r"^WORDORDER_ENCODINGS names \S+, which does not exist\.$"):
         run_check("demo", "multi30k", "--root", str(root))
 
 

@@ -188,9 +188,15 @@ def prepared_outputs(wildcards):
     return cleaning_reports(STUDY) + [
         file.format(dataset=dataset)
         for dataset in study_of_target(STUDY).datasets
-        for split in ["train", "valid", *plan.test_names(study_of(STUDY), dataset_of(dataset))]
+        for split in ["train", "valid", *plan.test_names(study_of(STUDY), dataset_of(dataset)), *gold_splits(dataset)]
         for file in [*binary_files(split), *needed_positions(dataset, split)]
     ]
+
+
+def gold_splits(dataset):
+    """The sets of gold alignments that the study's analyses ask for, as splits of a dataset."""
+    splits = told(plan.aligned_splits)(study_of(STUDY), dataset_of(dataset), CONFIG)
+    return [split for split in splits if split.startswith("gold.")]
 
 
 def needed_positions(dataset, split):

@@ -23,7 +23,8 @@ rule train_model:
         runtime=takes("hours", factor=60, grows=True),
         cpus_per_task=takes_cpus_per_task,
         gpu=takes_all_gpus,
-        nodes=on_several_nodes(lambda nodes, tasks: nodes),
+        # Also where it is one: GPUs without a number of nodes may be given on several.
+        nodes=takes("nodes"),
         mpi=on_several_nodes(lambda nodes, tasks: "srun"),
         # The plugin wants one of tasks and tasks_per_node, and takes tasks for those of each GPU, if it is not told.
         tasks=on_several_nodes(lambda nodes, tasks: nodes if tasks == 1 else None),

@@ -282,4 +282,6 @@ def _as_bytes(value: Any) -> NDArray[np.uint8]:
 
 
 def _no_aligner(path: str | Path, why: str) -> WordorderError:
+    # numpy's own words for what is no file of arrays advise to load it unsafely.
+    why = "it holds no arrays" if "pickle" in why else why
     return WordorderError(f"{path} is no whole aligner: {why}. Train it again, or name the file that training wrote.")

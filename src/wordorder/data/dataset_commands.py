@@ -36,7 +36,7 @@ def add_commands(subparsers: Any) -> None:
 
     for parser, also in ((check, ", or of a set of gold alignments"), (pairs, "")):
         parser.add_argument("datasets", nargs="*", metavar="DATASET", help=f"its name{also}; all if none is given")
-        parser.add_argument("--root", type=Path, default=Path("config"), metavar="DIR", help="default: config")
+        parser.add_argument("--root", type=folder, default=Path("config"), metavar="DIR", help="default: config")
 
     count = subparsers.add_parser(
         "count-pairs",

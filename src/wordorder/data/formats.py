@@ -62,7 +62,7 @@ _LONGEST_SEGMENT = 1 << 20
 
 def _read_sgm(file: IO[bytes], text: TextFile, name: str) -> Iterator[Sentence]:
     """The <seg> elements of NIST's format, which is SGML or XML but often neither well-formed."""
-    document, pending, opened, number = "", "", 0, 0
+    document, pending, opened, number, found_any = "", "", 0, 0, False
     for number, line in enumerate(decode_lines(file, name), start=1):
         pending = f"{pending} {line}" if pending else line
         opened = opened or number
@@ -70,7 +70,7 @@ def _read_sgm(file: IO[bytes], text: TextFile, name: str) -> Iterator[Sentence]:
             document = _attribute(found[1], "docid")
         end = 0
         for found in _SEGMENT.finditer(pending):
-            end = found.end()
+            end, found_any = found.end(), True
             yield Sentence(unescape(found[2]).strip(), f"document '{document}', segment {_attribute(found[1], 'id')}")
         rest = pending[end:]
         pending = rest if _OPEN_SEGMENT.search(rest) else ""
@@ -80,8 +80,9 @@ def _read_sgm(file: IO[bytes], text: TextFile, name: str) -> Iterator[Sentence]:
             break
     if pending:
         raise WordorderError(f"{name}, line {opened}: a <seg> begins there that has no </seg>. Is the file whole?")
-    if not number:
-        raise WordorderError(f"{name} is empty; it should hold <seg> elements.")
+    if not found_any:
+        what = f"has no <seg> element in its {number} lines; is its 'format' sgm?" if number else "is empty."
+        raise WordorderError(f"{name} {what} It should hold <seg> elements.")
 
 
 def _attribute(attributes: str, name: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from wordorder.errors import WordorderError
 from wordorder.files import read_json
 
 
@@ -19,6 +20,12 @@ def count_pairs(
     ``reports`` are the cleaning reports of the splits of ``published``, in their order.
     """
     table: dict[str, dict[str, Any]] = {}
+    reports = list(reports)
+    if len(reports) != len(published):
+        raise WordorderError(
+            f"There are {len(reports)} cleaning reports for the published numbers of {len(published)} splits "
+            f"({', '.join(published)}). Give one for each split, in this order."
+        )
     for (split, said), path in zip(published.items(), reports, strict=True):
         report: dict[str, Any] = read_json(path)
         own = {"imported": report["read"], "kept": report["kept"]}

@@ -54,7 +54,8 @@ def _discover() -> None:
         importlib.import_module(f"wordorder.encodings.{module.name}")
     for folder in filter(None, os.environ.get("WORDORDER_ENCODINGS", "").split(os.pathsep)):
         if not Path(folder).is_dir():
-            raise WordorderError(f"WORDORDER_ENCODINGS names the folder {folder}, which does not exist.")
+            problem = "is a file; name the folder that it lies in" if Path(folder).exists() else "does not exist"
+            raise WordorderError(f"WORDORDER_ENCODINGS names {folder}, which {problem}.")
         for file in sorted(Path(folder).glob("*.py")):
             _import_file(file)
 

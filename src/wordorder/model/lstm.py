@@ -124,7 +124,7 @@ class LSTMTranslator(Translator):
         # Packed, so that the backward direction begins at a sentence's own end.
         packed = pack_padded_sequence(x, (source != PAD).sum(1).cpu(), batch_first=True, enforce_sorted=False)
         start = []
-        with _plain_cpu():
+        with _single_precision(source):
             for number, layer in enumerate(self.encoder):
                 packed, (hidden, cell) = layer(_dropped(packed, self.dropout) if number else packed)
                 start.append((_joined(hidden), _joined(cell)))
@@ -163,7 +163,7 @@ class LSTMTranslator(Translator):
             assert cache.output is not None
             x = torch.cat((x, cache.output[:, None]), dim=-1)
         x = x.to(self.output.weight.dtype)
-        with _plain_cpu():
+        with _single_precision(x):
             for number, layer in enumerate(self.decoder):
                 hidden, cell = cache.layers[number]
                 x, (hidden, cell) = layer(self.dropout(x) if number else x, (hidden[None], cell[None]))
@@ -174,9 +174,13 @@ class LSTMTranslator(Translator):
         return output
 
 
-def _plain_cpu() -> torch.autocast:
-    """No automatic bfloat16 for LSTMs on a CPU: oneDNN refuses them where the CPU has no such arithmetic."""
-    return torch.autocast("cpu", enabled=False)
+def _single_precision(on: Tensor) -> torch.autocast:
+    """No automatic half precision for LSTMs.
+
+    On a CPU oneDNN refuses bfloat16 where there is no such arithmetic. On a GPU PyTorch runs them in float16, whatever
+    was asked for, and gradients that nothing scales would vanish.
+    """
+    return torch.autocast(on.device.type, enabled=False)
 
 
 def _dropped(packed: PackedSequence, drop: Dropout) -> PackedSequence:

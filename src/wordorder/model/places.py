@@ -39,7 +39,8 @@ def refuse_idle(encoding: Encoding) -> None:
     for part in _parts(encoding):
         inside = list(_attentions(part))
         if _overrides(part, Encoding, _GIVES_ATTENTION) and not any(map(acts, inside)):
-            raise _idle(part, "acts only in")
+            given = next((type(each).__name__ for each in inside if type(each) is not AttentionEncoding), None)
+            raise _idle(part, "acts only in") if given is None else _silent(part, given)
         used = {id(module) for attention in inside for module in attention.modules()}
         own = (module for module in part.modules() if isinstance(module, AttentionEncoding) and id(module) not in used)
         if any(True for module in own for _ in module.parameters()):
@@ -52,6 +53,13 @@ def _idle(encoding: Encoding, what: str) -> WordorderError:
         f"The encoding '{encoding.config.type}' with 'placement: {placement}' {what} layers that the size does not "
         f"have (encoder_layers: {shape.encoder_layers}, decoder_layers: {shape.decoder_layers}). Give the encoding "
         "another placement, or choose another encoding or size."
+    )
+
+
+def _silent(encoding: Encoding, given: str) -> WordorderError:
+    return WordorderError(
+        f"The encoding '{encoding.config.type}' gives attention a '{given}', which overrides none of the places of "
+        f"AttentionEncoding: {', '.join(_IN_ATTENTION)}. Is the name of a method misspelt?"
     )
 
 

@@ -18,10 +18,13 @@ def prepare() -> None:
     _keep_freed_memory()
     # cuBLAS is deterministic only with a fixed workspace, which must be set before CUDA starts.
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    # A warning leaves the gradients of fused attention on a GPU as they are, summed in any order: a training is sound
+    # there, and its bits are not those of its repetition. An error would also end what has no other algorithm.
     torch.use_deterministic_algorithms(True, warn_only=True)
     # Otherwise every new tensor is first filled with NaN, which costs time and guards against nothing here.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     torch.set_float32_matmul_precision("medium" if _medium_is_single_precision() else "highest")
+    torch.backends.cudnn.allow_tf32 = False  # of LSTMs
 
 
 def of_finished_models() -> torch.device:

@@ -75,15 +75,17 @@ class Trainer:
             "betas": self.recipe.adam_betas,
             "eps": self.recipe.adam_epsilon,
             "weight_decay": self.recipe.weight_decay,
-            "fused": True,
+            # Lightning reads no norm of gradients that a fused optimizer would unscale by itself.
+            "fused": self.recipe.precision != "fp16",
         }
         optimizer: torch.optim.Optimizer
         if shard_optimizer:
             from torch.distributed.optim import ZeroRedundancyOptimizer  # takes seconds, with warnings
 
             optimizer = ZeroRedundancyOptimizer(objective.parameters(), torch.optim.AdamW, **settings)
+            self._adam: torch.optim.Optimizer = optimizer.optim  # of this process's share
         else:
-            optimizer = torch.optim.AdamW(objective.parameters(), **settings)
+            optimizer = self._adam = torch.optim.AdamW(objective.parameters(), **settings)
         self.model, self.optimizer = fabric.setup(objective, optimizer)
         self.counters = Counters()
         self.batch_seconds = self.update_seconds = 0.0  # making batches, and all of the updates, in this process
@@ -158,6 +160,9 @@ class Trainer:
         norm = self.fabric.clip_gradients(
             self.model, self.optimizer, max_norm=self.recipe.clip_norm or math.inf, error_if_nonfinite=False
         )
+        if norm is not None and self.recipe.precision == "fp16":
+            # The step is left out where the scaled gradients overflow, and so is their norm.
+            norm = torch.nan_to_num(norm.detach(), nan=0.0, posinf=0.0)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         counters.update += 1
@@ -303,6 +308,7 @@ class Trainer:
         self.counters.restarts += 1
         self.objective.transformer.load_state_dict(saved["weights"])
         self.optimizer.load_state_dict(saved["optimizer"])
+        steps_beside_parameters(self._adam)
         self.fabric.strategy.precision.load_state_dict(saved.get("precision", {}))
         # Until a training could have several processes, the only one's things lay beside the others.
         processes = saved.get("processes") or [saved]
@@ -319,3 +325,13 @@ class Trainer:
             torch.set_rng_state(generators["cpu"])
             if generators["cuda"] and self.fabric.device.type == "cuda":
                 torch.cuda.set_rng_state(generators["cuda"][0], self.fabric.device)
+
+
+def steps_beside_parameters(optimizer: torch.optim.Optimizer) -> None:
+    """Move the counters of steps to the devices of their parameters, where a fused optimizer wants them.
+
+    ZeroRedundancyOptimizer loads them to the CPU (https://github.com/pytorch/pytorch/issues/124133).
+    """
+    for parameter, state in optimizer.state.items():
+        if isinstance(state.get("step"), torch.Tensor):
+            state["step"] = state["step"].to(parameter.device)

@@ -68,7 +68,8 @@ def open_fabric(precision: str, *, devices: int | None, nodes: int = 1, most: in
     if torch.cuda.is_available() and devices > torch.cuda.device_count():
         raise WordorderError(
             f"{devices} processes need as many GPUs, and {torch.cuda.device_count()} can be seen here. Ask for more "
-            "GPUs or for fewer processes (--devices)."
+            "GPUs or for fewer processes (--devices). In a SLURM job each task must see all GPUs of its node, which "
+            "--gpus-per-task and --gpu-bind take away."
         )
     several = devices * nodes > 1
     fabric = Fabric(
