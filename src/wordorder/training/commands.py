@@ -16,8 +16,8 @@ def add_commands(subparsers: Any) -> None:
         description="Train the model of one cell (encoding, size, recipe, seed). A training that was stopped, even by "
         "SIGKILL, goes on from its state directory and ends, on CPUs, with the same bits. SIGTERM or SIGUSR1 saves and "
         "exits with status 75, which means: start me again. A cell that another process is training is waited for. "
-        "Several processes share the micro-batches of each update ('accumulate' of the recipe): those of 'srun wordorder "
-        "train', or those that --devices asks for.",
+        "Several processes share the micro-batches of each update ('accumulate' of the recipe): those of 'srun "
+        "wordorder train', or those that --devices asks for.",
     )
     train.add_argument("--config", required=True, metavar="CELL", help="JSON of the cell, or @FILE with JSON or YAML")
     train.add_argument("--train", required=True, type=Path, metavar="DIR", help="binary corpus to learn from")
