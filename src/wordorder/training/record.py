@@ -20,7 +20,7 @@ PACKAGES = ("wordorder", "torch", "lightning-fabric", "numpy", "sentencepiece", 
 def environment() -> dict[str, Any]:
     """Commit, packages and hardware of this process."""
     return {
-        "git_commit": _git_commit(),
+        "git_commit": git_commit(Path(__file__).parent),
         "packages": {name: _version(name) for name in PACKAGES},
         "python": platform.python_version(),
         "hardware": {
@@ -44,12 +44,16 @@ def peak_memory() -> dict[str, int]:
     return peak
 
 
-def _git_commit() -> str | None:
-    """The commit of the source tree, with '+' if tracked files were changed; None outside a repository."""
-    here = Path(__file__).parent
+def git_commit(here: Path) -> str | None:
+    """The commit of the source tree around a folder, with '+' if tracked files were changed; None outside a repository.
+
+    Not counting results, which make no difference to a training.
+    """
+    all_but_results = [":/", ":(top,exclude)results"]
     try:
         commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=here, capture_output=True, text=True, check=True)
-        changed = subprocess.run(["git", "status", "--porcelain", "-uno"], cwd=here, capture_output=True, text=True)
+        asked = ["git", "status", "--porcelain", "--untracked-files=no", "--", *all_but_results]
+        changed = subprocess.run(asked, cwd=here, capture_output=True, text=True)
     except (OSError, subprocess.CalledProcessError):
         return None
     return commit.stdout.strip() + ("+" if changed.stdout.strip() else "")
