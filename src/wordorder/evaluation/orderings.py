@@ -104,7 +104,10 @@ def orderings_table(scores: pd.DataFrame, tables: Sequence[tuple[Shown, Publishe
 
 
 def _sizes(pairs: pd.DataFrame) -> list[str]:
-    return list(dict.fromkeys([*pairs["better_size"], *pairs["worse_size"]]))
+    """Those of the models that were run, if any were."""
+    run = pairs[pairs["n"] > 0]
+    named = pairs if run.empty else run
+    return list(dict.fromkeys([*named["better_size"], *named["worse_size"]]))
 
 
 def _counts(pairs: pd.DataFrame) -> dict[str, str]:
