@@ -19,6 +19,11 @@ settings.register_profile("no_deadline", settings(), deadline=None)
 settings.load_profile("no_deadline")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What runs the workflow takes longest and comes first: at the end no process is left alone with the last ones."""
+    items.sort(key=lambda item: not item.path.name.startswith("test_workflow"))
+
+
 @pytest.fixture
 def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the folder config that a test may change."""

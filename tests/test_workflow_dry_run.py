@@ -151,7 +151,7 @@ def test_all_that_is_commented_in_the_profile_of_slurm_can_be_switched_on(tmp_pa
     switched, number = re.subn(
         r"(?m)^( +)# (?=(slurm_account|slurm_partition|gpu_model|train_model|  slurm_partition):)", r"\1", text
     )
-    assert number == 8
+    assert number == 9
     (tmp_path / "profile.yaml").write_text(switched)
     text = dry_run(tmp_path, "multi30k", profile=str(tmp_path))
     for rule in ("train_model", "translate_test", "score_test"):
