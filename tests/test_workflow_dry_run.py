@@ -180,6 +180,13 @@ def test_what_is_measured_of_models_is_submitted_alone(tmp_path: Path) -> None:
     assert len(measured) == 4 * 30 and set(measured) == {""}, "the jobs of a group are indented"
 
 
+def test_a_training_on_one_node_says_that_it_is_one(tmp_path: Path) -> None:
+    """Where it does not, SLURM may give it GPUs of several, which its one task cannot reach."""
+    text = dry_run(tmp_path, "demo", profile="slurm")
+    trainings = re.findall(r"(?m)^rule train_model:\n(?:.+\n)*? +resources: (.+)$", text)
+    assert len(trainings) == 12 and all("nodes=1" in said.split(", ") for said in trainings)
+
+
 def test_what_holds_a_whole_text_asks_for_memory_and_time_by_its_size(tmp_path: Path) -> None:
     """The texts are as large as those of WMT17 Chinese-English are about, and empty."""
     data = tmp_path / "results/data/wmt17_zhen"
@@ -218,7 +225,7 @@ def test_whoever_translates_detokenises_what_the_dataset_says() -> None:
 
 
 MILESTONES = {
-    "prepare_all": {"gather_binary", "gather_reports", "binarise_split"},
+    "prepare_all": {"gather_binary", "gather_reports", "binarise_split", "import_gold"},
     "train_all": {"train_model"},
     "decode_all": {"translate_test"},
     "score_all": {"score_test"},
