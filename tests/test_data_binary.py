@@ -145,6 +145,10 @@ def empty(path: Path) -> None:
     path.write_bytes(b"")
 
 
+def of_text(path: Path) -> None:
+    path.write_text("no array")
+
+
 def retype(path: Path) -> None:
     np.save(path, np.load(path).astype(np.int16))
 
@@ -153,12 +157,13 @@ def pickled(path: Path) -> None:
     np.save(path, np.array([{"not": "numbers"}], dtype=object), allow_pickle=True)
 
 
-@pytest.mark.parametrize("damage", [cut, flip, empty, retype, pickled, Path.unlink])
+@pytest.mark.parametrize("damage", [cut, flip, empty, of_text, retype, pickled, Path.unlink])
 @pytest.mark.parametrize("name", ["source.tokens.npy", "source.offsets.npy", "target.tokens.npy", "target.offsets.npy"])
 def test_a_damaged_array_is_said(corpus: Path, name: str, damage: Callable[[Path], None]) -> None:
     damage(corpus / name)
-    with pytest.raises(WordorderError, match=name.replace(".", r"\.")):
+    with pytest.raises(WordorderError, match=name.replace(".", r"\.")) as caught:
         ParallelCorpus.open(corpus)
+    assert "unsafely" not in str(caught.value), "numpy's advice"
 
 
 @pytest.mark.parametrize("damage", [cut, empty, Path.unlink])

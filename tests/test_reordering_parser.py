@@ -294,8 +294,9 @@ def test_files_that_are_no_parser_are_refused(parser: Parser, tmp_path: Path) ->
         contents.append(path.read_bytes())
     for content in contents:
         path.write_bytes(content)
-        with pytest.raises(WordorderError, match=r"is not a whole reordering parser|is damaged: No data") as caught:
+        with pytest.raises(WordorderError, match=r"is not a whole reordering parser") as caught:
             Parser.load(path)
+        assert "unsafely" not in str(caught.value), "numpy's advice"
         assert str(path) in str(caught.value)
 
 

@@ -6,7 +6,6 @@ Every run on every number of threads gives the same bits: nothing is drawn at ra
 from __future__ import annotations
 
 import json
-import zipfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -25,10 +24,11 @@ from wordorder.alignment.links import Links
 from wordorder.alignment.symmetrise import symmetrise
 from wordorder.compiled import first_call
 from wordorder.config.reordering import HMM, Symmetrisation
+from wordorder.data.arrays import open_npz
 from wordorder.data.ragged import Ragged
 from wordorder.data.units import UNKNOWN_UNIT, Vocabulary
 from wordorder.errors import WordorderError
-from wordorder.files import atomic, reading
+from wordorder.files import atomic
 from wordorder.progress import Progress
 
 FORMAT = 1
@@ -103,7 +103,7 @@ class HMMAligner:
     def load(cls, path: str | Path) -> tuple[HMMAligner, Vocabulary, Vocabulary]:
         """Read an aligner with its own vocabularies, source and target: number the units of text with these alone."""
         try:
-            with reading(path), open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
+            with open_npz(path) as arrays:
                 if arrays["format"] != FORMAT:
                     raise WordorderError(
                         f"{path} has format {arrays['format']}, but this version of wordorder reads format {FORMAT}. "
@@ -117,7 +117,7 @@ class HMMAligner:
                 source, target = map(Vocabulary, units)
                 lexicon = Lexicon(arrays["rows"], arrays["targets"], len(forward.null))
                 found = cls(lexicon, forward, backward, tuple(Likelihood(*entry) for entry in history))
-        except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+        except (ValueError, KeyError, TypeError) as error:
             raise _no_aligner(path, str(error)) from error
         problem = found._fault()
         if problem or source.size < len(backward.null) or target.size < len(forward.null):
@@ -282,6 +282,4 @@ def _as_bytes(value: Any) -> NDArray[np.uint8]:
 
 
 def _no_aligner(path: str | Path, why: str) -> WordorderError:
-    # numpy's own words for what is no file of arrays advise to load it unsafely.
-    why = "it holds no arrays" if "pickle" in why else why
     return WordorderError(f"{path} is no whole aligner: {why}. Train it again, or name the file that training wrote.")

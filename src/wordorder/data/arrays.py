@@ -1,13 +1,18 @@
-"""Folders of flat arrays: ``.npy`` files that grow while they are written, checked and memory-mapped when read.
+"""Arrays in files.
 
+Folders of flat arrays: ``.npy`` files that grow while they are written, checked and memory-mapped when read.
 ``meta.json`` beside them holds a format number, counts and the SHA-256 of the data of each array. Writing streams in
 constant memory; reading maps the files, so that arrays larger than memory cost nothing until they are touched.
+
+What is small is one ``.npz`` file of named arrays.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
+import zipfile
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -21,6 +26,21 @@ from wordorder.files import read_json, reading
 BLOCK = 1 << 18  # numbers held before they are written, and the block in which files are copied and checked
 
 Integers = NDArray[Any]
+
+
+@contextmanager
+def open_npz(path: str | Path) -> Iterator[np.lib.npyio.NpzFile]:
+    """The arrays of an ``.npz`` file, by their names. What is damaged, or no such file, is a :class:`ValueError`."""
+    with reading(path), open(path, "rb") as file:
+        # NumPy would say of it that it can be loaded unsafely.
+        if not zipfile.is_zipfile(file):
+            raise ValueError("it holds no arrays")
+        file.seek(0)
+        try:
+            with np.load(file, allow_pickle=False) as arrays:
+                yield arrays
+        except zipfile.BadZipFile as error:
+            raise ValueError(str(error)) from error
 
 
 class ArrayFile:
@@ -76,7 +96,8 @@ class ArrayFolder:
         path = self.path / f"{name}.npy"
         try:
             with reading(path):
-                array: Integers = np.load(path, mmap_mode="r", allow_pickle=False).view(np.ndarray)
+                # Unlike numpy.load it does not say of what is no array that it can be loaded unsafely.
+                array: Integers = np.lib.format.open_memmap(path, mode="r").view(np.ndarray)
         except ValueError as error:
             raise self.damaged(f"{path.name} cannot be mapped ({error})") from error
         if array.dtype != dtype or array.shape != (length,):

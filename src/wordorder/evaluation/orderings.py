@@ -46,19 +46,14 @@ def orderings_frame(
             for better, worse, published_gap in _ordered(printed, lower_is_better=column.metric in LOWER_IS_BETTER):
                 p = p_values.get((better.row, worse.row), p_values.get((worse.row, better.row)))
                 dataset, test, size = ours.place(column, better.size)
-                lacking = next((row for row in (better, worse) if not own[row.row]), None)
+                lacks = (ours.lack(column, row.encoding, row.size) for row in (better, worse) if not own[row.row])
                 rows.append(
                     {"paper": table.paper, "table": table.table, "column": column.column}
                     | {"better": better.row, "worse": worse.row}
                     | {"better_encoding": better.encoding, "worse_encoding": worse.encoding}
                     | {"better_size": size, "worse_size": ours.place(column, worse.size)[2]}
                     | {"dataset": dataset, "test": test, "metric": column.metric, "published_gap": published_gap}
-                    | (
-                        _found(list(own[better.row].values()), list(own[worse.row].values()), column.metric, p, alpha)
-                        if lacking is None
-                        else {"gap": None, "n": 0, "p": None, "same_order": None}
-                        | {"verdict": ours.lack(column, lacking.encoding, lacking.size)}
-                    )
+                    | _found(own[better.row], own[worse.row], column.metric, p, alpha=alpha, lack=next(lacks, None))
                 )
     return pd.DataFrame(rows)
 
@@ -73,10 +68,14 @@ def _ordered(
             yield better, worse, high - low
 
 
-def _found(better: list[float], worse: list[float], metric: str, p: float | None, alpha: float) -> dict[str, Any]:
-    """gap, n, p, same_order, verdict"""
+def _found(
+    better: dict[int, float], worse: dict[int, float], metric: str, p: float | None, *, alpha: float, lack: str | None
+) -> dict[str, Any]:
+    """gap, n, p, same_order, verdict, of scores by seed, or of their ``lack``"""
+    if lack is not None:
+        return {"gap": None, "n": 0, "p": None, "same_order": None, "verdict": lack}
     n = min(len(better), len(worse))
-    gap = float(np.mean(better) - np.mean(worse))
+    gap = float(np.mean(list(better.values())) - np.mean(list(worse.values())))
     same = gap < 0 if metric in LOWER_IS_BETTER else gap > 0
     found = {"gap": gap, "n": n, "p": p, "same_order": same}
     if p is None or p >= alpha:

@@ -79,20 +79,22 @@ class OurScores:
         return self.place(column, size) != (column.dataset, column.test or "", size)
 
     def of(self, column: PublishedColumn, encoding: str, size: str) -> dict[int, float]:
-        kept = self._cells(column, encoding, size).dropna(subset="score")
+        cells = self._cells(column, encoding, size)
+        kept = cells[cells["metric"] == column.metric].dropna(subset="score")
         return dict(zip(kept["seed"].tolist(), kept["score"].tolist(), strict=True))
 
     def lack(self, column: PublishedColumn, encoding: str, size: str) -> str:
         """Why there is no score: no cell was run, they diverged, or were not measured, or not scored by the metric."""
-        statuses = set(self._cells(column, encoding, size)["status"])
-        known = next((status for status in ("diverged", NOT_MEASURED, NOT_SCORED) if status in statuses), NOT_RUN)
-        others = self._cells(column, encoding, size, any_metric=True)
-        return NOT_SCORED if not statuses and others["score"].notna().any() else known
+        cells = self._cells(column, encoding, size)
+        statuses = set(cells.loc[cells["metric"] == column.metric, "status"])
+        if not statuses and cells["score"].notna().any():
+            return NOT_SCORED
+        return next((status for status in ("diverged", NOT_MEASURED, NOT_SCORED) if status in statuses), NOT_RUN)
 
-    def _cells(self, column: PublishedColumn, encoding: str, size: str, *, any_metric: bool = False) -> pd.DataFrame:
+    def _cells(self, column: PublishedColumn, encoding: str, size: str) -> pd.DataFrame:
+        """The rows of all metrics at the place of a published score."""
         dataset, test, own_size = self.place(column, size)
         keys = {"dataset": dataset, "test": test, "size": own_size, "encoding": encoding}
-        keys |= {} if any_metric else {"metric": column.metric}
         chosen = self.scores
         for key, value in keys.items():
             chosen = chosen[chosen[key] == value]
@@ -122,6 +124,7 @@ def published_frame(
                 compared = _Compared(
                     values=list(own.values()),
                     gaps=[own[seed] - own_base[seed] for seed in own if seed in own_base],
+                    no_gaps=NO_COMMON_SEED if own_base else f"baseline {ours.lack(column, base.encoding, base.size)}",
                     printed=printed,
                     published_gap=published_gap,
                     stands_in=ours.stands_in(column, row.size),
@@ -132,8 +135,6 @@ def published_frame(
                     status = ours.lack(column, row.encoding, row.size)
                 elif column.test is None and size != row.size:
                     status = ANOTHER_SIZE
-                elif not own_base and compared.lacks_gaps:
-                    status = f"baseline {ours.lack(column, base.encoding, base.size)}"
                 else:
                     status = compared.status
                 mark = ""
@@ -156,11 +157,12 @@ def published_frame(
 class _Compared:
     """What is printed of one system, of so many runs, and ours by seed.
 
-    ``half_digit`` is that of the last one of a count.
+    ``no_gaps``: why there are none of ours, if there are none; ``half_digit``: that of the last one of a count.
     """
 
     values: list[float]
     gaps: list[float]
+    no_gaps: str
     printed: float | None
     published_gap: float | None
     stands_in: bool
@@ -181,16 +183,11 @@ class _Compared:
         return prediction_interval(self._judged, self.runs)
 
     @property
-    def lacks_gaps(self) -> bool:
-        """Whether there is a printed gap to judge, and nothing to judge it by."""
-        return self._wanted is not None and not self._judged
-
-    @property
     def status(self) -> str:
         if self._wanted is None:
             return NOTHING  # the baseline, on other data or without a printed score
         if not self._judged:
-            return NO_COMMON_SEED
+            return self.no_gaps
         if self.half_digit is not None:
             words, met = AS_PRINTED, abs(float(np.mean(self._judged)) - self._wanted) <= self.half_digit
         elif self.interval is None:
@@ -231,7 +228,7 @@ def published_table(
     """A block for each published table, column and what of ours stands beside it."""
     data = published_frame(scores, tables, our_marks)
     seeds = len(report.seeds)
-    most = max((int(n) for n in data["n"]), default=0) if len(data) else 0
+    most = int(data["n"].max()) if len(data) else 0
     blocks = []
     for (paper, table, column, dataset, test), group in groups(data, ["paper", "table", "column", "dataset", "test"]):
         first = group.iloc[0]

@@ -8,7 +8,6 @@ not zero, and where they are).
 from __future__ import annotations
 
 import json
-import zipfile
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -17,16 +16,16 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ValidationError
 
 from wordorder.compiled import compiled, first_call
 from wordorder.config import reordering as config
+from wordorder.data.arrays import open_npz
 from wordorder.data.ragged import Ragged
 from wordorder.data.text import line_writer
 from wordorder.data.trees import Node, Tree, format_tree
 from wordorder.data.units import Vocabulary
 from wordorder.errors import WordorderError
-from wordorder.files import atomic, reading
+from wordorder.files import atomic
 from wordorder.progress import Progress
 from wordorder.reordering.beam import beam_tree
 from wordorder.reordering.chart import Nodes, best_tree, no_target, tree_order
@@ -77,7 +76,7 @@ class Parser:
     def load(cls, path: str | Path) -> Parser:
         """Read a saved parser. A file that is none, is damaged or of another format is a :class:`WordorderError`."""
         try:
-            with reading(path), np.load(path, allow_pickle=False) as file:
+            with open_npz(path) as file:
                 meta = json.loads(file["meta"].tobytes())
                 if meta["kind"] != _KIND:
                     raise ValueError("of another kind")
@@ -92,9 +91,7 @@ class Parser:
                 settings = config.Parser.model_validate(meta["settings"])
                 vocabulary = Vocabulary(units.split("\n") if units else [])
                 return cls(vocabulary, file["classes"].astype(np.int32), weights, settings)
-        except (
-            ValueError, KeyError, TypeError, IndexError, AttributeError, zipfile.BadZipFile, ValidationError
-        ) as error:  # fmt: skip
+        except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:  # also pydantic's and JSON's
             raise WordorderError(
                 f"{path} is not a whole reordering parser ({error}). Name a file that its training wrote, or train it "
                 "again."

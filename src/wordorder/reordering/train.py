@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +12,9 @@ from numpy.typing import NDArray
 
 from wordorder.compiled import first_call
 from wordorder.config import reordering as config
+from wordorder.data.arrays import open_npz
 from wordorder.data.ragged import Ragged
+from wordorder.errors import WordorderError
 from wordorder.files import atomic
 from wordorder.progress import Progress
 from wordorder.reordering.features import FORMAT, Weights
@@ -132,12 +133,12 @@ def _resume(state: Path | None, stamp: str, model: Model) -> int:
     if path is None or not path.exists():
         return 0
     try:
-        with np.load(path, allow_pickle=False) as saved:
+        with open_npz(path) as saved:
             if str(saved["stamp"]) != stamp:
                 return 0
             used, weights, average = (saved[name] for name in ("used", "weights", "average"))
             iterations = int(saved["iterations"])
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+    except (WordorderError, ValueError, KeyError):
         return 0  # damaged: begin anew
     model.weights[used], model.average[used] = weights, average
     return iterations
