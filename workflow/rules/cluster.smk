@@ -77,12 +77,16 @@ def takes_gpu(wildcards):
     return min(1, takes("gpus")(wildcards, 1))
 
 
-def grows_with_text(base, per_mb):
-    """A resource of what reads whole texts: MB or minutes, per megabyte of both sides or of the only one."""
+def grows_with_text(base, per_mb, most=inf):
+    """A resource of what reads whole texts: MB or minutes, per megabyte of both sides or of the only one.
+
+    A second attempt gets twice as much, however much is the most.
+    """
 
     def resource(wildcards, input, attempt):
         files = [input.source, *([input.target] if "target" in input.keys() else [])]
-        return round((base + per_mb * sum(Path(file).stat().st_size for file in files) / 1e6) * attempt)
+        size_mb = sum(Path(file).stat().st_size for file in files) / 1e6
+        return round(min(base + per_mb * size_mb, most) * attempt)
 
     return resource
 

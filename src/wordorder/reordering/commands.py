@@ -91,7 +91,7 @@ def add_commands(subparsers: Any) -> None:
 
     kind("identity", _identity, "Positions as they are in the source: the control.")
     parser = kind("gold", _gold, "Positions in the target order of the generated pair's gold trees.")
-    config(parser, "the preprocessing and the two languages, as for 'clean',")
+    config(parser, "the preprocessing and the two languages, as for 'clean'")
     paths(parser, source="raw source text", target="raw target text", trees="gold trees of the raw text")
     paths(parser, subword="sentencepiece model of the corpus")
     parser.add_argument("--keep-all", action="store_true", help="no pair was dropped (validation and test sets)")
