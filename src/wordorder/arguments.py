@@ -1,10 +1,30 @@
-"""Types of command-line options: what is wrong with one is said before the command begins."""
+"""What commands have in common: options that many share, and types, which say what is wrong before a command begins."""
 
 from __future__ import annotations
 
 import argparse
 import math
 from pathlib import Path
+from typing import Any
+
+
+def add_command(commands: Any, name: str, run: Any, text: str) -> argparse.ArgumentParser:
+    """Add a command. The first sentence of ``text`` stands in the list of commands, all of it over the options."""
+    first = text.partition(". ")[0].rstrip(".")
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=f"{first}.", description=text)
+    parser.set_defaults(run=run)
+    return parser
+
+
+def add_config(parser: argparse.ArgumentParser, what: str) -> None:
+    """The slice of the configuration that the command depends on."""
+    parser.add_argument("--config", required=True, metavar="SLICE", help=f"{what}, as JSON or @FILE.yaml")
+
+
+def add_paths(parser: argparse.ArgumentParser, **options: str) -> None:
+    """A required option for each file or folder, by what it is."""
+    for name, text in options.items():
+        parser.add_argument(f"--{name.replace('_', '-')}", required=True, type=Path, metavar="PATH", help=text)
 
 
 def positive(text: str) -> int:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wordorder.arguments import positive
+from wordorder.arguments import add_command, add_config, add_paths, positive
 
 if TYPE_CHECKING:
     from wordorder.data.subword import Subword
@@ -14,20 +14,18 @@ if TYPE_CHECKING:
 
 def add_commands(subparsers: Any) -> None:
     def command(name: str, run: Any, text: str, what: str) -> argparse.ArgumentParser:
-        parser: argparse.ArgumentParser = subparsers.add_parser(name, help=text.partition(". ")[0], description=text)
-        parser.add_argument("--config", required=True, metavar="SLICE", help=f"{what}, as JSON or @FILE.yaml")
-        for side in ("source", "target"):
-            parser.add_argument(f"--{side}", required=True, type=Path, metavar="PATH", help=f"cleaned {side} text")
+        parser = add_command(subparsers, name, run, text)
+        add_config(parser, what)
+        add_paths(parser, source="cleaned source text", target="cleaned target text")
         parser.add_argument(
             "--subword", type=Path, metavar="PATH", help="align the subwords of this sentencepiece model, not words"
         )
         parser.add_argument("--threads", type=positive, default=1, help="(default: %(default)s)")
-        parser.set_defaults(run=run)
         return parser
 
     text = "Train the embedded aligner: two HMMs that learn to agree. The result does not depend on the threads."
     parser = command("train-aligner", _train, text, "an aligner of the type 'hmm'")
-    parser.add_argument("--model", required=True, type=Path, metavar="PATH", help="the aligner to write")
+    add_paths(parser, model="the aligner to write")
 
     text = "Align two texts, sentence by sentence. A line of the result has the links of a pair: '0-1 2-0'."
     parser = command("align", _align, text, "an entry of aligners.yaml")
@@ -35,7 +33,7 @@ def add_commands(subparsers: Any) -> None:
         "--model", type=Path, metavar="PATH", help="the trained aligner; other types train and align in one go"
     )
     parser.add_argument("--shard", default="1/1", metavar="K/N", help="only the K-th of N blocks of sentences")
-    parser.add_argument("--output", required=True, type=Path, metavar="PATH", help="the links to write")
+    add_paths(parser, output="the links to write")
 
 
 def _subword(options: argparse.Namespace) -> Subword | None:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wordorder.arguments import positive
+from wordorder.arguments import add_command, add_config, add_paths, positive
 
 if TYPE_CHECKING:
     from wordorder.data.binary import ParallelCorpus
@@ -16,16 +16,15 @@ if TYPE_CHECKING:
 def add_commands(subparsers: Any) -> None:
     measure = subparsers.add_parser(
         "measure",
-        help="measure what a finished model does",
+        help="Measure what a finished model does.",
         description="Measure one thing of a finished model on one set of sentences; writes JSON. docs/analyses.md "
         "defines what is measured.",
     )
     names = measure.add_subparsers(metavar="NAME", required=True)
 
     def command(name: str, run: Any, text: str) -> argparse.ArgumentParser:
-        parser: argparse.ArgumentParser = names.add_parser(name, help=text, description=f"Measure: {text}.")
-        parser.set_defaults(run=run)
-        paths(parser, model="trained model", corpus="binary corpus", output="JSON to write")
+        parser = add_command(names, name, run, text)
+        add_paths(parser, model="trained model", corpus="binary corpus", output="JSON to write")
         parser.add_argument(
             "--positions",
             type=Path,
@@ -35,34 +34,30 @@ def add_commands(subparsers: Any) -> None:
         parser.add_argument("--threads", type=positive, metavar="N", help="CPU threads (default: PyTorch's choice)")
         return parser
 
-    def paths(parser: argparse.ArgumentParser, **options: str) -> None:
-        for name, text in options.items():
-            parser.add_argument(f"--{name.replace('_', '-')}", required=True, type=Path, metavar="PATH", help=text)
-
     def settings(parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--config", default="{}", metavar="SLICE", help="the settings, as JSON or @FILE.yaml")
 
-    parser = command("perplexity", _perplexity, "perplexity of the references, per subword, word and character")
-    paths(parser, references="raw target text")
+    parser = command("perplexity", _perplexity, "Perplexity of the references, per subword, word and character.")
+    add_paths(parser, references="raw target text")
 
-    parser = command("alignment", _alignment, "alignment error rate of the decoder's attention to the source")
+    parser = command("alignment", _alignment, "Alignment error rate of the decoder's attention to the source.")
     settings(parser)
     parser.add_argument("--preparation", required=True, metavar="SLICE", help="how the dataset treats text")
-    paths(parser, subword="sentencepiece model", source="source words", target="target words")
-    paths(parser, links="gold links between these words, counted from 0; 'i-j' sure, 'ipj' possible")
+    add_paths(parser, subword="sentencepiece model", source="source words", target="target words")
+    add_paths(parser, links="gold links between these words, counted from 0; 'i-j' sure, 'ipj' possible")
 
-    parser = command("probes", _probes, "what becomes of encoder output and translation when source words move")
+    parser = command("probes", _probes, "What becomes of encoder output and translation when source words move.")
     settings(parser)
-    paths(parser, subword="sentencepiece model", references="raw target text")
+    add_paths(parser, subword="sentencepiece model", references="raw target text")
     parser.add_argument("--language", required=True, help="target language")
     parser.add_argument("--as-it-is", action="store_true", help="the corpus was not tokenised: detokenise nothing")
 
-    parser = command("attention_distance", _attention_distance, "how far and how widely each head looks")
+    parser = command("attention_distance", _attention_distance, "How far and how widely each head looks.")
     settings(parser)
 
     parser = names.add_parser(
         "forward_time",
-        help="how long models take for the same forward passes",
+        help="How long models take for the same forward passes.",
         description="Measure: how long the models take for the same forward passes, in turns. Let nothing else run.",
     )
     parser.set_defaults(run=_forward_time)
@@ -70,18 +65,18 @@ def add_commands(subparsers: Any) -> None:
     parser.add_argument(
         "--models", required=True, nargs="+", metavar="NAME=PATH", help="trained models, each with the name to give it"
     )
-    paths(parser, output="JSON to write")
+    add_paths(parser, output="JSON to write")
     parser.add_argument("--threads", type=positive, metavar="N", help="CPU threads (default: PyTorch's choice)")
 
     gold = subparsers.add_parser(
         "import-gold",
-        help="import a set of gold alignments",
+        help="Import a set of gold alignments.",
         description="Write a set of gold alignments as a split of a dataset: the words that were linked, the links, "
         "and the text as the dataset's preprocessing makes it, word by word.",
     )
-    gold.add_argument("--config", required=True, metavar="SLICE", help="the set and the preprocessing, JSON or @file")
-    paths(gold, downloads="the folder of the downloaded files", source="source words", target="target words")
-    paths(gold, alignments="the links", clean_source="cleaned source", clean_target="cleaned target", report="JSON")
+    add_config(gold, "the set and the preprocessing")
+    add_paths(gold, downloads="the folder of the downloaded files", source="source words", target="target words")
+    add_paths(gold, alignments="the links", clean_source="cleaned source", clean_target="cleaned target", report="JSON")
     gold.set_defaults(run=_import_gold)
 
 

@@ -8,7 +8,7 @@ import argparse
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     schema = subparsers.add_parser(
         "schema",
-        help="write the JSON schemas of the configuration files",
+        help="Write the JSON schemas of the configuration files.",
         description="Write the JSON schemas of the files under config/, from which editors complete and check keys.",
     )
     schema.add_argument("--output", required=True, metavar="DIR", help="folder for study.json, dataset.json, …")

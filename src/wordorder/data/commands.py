@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from wordorder.arguments import add_command, add_config, add_paths
 from wordorder.config.datasets import Download, Generator, Import, Preparation, Subword
 from wordorder.config.load import slice_argument
 from wordorder.errors import WordorderError
@@ -15,17 +17,7 @@ from wordorder.errors import WordorderError
 def add_commands(subparsers: Any) -> None:
     """Add the commands to ``wordorder``'s parser."""
 
-    def command(name: str, run: Any, text: str) -> argparse.ArgumentParser:
-        parser: argparse.ArgumentParser = subparsers.add_parser(name, help=text, description=text)
-        parser.set_defaults(run=run)
-        return parser
-
-    def config(parser: argparse.ArgumentParser, what: str) -> None:
-        parser.add_argument("--config", required=True, metavar="SLICE", help=f"{what}, as JSON or @FILE.yaml")
-
-    def paths(parser: argparse.ArgumentParser, **options: str) -> None:
-        for name, text in options.items():
-            parser.add_argument(f"--{name.replace('_', '-')}", required=True, type=Path, metavar="PATH", help=text)
+    command = partial(add_command, subparsers)
 
     def many(parser: argparse.ArgumentParser, **options: str) -> None:
         for name, text in options.items():
@@ -39,26 +31,26 @@ def add_commands(subparsers: Any) -> None:
         "WORDORDER_MIRROR names, else from its URL. The checksum is always verified; an interrupted download is "
         "resumed.",
     )
-    config(parser, "an entry of a dataset's 'downloads'")
-    paths(parser, output="the file to write")
+    add_config(parser, "an entry of a dataset's 'downloads'")
+    add_paths(parser, output="the file to write")
 
     parser = command("import", _import, "Write the parts of one split as two text files, one sentence a line.")
-    config(parser, "the parts of the split")
-    paths(parser, downloads="the folder of the downloaded files", source="source text", target="target text")
+    add_config(parser, "the parts of the split")
+    add_paths(parser, downloads="the folder of the downloaded files", source="source text", target="target text")
 
     parser = command("generate", _generate, "Generate one split of the embedded language pair, with its gold truth.")
-    config(parser, "the dataset's 'generator'")
+    add_config(parser, "the dataset's 'generator'")
     parser.add_argument("--split", required=True, help="train, valid or the name of a test set")
-    paths(parser, source="source text", target="target text", alignments="gold alignments", trees="gold trees")
+    add_paths(parser, source="source text", target="target text", alignments="gold alignments", trees="gold trees")
 
     parser = command("scatter", _scatter, "Split a parallel text into contiguous blocks of the same size.")
-    paths(parser, source="source text", target="target text")
+    add_paths(parser, source="source text", target="target text")
     many(parser, output_sources="source blocks, in order", output_targets="target blocks, in order")
 
     parser = command("clean", _clean, "Normalise, tokenise and clean a parallel text, and report what was dropped.")
-    config(parser, "the preprocessing and the two languages")
-    paths(parser, source="raw source text", target="raw target text")
-    paths(parser, output_source="cleaned source text", output_target="cleaned target text", report="JSON report")
+    add_config(parser, "the preprocessing and the two languages")
+    add_paths(parser, source="raw source text", target="raw target text")
+    add_paths(parser, output_source="cleaned source text", output_target="cleaned target text", report="JSON report")
     parser.add_argument("--keep-all", action="store_true", help="drop no pair (validation and test sets)")
     parser.add_argument("--kept", type=Path, metavar="PATH", help="write the line numbers, from 0, of the kept pairs")
     parser.add_argument(
@@ -71,10 +63,12 @@ def add_commands(subparsers: Any) -> None:
     )
 
     parser = command(
-        "detokenise", _detokenise, "Write tokenised text as people write it, so that scores can be compared."
+        "detokenise",
+        _detokenise,
+        "Write tokenised text as people write it, so that scores can be compared.",
     )
     parser.add_argument("--language", required=True, help="the language of the text, for the Moses rules")
-    paths(parser, input="tokenised text", output="the text to write")
+    add_paths(parser, input="tokenised text", output="the text to write")
 
     for name, run, text in (
         ("gather-text", _gather_text, "Concatenate texts."),
@@ -83,16 +77,16 @@ def add_commands(subparsers: Any) -> None:
     ):
         parser = command(name, run, text)
         many(parser, inputs="what to gather, in order")
-        paths(parser, output="the result")
+        add_paths(parser, output="the result")
 
     parser = command("train-subword", _train_subword, "Train the joint subword model of both languages.")
-    config(parser, "the size of the vocabulary and how much text it is trained on")
+    add_config(parser, "the size of the vocabulary and how much text it is trained on")
     many(parser, inputs="cleaned texts of both languages")
-    paths(parser, output="the sentencepiece model to write")
+    add_paths(parser, output="the sentencepiece model to write")
 
     parser = command("binarise", _binarise, "Turn a cleaned parallel text into a binary corpus.")
-    paths(parser, subword="sentencepiece model", source="source text", target="target text")
-    paths(parser, output="the directory to write")
+    add_paths(parser, subword="sentencepiece model", source="source text", target="target text")
+    add_paths(parser, output="the directory to write")
 
 
 def _download(options: argparse.Namespace) -> None:

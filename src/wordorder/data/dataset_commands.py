@@ -7,17 +7,17 @@ import os
 from pathlib import Path
 from typing import Any
 
-from wordorder.arguments import folder, seconds
+from wordorder.arguments import add_config, folder, seconds
 from wordorder.errors import WordorderError
 
 
 def add_commands(subparsers: Any) -> None:
-    data = subparsers.add_parser("data", help="check datasets, show their counts", description="About the datasets.")
+    data = subparsers.add_parser("data", help="Check datasets, show their counts.", description="About the datasets.")
     actions = data.add_subparsers(metavar="ACTION", required=True)
 
     check = actions.add_parser(
         "check",
-        help="whether the files of datasets can be had",
+        help="Whether the files of datasets can be had.",
         description="Look for every file of the datasets and gold alignments, without downloading it: whether the "
         "local mirror (WORDORDER_MIRROR), or the folder by_hand below resources/downloads, has it with the right "
         "checksum, and whether its address answers and tells the right size. The exit status is 1 if a file can be "
@@ -28,7 +28,7 @@ def add_commands(subparsers: Any) -> None:
 
     pairs = actions.add_parser(
         "pairs",
-        help="numbers of pairs beside the published ones",
+        help="Numbers of pairs beside the published ones.",
         description="Show how many pairs of the prepared datasets were imported and kept, and how many are published.",
     )
     pairs.add_argument("--results", type=folder, default=Path("results"), metavar="DIR")
@@ -40,10 +40,10 @@ def add_commands(subparsers: Any) -> None:
 
     count = subparsers.add_parser(
         "count-pairs",
-        help="compare numbers of pairs with the published ones",
+        help="Compare numbers of pairs with the published ones.",
         description="Compare the numbers of pairs in cleaning reports with the published ones.",
     )
-    count.add_argument("--config", required=True, metavar="SLICE", help="the published numbers, as JSON or @FILE.yaml")
+    add_config(count, "the published numbers")
     count.add_argument("--dataset", required=True, help="its name, for the log")
     count.add_argument("--reports", required=True, type=Path, nargs="+", metavar="PATH", help="in the order of SLICE")
     count.add_argument("--output", required=True, type=Path, metavar="PATH", help="JSON")

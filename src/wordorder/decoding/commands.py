@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def add_commands(subparsers: Any) -> None:
     corpus = subparsers.add_parser(
         "translate",
-        help="translate a binary corpus",
+        help="Translate a binary corpus.",
         description="Translate the source side of a binary corpus by beam search. Both outputs have one line a "
         "sentence, in the order of the corpus.",
     )
@@ -37,7 +37,7 @@ def add_commands(subparsers: Any) -> None:
 
     text = subparsers.add_parser(
         "translate-text",
-        help="translate text by hand",
+        help="Translate text by hand.",
         description="Translate the lines of standard input to standard output. They are normalised, tokenised and cut "
         "into subwords as the pipeline does it. All lines are read before the first is translated. A model whose "
         "encoding needs reordered positions cannot be used, because nothing finds them in raw text yet.",

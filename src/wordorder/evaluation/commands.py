@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from wordorder.arguments import folder, positive
+from wordorder.arguments import add_config, folder, positive
 
 TABLES = ("scores", "significance", "parameters", "credibility", "published", "orderings")
 
@@ -13,11 +13,11 @@ TABLES = ("scores", "significance", "parameters", "credibility", "published", "o
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     score = subparsers.add_parser(
         "score",
-        help="score a translation with sacreBLEU",
+        help="Score a translation with sacreBLEU.",
         description="Score one translation of a test set with sacreBLEU's metrics; writes scores, signatures and the "
         "score of each sentence as JSON. An empty hypotheses file (a diverged training) gives scores of null.",
     )
-    score.add_argument("--config", required=True, metavar="SLICE", help="metrics and target language, JSON or @file")
+    add_config(score, "metrics and target language")
     score.add_argument("--hypotheses", required=True, metavar="FILE", help="detokenised text, one sentence a line")
     score.add_argument("--references", required=True, metavar="FILE", help="as many lines as the hypotheses")
     score.add_argument("--output", required=True, metavar="FILE", help="JSON")
@@ -25,11 +25,11 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
 
     comet = subparsers.add_parser(
         "comet",
-        help="score translations with COMET",
+        help="Score translations with COMET.",
         description="Score any number of translations of one source with COMET, in one process of the environment that "
         "'make comet' makes. Where there is no such environment or no model, the output says so, and how to get it.",
     )
-    comet.add_argument("--config", required=True, metavar="SLICE", help="model and precision, JSON or @file")
+    add_config(comet, "model and precision")
     comet.add_argument("--source", required=True, metavar="FILE", help="detokenised text, one sentence a line")
     comet.add_argument("--references", required=True, metavar="FILE", help="as many lines as the source")
     comet.add_argument("--hypotheses", required=True, nargs="+", metavar="FILE", help="as many lines, each")
@@ -43,12 +43,12 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
 
     compare = subparsers.add_parser(
         "compare",
-        help="test whether systems differ from their baseline",
+        help="Test whether systems differ from their baseline.",
         description="Test every declared comparison on one test set: for each seed sacreBLEU's paired tests and the "
         "sign test, over the seeds a paired t-test and stratified randomisation, and Holm's correction within the "
         "family. Seeds without hypotheses are listed. docs/statistics.md says what each test is for.",
     )
-    compare.add_argument("--config", required=True, metavar="SLICE", help="the family of comparisons, JSON or @file")
+    add_config(compare, "the family of comparisons")
     compare.add_argument(
         "--cells", required=True, metavar="DIR", help="holds {encoding}/{size}/{seed}/{test}.hypotheses"
     )
@@ -61,19 +61,19 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
 
     table = subparsers.add_parser(
         "table",
-        help="make a table of a study",
+        help="Make a table of a study.",
         description="Make a table of a study as CSV, Markdown, LaTeX (booktabs) and HTML. 'credibility' is the list of "
         "what a comparison must have to be believed; the exit status is 1 where the study misses an item.",
     )
     table.add_argument("name", choices=TABLES)
-    table.add_argument("--config", required=True, metavar="SLICE", help="what the study holds, JSON or @file")
+    add_config(table, "what the study holds")
     table.add_argument("--results", required=True, type=folder, metavar="DIR", help="results/{study}")
     table.add_argument("--output-prefix", required=True, metavar="PREFIX", help="PREFIX.csv, .md, .tex, .html")
     table.set_defaults(run=run_table)
 
     summary = subparsers.add_parser(
         "summary",
-        help="print the results of a study",
+        help="Print the results of a study.",
         description="Print the scores (mean ± standard deviation over seeds) and the verdicts of a finished study.",
     )
     summary.add_argument("--results", required=True, type=folder, metavar="DIR", help="results/{study}")

@@ -6,7 +6,7 @@ import argparse
 from importlib import import_module
 from pathlib import Path
 
-from wordorder.arguments import folder
+from wordorder.arguments import add_config, folder
 
 # The module with frame(analysed, results, data) -> DataFrame, what the CSV holds, and the one with
 # draw(frame, analysed) -> Figure. An analysis has the name of its settings in wordorder.config.analyses.Analyses.
@@ -28,12 +28,12 @@ ANALYSES = {
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     analyse = subparsers.add_parser(
         "analyse",
-        help="compute and draw an analysis of a study",
+        help="Compute and draw an analysis of a study.",
         description="Compute an analysis of a study's translations or models and draw it as SVG, PDF and PNG, with a "
         "CSV of the data drawn. docs/analyses.md explains each.",
     )
     analyse.add_argument("name", choices=ANALYSES)
-    analyse.add_argument("--config", required=True, metavar="SLICE", help="study and settings, JSON or @file")
+    add_config(analyse, "study and settings")
     analyse.add_argument("--results", required=True, type=folder, metavar="DIR", help="results/{study}")
     analyse.add_argument("--data", required=True, metavar="DIR", help="results/data")
     analyse.add_argument("--output-prefix", required=True, metavar="PREFIX", help="writes PREFIX.svg, .pdf, .png, .csv")

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wordorder.arguments import folder
+from wordorder.arguments import add_config, folder
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,11 +40,11 @@ FIGURES = (
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     figure = subparsers.add_parser(
         "figure",
-        help="draw a figure of a study",
+        help="Draw a figure of a study.",
         description="Draw a figure of a study as SVG, PDF and PNG, with a CSV of the data drawn.",
     )
     figure.add_argument("name", choices=FIGURES)
-    figure.add_argument("--config", required=True, metavar="SLICE", help="what the study holds, JSON or @file")
+    add_config(figure, "what the study holds")
     figure.add_argument("--results", required=True, type=folder, metavar="DIR", help="results/{study}")
     figure.add_argument("--output-prefix", required=True, metavar="PREFIX", help="writes PREFIX.svg, .pdf, .png, .csv")
     figure.add_argument("--metric", help="scores: the metric to draw (default: the study's first)")
@@ -61,7 +61,7 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
 
     mathematics = subparsers.add_parser(
         "mathematics",
-        help="check what the papers prove about encodings",
+        help="Check what the papers prove about encodings.",
         description="Measure the papers' mathematical claims on the code that trains: permuted words in attention, "
         "weight concatenation, theorem 3.1 of PosNet, orthogonality and period of OPR, the sinusoid's rotation. "
         "Prints each claim with its bound; the exit status is 1 where one does not hold. Needs no study.",
@@ -77,7 +77,7 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
 
     reordering = subparsers.add_parser(
         "draw-reordering",
-        help="draw the tree and the links of a sentence, or how Kendall's tau is distributed",
+        help="Draw the tree and the links of a sentence, or how Kendall's tau is distributed.",
         description="Draw what a reorderer does. 'matrix': one sentence, its links and its tree. 'tau': Kendall's tau "
         "of all sentences, in the order of the source and in the predicted order.",
     )

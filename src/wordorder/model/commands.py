@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def add_commands(subparsers: Any) -> None:
     params = subparsers.add_parser(
         "params",
-        help="count the parameters of every encoding",
+        help="Count the parameters of every encoding.",
         description="Print the trainable parameters, in millions, of a model of each configured encoding; or, with "
         "--published, what papers print about their models beside what ours have, and why a count is missed.",
     )

@@ -12,7 +12,7 @@ from wordorder.errors import WordorderError
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     check = subparsers.add_parser(
         "check",
-        help="check studies without running them",
+        help="Check studies without running them.",
         description="Check studies and their companions, the datasets and sizes they use, the parameters of their "
         "encodings, and whether their models can be built. Prints one line a study. "
         "Exits with status 1 when there is a problem.",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import math
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wordorder.arguments import not_negative, positive, share
+from wordorder.arguments import add_command, add_config, add_paths, not_negative, positive, share
 
 if TYPE_CHECKING:
     from wordorder.data.subword import Subword
@@ -15,20 +16,10 @@ if TYPE_CHECKING:
 
 
 def add_commands(subparsers: Any) -> None:
-    def command(name: str, run: Any, text: str, parent: Any = subparsers) -> argparse.ArgumentParser:
-        parser: argparse.ArgumentParser = parent.add_parser(name, help=text.partition(". ")[0], description=text)
-        parser.set_defaults(run=run)
-        return parser
-
-    def paths(parser: argparse.ArgumentParser, **options: str) -> None:
-        for name, text in options.items():
-            parser.add_argument(f"--{name.replace('_', '-')}", required=True, type=Path, metavar="PATH", help=text)
-
-    def config(parser: argparse.ArgumentParser, what: str) -> None:
-        parser.add_argument("--config", required=True, metavar="SLICE", help=f"{what}, as JSON or @FILE.yaml")
+    command = partial(add_command, subparsers)
 
     def source(parser: argparse.ArgumentParser) -> None:
-        paths(parser, source="cleaned source text")
+        add_paths(parser, source="cleaned source text")
         parser.add_argument(
             "--subword", type=Path, metavar="PATH", help="reorder the subwords of this sentencepiece model, not words"
         )
@@ -39,15 +30,15 @@ def add_commands(subparsers: Any) -> None:
         "Find the trees that fit the links best. Of all trees that keep or swap the halves of their nodes, the one "
         "that puts the fewest pairs of source words in another order than their links.",
     )
-    config(parser, "a reorderer's 'oracle'")
+    add_config(parser, "a reorderer's 'oracle'")
     source(parser)
-    paths(parser, links="links, a line a sentence pair", output="the orders to write", trees="the trees to write")
-    paths(parser, record="what was counted, as JSON")
+    add_paths(parser, links="links, a line a sentence pair", output="the orders to write", trees="the trees to write")
+    add_paths(parser, record="what was counted, as JSON")
 
     parser = command("train-classes", _train_classes, "Find word classes by exchange clustering.")
     parser.add_argument("--classes", required=True, type=positive, metavar="N", help="how many")
     source(parser)
-    paths(parser, output="a line a word: the word, a tab and its class")
+    add_paths(parser, output="a line a word: the word, a tab and its class")
 
     parser = command(
         "train-parser",
@@ -55,54 +46,56 @@ def add_commands(subparsers: Any) -> None:
         "Train the parser that predicts the target's order from the source alone. An interrupted training goes on from "
         "its saved state to the same result.",
     )
-    config(parser, "a reorderer's 'parser'")
+    add_config(parser, "a reorderer's 'parser'")
     source(parser)
-    paths(parser, links="links, a line a sentence pair")
+    add_paths(parser, links="links, a line a sentence pair")
     parser.add_argument("--classes", type=Path, metavar="PATH", help="word classes, if the parser uses any")
     parser.add_argument(
         "--without", metavar="K/N", help="leave out the K-th of N blocks of sentences, which the parser will parse"
     )
-    paths(parser, model="the parser to write", record="what was trained on, as JSON", state="folder of the saved state")
+    add_paths(
+        parser, model="the parser to write", record="what was trained on, as JSON", state="folder of the saved state"
+    )
 
     parser = command("reorder", _reorder, "Predict the order that source sentences have in the target language.")
-    paths(parser, model="the trained parser")
+    add_paths(parser, model="the trained parser")
     source(parser)
     parser.add_argument("--shard", default="1/1", metavar="K/N", help="only the K-th of N blocks of sentences")
-    paths(parser, output="the orders to write")
+    add_paths(parser, output="the orders to write")
     parser.add_argument("--trees", type=Path, metavar="PATH", help="write the trees too")
     parser.add_argument("--threads", type=positive, default=1, help="(default: %(default)s)")
 
     parser = command("score-orders", _score_orders, "Score orders, and those of the source itself, against links.")
-    paths(parser, orders="orders", links="links, a line a sentence pair", output="scores, as JSON")
+    add_paths(parser, orders="orders", links="links, a line a sentence pair", output="scores, as JSON")
 
     positions = subparsers.add_parser(
         "positions",
-        help="write the position that each source token takes in target order",
+        help="Write the position that each source token takes in target order.",
         description="Write the reordered positions of the source side of a binary corpus: one folder, which belongs to "
         "this corpus alone. Encodings such as 'inxl' need it in training and in translation.",
     )
     kinds = positions.add_subparsers(metavar="KIND", required=True)
 
     def kind(name: str, run: Any, text: str) -> argparse.ArgumentParser:
-        parser = command(name, run, text, kinds)
+        parser = add_command(kinds, name, run, text)
         parser.add_argument("--corpus", required=True, type=Path, metavar="DIR", help="binary corpus")
         parser.add_argument("--output", required=True, type=Path, metavar="DIR", help="the folder to write")
         return parser
 
     kind("identity", _identity, "Positions as they are in the source: the control.")
     parser = kind("gold", _gold, "Positions in the target order of the generated pair's gold trees.")
-    config(parser, "the preprocessing and the two languages, as for 'clean'")
-    paths(parser, source="raw source text", target="raw target text", trees="gold trees of the raw text")
-    paths(parser, subword="sentencepiece model of the corpus")
+    add_config(parser, "the preprocessing and the two languages, as for 'clean'")
+    add_paths(parser, source="raw source text", target="raw target text", trees="gold trees of the raw text")
+    add_paths(parser, subword="sentencepiece model of the corpus")
     parser.add_argument("--keep-all", action="store_true", help="no pair was dropped (validation and test sets)")
     parser = kind("ordered", _ordered, "Positions from orders: an oracle's or a parser's.")
-    paths(parser, orders="orders, a line a sentence")
+    add_paths(parser, orders="orders, a line a sentence")
     parser.add_argument("--kind", required=True, help="where the orders come from, to be written down")
     parser.add_argument(
         "--words", type=Path, metavar="PATH", help="sentencepiece model of the corpus, if the orders are of words"
     )
     parser = kind("noisy", _noisy, "Positions of which some are swapped at random.")
-    paths(parser, positions="folder of the positions to begin with")
+    add_paths(parser, positions="folder of the positions to begin with")
     parser.add_argument("--ratio", required=True, type=share, help="the share of all positions that are swapped")
     parser.add_argument("--seed", type=not_negative, default=1, help="(default: %(default)s)")
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import argparse
 
-from wordorder.arguments import folder
+from wordorder.arguments import add_config, folder
 
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     page = subparsers.add_parser(
         "page",
-        help="make the page of a study",
+        help="Make the page of a study.",
         description="Make one HTML page of what a study has written: overview, tables, figures, translations side by "
         "side, records and the credibility list. The page holds everything itself and needs no network.",
     )
-    page.add_argument("--config", required=True, metavar="SLICE", help="what the study holds, JSON or @file")
+    add_config(page, "what the study holds")
     page.add_argument("--results", required=True, type=folder, metavar="DIR", help="results/{study}")
     page.add_argument("--data", required=True, metavar="DIR", help="results/data")
     page.add_argument("--output", required=True, metavar="FILE", help="HTML")

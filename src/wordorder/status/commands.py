@@ -20,7 +20,7 @@ _CLEAR = "\033[2J\033[H"
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     plan = subparsers.add_parser(
         "plan",
-        help="say what a study will cost",
+        help="Say what a study will cost.",
         description="Say how many trainings a study has and how many are done, how many parameters, tokens, hours and "
         "how much disk they take, and their data. Speeds are those of finished trainings of the same size, of any "
         "study. Of a study with companions, each and all together.",
@@ -30,7 +30,7 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
 
     status = subparsers.add_parser(
         "status",
-        help="show what the cells of a study are doing",
+        help="Show what the cells of a study are doing.",
         description="Show which cells of a study are done, running, stopped (saved, not running), queued (not begun) "
         "or failed (diverged trainings too), with progress, speed and estimated finish, and the end of the log of what "
         "has stopped or failed. Only files are read, so it may be asked at any time, also from another machine with "
@@ -46,7 +46,7 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
 
     efficiency = subparsers.add_parser(
         "efficiency",
-        help="show what the trainings of a study used of what they asked for",
+        help="Show what the trainings of a study used of what they asked for.",
         description="Show memory, cores and GPUs that each finished training used, and those that its SLURM job asked "
         "for; tokens and model FLOPs a second (6 · weights · tokens); and 'batches', the share of the time that went "
         "into making batches. Warns when far more was asked for than used.",

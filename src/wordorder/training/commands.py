@@ -12,7 +12,7 @@ from wordorder.arguments import positive, seconds
 def add_commands(subparsers: Any) -> None:
     train = subparsers.add_parser(
         "train",
-        help="train one cell",
+        help="Train one cell.",
         description="Train the model of one cell (encoding, size, recipe, seed). A training that was stopped, even by "
         "SIGKILL, goes on from its state directory and ends, on CPUs, with the same bits. SIGTERM or SIGUSR1 saves and "
         "exits with status 75, which means: start me again. A cell that another process is training is waited for. "
