@@ -128,7 +128,7 @@ def _comparable_references(scores: _Files) -> Item:
         for (dataset, test), found in references.items()
         if len(found) > 1
     ]
-    evidence = f"One raw reference a test set, the same for all cells ({len(references)} test sets)."
+    evidence = f"One raw reference a test set, the same for all cells (test sets: {len(references)})."
     return Item("The same references for all systems", SOURCE, evidence, tuple(missing))
 
 

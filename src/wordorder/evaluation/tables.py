@@ -84,7 +84,7 @@ _LETTERS = (
 )
 _LEGACY = (
     "legacy, to be read beside papers that print tokenised BLEU with compounds split, and beside nothing else; "
-    "its tokens make it higher than sacreBLEU's."
+    "its tokens usually make it higher than sacreBLEU's."
 )
 
 
