@@ -6,12 +6,12 @@ import argparse
 import json
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import torch
 
 from snakemake_runs import ROOT
 from wordorder import plan
@@ -395,27 +395,51 @@ def test_models_that_cannot_be_built_are_told(root: Path) -> None:
     assert "tau = 12, more than the 8 heads" in lines[0] and "'relative' acts inside the attention" in lines[2]
 
 
-def test_encodings_that_look_at_their_numbers_are_left_to_the_training(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for look in (torch.Tensor.tolist, torch.Tensor.numpy, lambda numbers: numbers.sum().item()):
+OWN_ENCODING = """
+from typing import Annotated, Literal
 
-        def build(*_: object, vocabulary_size: int, look: Callable[[torch.Tensor], object] = look) -> None:
-            look(torch.zeros(vocabulary_size, device="meta"))
+import torch
+from pydantic import Field
+from torch import nn
 
-        monkeypatch.setattr("wordorder.model.counts.counted", build)
-        with pytest.raises((NotImplementedError, RuntimeError, TypeError), match="meta"):
-            build(vocabulary_size=1)
+from wordorder.encodings.base import Encoding, EncodingConfig, Shape
+from wordorder.encodings.registry import register
+
+
+class LookingConfig(EncodingConfig):
+    type: Literal["looking"] = "looking"
+    more: Annotated[int, Field(ge=0)] = 0
+
+
+@register(LookingConfig)
+class Looking(Encoding):
+    def __init__(self, config: LookingConfig, shape: Shape) -> None:
+        super().__init__(config, shape)
+        self.numbers = nn.Parameter(torch.empty(3).normal_() + torch.zeros(3 + config.more))
+        self.seen = self.numbers.tolist(), self.numbers.detach().numpy(), self.numbers.sum().item()
+"""
+
+
+def test_own_encodings_are_built_and_may_look_at_their_numbers(root: Path, own_encodings: Path) -> None:
+    (own_encodings / "looking.py").write_text(OWN_ENCODING)
+    with (root / "encodings.yaml").open("a") as entries:
+        entries.write("looking:\n  type: looking\nfailing:\n  type: looking\n  more: 1\n")
+    study = root / "studies/demo.yaml"
+    replace(study, "[none, sinusoidal, opr, relative]", "[none, sinusoidal, opr, relative, looking]")()
+    plan.check_models(load_study("demo", root), root)
+    replace(study, "looking]", "looking, failing]")()
+    with pytest.raises(WordorderError) as caught:
         plan.check_models(load_study("demo", root), root)
+    assert re.fullmatch(
+        r"In the study 'demo' the encoding 'failing' fails with 'micro': .*size.*3.*", str(caught.value)
+    )
 
 
-def test_an_own_encoding_that_fails_is_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def build(*_: object, vocabulary_size: int) -> None:
-        torch.zeros(vocabulary_size, device="meta") + torch.zeros(3, device="meta")
-
-    monkeypatch.setattr("wordorder.model.counts.counted", build)
-    with pytest.raises(WordorderError, match=r"In the study 'demo' the encoding 'none' fails with 'micro': .*length 3"):
-        plan.check_models(load_study("demo", root), root)
+def test_models_are_built_without_pytorch_s_compiler(root: Path) -> None:
+    """Whose import takes longer than all else that is done before a workflow begins."""
+    code = f"import sys; from wordorder import plan; plan.check('demo', {str(root)!r}); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "torch" in done.stdout.split() and "torch._dynamo" not in done.stdout.split()
 
 
 def test_what_concerns_no_encoding_is_told_once(

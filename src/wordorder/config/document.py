@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from copy import deepcopy
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -73,7 +75,9 @@ def read_yaml(path: str | Path) -> Document:
         raise WordorderError(f"{path} is not UTF-8: byte {error.start} is invalid. Save it as UTF-8.") from error
     except OSError as error:
         raise WordorderError(f"{path} cannot be read: {error.strerror}.") from error
-    return parse_yaml(text, str(path))
+    # A workflow asks for the same files thousands of times. Whoever asks may change the data that they get.
+    document = _parsed(text, str(path))
+    return Document(document.origin, deepcopy(document.data), document.lines)
 
 
 def parse_yaml(text: str, origin: str) -> Document:
@@ -95,6 +99,9 @@ def parse_yaml(text: str, origin: str) -> Document:
         if problems:
             raise document.error(problems)
     return document
+
+
+_parsed = lru_cache(maxsize=256)(parse_yaml)
 
 
 def _build(

@@ -5,8 +5,6 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable
 
-from sacremoses import MosesPunctNormalizer
-
 from wordorder.data.subword import SPACE
 from wordorder.data.tokenise import UNSPACED_LANGUAGES, base_language
 
@@ -19,8 +17,11 @@ def normaliser(language: str, *, punctuation: bool) -> Callable[[str], str]:
     sacremoses). They know English, German, French, Spanish and Czech; other languages get the rules common to all.
     Chinese and Japanese keep their punctuation, for which there are no such rules.
     """
-    spaced = base_language(language) not in UNSPACED_LANGUAGES
-    moses = MosesPunctNormalizer(lang=language) if punctuation and spaced else None
+    moses = None
+    if punctuation and base_language(language) not in UNSPACED_LANGUAGES:
+        from sacremoses import MosesPunctNormalizer
+
+        moses = MosesPunctNormalizer(lang=language)
 
     def normalise(line: str) -> str:
         line = unicodedata.normalize("NFC", line).replace(SPACE, " ")

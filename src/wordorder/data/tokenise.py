@@ -3,14 +3,14 @@
 Sacremoses falls back to the English list of abbreviations for a language that it does not know, and leaves unspaced
 Chinese and Japanese as they are: a segmenter finds their words (:mod:`wordorder.data.segment`), or the subword model.
 Nothing is escaped (``&`` stays ``&``).
+
+Its import takes half a second and waits until it is needed, because every command knows these names.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-
-from sacremoses import MosesDetokenizer, MosesTokenizer
 
 UNSPACED_LANGUAGES = ("ja", "zh")
 
@@ -32,6 +32,8 @@ def tokeniser(language: str, *, aggressive_dash_splits: bool = False) -> Callabl
 
     With ``aggressive_dash_splits`` the dash of ``word-word`` becomes a token of its own, ``@-@``.
     """
+    from sacremoses import MosesTokenizer
+
     moses = MosesTokenizer(lang=language)
 
     def tokenise(line: str) -> str:
@@ -46,6 +48,8 @@ def detokeniser(language: str) -> Callable[[str], str]:
     In Chinese and Japanese it also removes the spaces beside Han, kana and full-width characters, whoever put them
     there; between Latin words they stay.
     """
+    from sacremoses import MosesDetokenizer
+
     moses = MosesDetokenizer(lang=language)
 
     def detokenise(line: str) -> str:

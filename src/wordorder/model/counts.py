@@ -2,24 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 from wordorder.config.models import Cell, ModelSize, Recipe
 from wordorder.config.published import PublishedRow, PublishedTable
 from wordorder.errors import WordorderError
 from wordorder.model.checkpoint import build_model, count_parameters
 
+_DRAWN = 1 << 16  # numbers, at most, that are drawn where no model is made
+
 
 def counted(encoding: dict[str, Any], size: ModelSize, recipe: Recipe, vocabulary_size: int) -> dict[str, int]:
     """The parameters of a model that is never really made: 'total', and 'encoding' alone."""
-    with torch.device("meta"):
+    with _WithoutStartValues():
         cell = Cell(encoding=encoding, size=size, recipe=recipe, seed=0)
         return count_parameters(build_model(cell, vocabulary_size))
+
+
+class _WithoutStartValues(TorchFunctionMode):
+    """Leaves large tables and layers as they were in memory, most of which they then never take.
+
+    What is small or normally distributed is drawn all the same: an encoding may draw until it likes the numbers.
+    PyTorch's device 'meta' is for this too, but imports a compiler first, which takes longer than all the rest.
+    """
+
+    def __torch_function__(
+        self, function: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        # torch.nn.init asks modes about the draws that it makes at once, and about no others.
+        if getattr(function, "__module__", None) == "torch.nn.init":
+            return args[0] if args else kwargs["tensor"]
+        if function is torch.Tensor.uniform_ and args[0].numel() > _DRAWN:
+            return args[0]
+        return function(*args, **kwargs)
 
 
 @dataclass(frozen=True)
