@@ -417,6 +417,10 @@ class Looking(Encoding):
         super().__init__(config, shape)
         self.numbers = nn.Parameter(torch.empty(3).normal_() + torch.zeros(3 + config.more))
         self.seen = self.numbers.tolist(), self.numbers.detach().numpy(), self.numbers.sum().item()
+        self.layer = nn.Linear(300, 300, bias=False)  # whose start values are between -300^-0.5 and 300^-0.5
+        largest = self.layer.weight.abs().max().item()
+        if not 0.05 < largest < 0.06:
+            raise RuntimeError(f"no start values: {largest}")
 """
 
 

@@ -20,9 +20,13 @@ _DRAWN = 1 << 16  # numbers, at most, that are drawn where no model is made
 
 def counted(encoding: dict[str, Any], size: ModelSize, recipe: Recipe, vocabulary_size: int) -> dict[str, int]:
     """The parameters of a model that is never really made: 'total', and 'encoding' alone."""
-    with _WithoutStartValues():
-        cell = Cell(encoding=encoding, size=size, recipe=recipe, seed=0)
-        return count_parameters(build_model(cell, vocabulary_size))
+    cell = Cell(encoding=encoding, size=size, recipe=recipe, seed=0)
+    try:
+        with _WithoutStartValues():
+            model = build_model(cell, vocabulary_size)
+    except (ArithmeticError, RuntimeError, TypeError, ValueError):
+        model = build_model(cell, vocabulary_size)  # an encoding may ask something of its numbers
+    return count_parameters(model)
 
 
 class _WithoutStartValues(TorchFunctionMode):
