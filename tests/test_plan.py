@@ -415,7 +415,8 @@ class LookingConfig(EncodingConfig):
 class Looking(Encoding):
     def __init__(self, config: LookingConfig, shape: Shape) -> None:
         super().__init__(config, shape)
-        self.numbers = nn.Parameter(torch.empty(3).normal_() + torch.zeros(3 + config.more))
+        self.numbers = nn.Parameter(torch.empty(3).normal_() + torch.zeros(3 + config.more % 2))
+        {}["a mistake"] if config.more == 2 else None
         self.seen = self.numbers.tolist(), self.numbers.detach().numpy(), self.numbers.sum().item()
         self.layer = nn.Linear(300, 300, bias=False)  # whose start values are between -300^-0.5 and 300^-0.5
         largest = self.layer.weight.abs().max().item()
@@ -428,15 +429,18 @@ def test_own_encodings_are_built_and_may_look_at_their_numbers(root: Path, own_e
     (own_encodings / "looking.py").write_text(OWN_ENCODING)
     with (root / "encodings.yaml").open("a") as entries:
         entries.write("looking:\n  type: looking\nfailing:\n  type: looking\n  more: 1\n")
+        entries.write("mistaken:\n  type: looking\n  more: 2\n")
     study = root / "studies/demo.yaml"
     replace(study, "[none, sinusoidal, opr, relative]", "[none, sinusoidal, opr, relative, looking]")()
     plan.check_models(load_study("demo", root), root)
-    replace(study, "looking]", "looking, failing]")()
+    replace(study, "looking]", "looking, failing, mistaken]")()
     with pytest.raises(WordorderError) as caught:
         plan.check_models(load_study("demo", root), root)
+    failing, mistaken = str(caught.value).splitlines()
     assert re.fullmatch(
-        r"In the study 'demo' the encoding 'failing' fails with 'micro': .*size.*3.*", str(caught.value)
+        r"In the study 'demo' the encoding 'failing' does not fit 'micro': .*RuntimeError: .*3.*", failing
     )
+    assert mistaken.endswith("'mistaken' does not fit 'micro': It cannot be built: KeyError: 'a mistake'.")
 
 
 def test_models_are_built_without_pytorch_s_compiler(root: Path) -> None:

@@ -194,11 +194,11 @@ def test_what_holds_a_whole_text_asks_for_memory_and_time_by_its_size(tmp_path: 
         (data / name).parent.mkdir(parents=True, exist_ok=True)
         with (data / name).open("wb") as file:
             file.truncate(size * 1_000_000)
-    wanted = ["alignment/hmm_subword/train.links", "classes/subword.50.tsv"]
+    wanted = ["reordering/btg_subword/oracle/train.orders", "classes/subword.50.tsv"]
     files = [f"results/data/wmt17_zhen/{name}" for name in wanted]
     text = dry_run(tmp_path, *files, "--rerun-triggers", "mtime", profile="slurm")
     asked = dict(re.findall(r"rule (\w+):(?:\n.+)*?\n *resources: .*?mem_mb=(\d+)", text))
-    assert asked == {"train_aligner": "20000", "align_split": "69600", "train_classes": "16400"}
+    assert asked == {"train_aligner": "20000", "align_split": "69600", "find_oracle": "45200", "train_classes": "16400"}
 
 
 def test_the_shards_of_a_large_corpus_can_be_spread_over_nodes(config: Path, tmp_path: Path) -> None:

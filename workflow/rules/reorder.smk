@@ -2,7 +2,7 @@
 # positions.smk makes positions. Everything belongs to a dataset and is shared by all studies that name the reorderer.
 # What holds a whole text asks for memory by its size. Measured on 6.5 and 26 MB of English and German: beside 0.25 GB,
 # 12 MB for each MB of both sides to align them, and 16 and 5 for each of the source to find oracle orders and to train
-# classes. Training the aligner takes 40 bytes for each two units seen in one sentence pair, and sees at most 2 million
+# classes. Training the aligner takes up to 40 bytes for each two units seen in one sentence pair, and sees at most 2 million
 # pairs, unless a configuration says more: of words some 240 million such twos, as they grow from 2,500 pairs to 20,000.
 
 ALIGNMENT = "results/data/{dataset}/alignment/{aligner}"

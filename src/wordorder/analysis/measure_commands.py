@@ -55,12 +55,8 @@ def add_commands(subparsers: Any) -> None:
     parser = command("attention_distance", _attention_distance, "How far and how widely each head looks.")
     settings(parser)
 
-    parser = names.add_parser(
-        "forward_time",
-        help="How long models take for the same forward passes.",
-        description="Measure: how long the models take for the same forward passes, in turns. Let nothing else run.",
-    )
-    parser.set_defaults(run=_forward_time)
+    text = "How long models take for the same forward passes, in turns. Let nothing else run."
+    parser = add_command(names, "forward_time", _forward_time, text)
     settings(parser)
     parser.add_argument(
         "--models", required=True, nargs="+", metavar="NAME=PATH", help="trained models, each with the name to give it"

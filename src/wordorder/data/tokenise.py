@@ -4,7 +4,8 @@ Sacremoses falls back to the English list of abbreviations for a language that i
 Chinese and Japanese as they are: a segmenter finds their words (:mod:`wordorder.data.segment`), or the subword model.
 Nothing is escaped (``&`` stays ``&``).
 
-Its import takes half a second and waits until it is needed, because every command knows these names.
+Sacremoses takes half a second to import: it is imported where it works, so that others may ask which languages are
+written without spaces.
 """
 
 from __future__ import annotations

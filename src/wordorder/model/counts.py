@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
@@ -19,14 +20,19 @@ _DRAWN = 1 << 16  # numbers, at most, that are drawn where no model is made
 
 
 def counted(encoding: dict[str, Any], size: ModelSize, recipe: Recipe, vocabulary_size: int) -> dict[str, int]:
-    """The parameters of a model that is never really made: 'total', and 'encoding' alone."""
+    """The parameters of a model that is never really made: 'total', and 'encoding' alone.
+
+    Raises WordorderError where the encoding cannot be part of such a model, or fails in any other way.
+    """
     cell = Cell(encoding=encoding, size=size, recipe=recipe, seed=0)
-    try:
-        with _WithoutStartValues():
-            model = build_model(cell, vocabulary_size)
-    except (ArithmeticError, RuntimeError, TypeError, ValueError):
-        model = build_model(cell, vocabulary_size)  # an encoding may ask something of its numbers
-    return count_parameters(model)
+    with suppress(Exception), _WithoutStartValues():
+        return count_parameters(build_model(cell, vocabulary_size))
+    try:  # perhaps the encoding asks something of its numbers; other mistakes come again
+        return count_parameters(build_model(cell, vocabulary_size))
+    except WordorderError:
+        raise
+    except Exception as error:  # whatever a user's own encoding may raise
+        raise WordorderError(f"It cannot be built: {type(error).__name__}: {error}.") from error
 
 
 class _WithoutStartValues(TorchFunctionMode):

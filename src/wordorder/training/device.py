@@ -20,7 +20,7 @@ def prepare() -> None:
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     # A warning leaves the gradients of fused attention on a GPU as they are, summed in any order: a training is sound
     # there, and its bits are not those of its repetition. An error would also end what has no other algorithm.
-    # (torch.use_deterministic_algorithms does the same and imports a compiler, which takes a second.)
+    # torch.use_deterministic_algorithms does the same, but imports a compiler, which takes a second.
     torch.set_deterministic_debug_mode("warn")
     # Otherwise every new tensor is first filled with NaN, which costs time and guards against nothing here.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
