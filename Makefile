@@ -45,7 +45,7 @@ test: setup-dev lint  ## Check the style and the types, and run the tests
 	pytest -n 2 --durations=20
 
 test-comet: setup-dev comet  ## Test COMET scores with a tiny model, beside those of comet-score
-	WORDORDER_COMET_PYTHON=$(abspath $(COMET_VENV))/bin/python pytest tests/test_evaluation_comet.py
+	WORDORDER_COMET_PYTHON=$(abspath $(COMET_VENV))/bin/python pytest tests/metrics/test_comet.py
 
 lint: setup-dev  ## Check the style and the types
 	ruff check

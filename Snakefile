@@ -5,7 +5,7 @@
 # snakemake … --config config_dir=FOLDER           another configuration folder than config/
 # snakemake STUDY --report results/STUDY/report.html   Snakemake's report, beside the page results/STUDY/index.html
 #
-# What is to be run, and the slice of the configuration that each job gets, comes from wordorder.plan; what runs is the
+# What is to be run, and the slice of the configuration that each job gets, comes from wordorder.workflow; what runs is the
 # command line of wordorder. One file of rules a stage:
 
 from snakemake.utils import min_version

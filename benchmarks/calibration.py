@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from wordorder.evaluation.over_seeds import paired_t_test
-from wordorder.evaluation.paired import KINDS, Extraction, paired_tests
-from wordorder.evaluation.resampling import resamples, sign_test
-from wordorder.evaluation.stratified import stratified_randomisation
+from wordorder.comparison.paired import KINDS, Extraction, paired_tests
 from wordorder.progress import track
+from wordorder.statistics.over_seeds import paired_t_test
+from wordorder.statistics.resampling import resamples, sign_test
+from wordorder.statistics.stratified import stratified_randomisation
 
 ALPHA = 0.05
 POOL = 60

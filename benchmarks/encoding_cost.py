@@ -30,10 +30,10 @@ from tabulate import tabulate
 
 from wordorder.config.load import load_sizes
 from wordorder.config.models import Recipe
+from wordorder.drawing.style import cue, save, styled
 from wordorder.encodings.base import Encoding, Positions, Shape
 from wordorder.encodings.registry import build, encoding_types, parse
 from wordorder.errors import WordorderError
-from wordorder.figures.style import cue, save, styled
 from wordorder.files import write_json
 from wordorder.model.batch import BEGIN, END, Batch
 from wordorder.model.objective import TranslationObjective

@@ -14,9 +14,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from wordorder.evaluation.paired import KINDS, Extraction, paired_tests
-from wordorder.evaluation.resampling import resamples, segment_tests
-from wordorder.evaluation.stratified import stratified_randomisation
+from wordorder.comparison.paired import KINDS, Extraction, paired_tests
+from wordorder.statistics.resampling import resamples, segment_tests
+from wordorder.statistics.stratified import stratified_randomisation
 
 
 def made_up(sentences: int, random: np.random.Generator) -> list[list[str]]:

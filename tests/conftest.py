@@ -21,7 +21,7 @@ settings.load_profile("no_deadline")
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What runs the workflow takes longest and comes first: at the end no process is left alone with the last ones."""
-    items.sort(key=lambda item: not item.path.name.startswith("test_workflow"))
+    items.sort(key=lambda item: item.path.parent.name != "workflow")
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import sys
 from functools import cache, partial, wraps
 from pathlib import Path
 
-from wordorder import plan
+from wordorder import workflow as plan
 from wordorder.config import load
 from wordorder.errors import WordorderError
 from wordorder.report import CAPTIONS

@@ -1,4 +1,4 @@
-from wordorder.evaluation import comet
+from wordorder.metrics import comet
 
 
 def scoring_slice(wildcards):

@@ -98,7 +98,7 @@ def load_recipes(root: str | Path = "config") -> dict[str, dict[str, Any]]:
 def load_encodings(root: str | Path = "config") -> dict[str, dict[str, Any]]:
     """``root``/encodings.yaml as it is written, by name: {type: …, parameters} or {compose: […]}.
 
-    The parameters are not looked at here; :mod:`wordorder.plan` does that.
+    The parameters are not looked at here; :mod:`wordorder.workflow` does that.
     """
     document = read_yaml(Path(root, "encodings.yaml"))
     _checked(document, Encodings)

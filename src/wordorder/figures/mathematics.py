@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator
 
-from wordorder.evaluation.claims import EPSILONS, OFFSETS, Measurements, similarity_frame
-from wordorder.figures.style import PALETTE, cue, panels, styled
+from wordorder.drawing.style import PALETTE, cue, panels, styled
+from wordorder.published.claims import EPSILONS, OFFSETS, Measurements, similarity_frame
 
 _GREY = "#444444"
 _SMALLEST = 1e-17  # where a difference of exactly nothing is drawn on a logarithmic axis

@@ -16,8 +16,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from wordorder.evaluation.results import CELL, groups
-from wordorder.figures.style import cue, panels, styled, wrap
+from wordorder.drawing.style import cue, panels, styled, wrap
+from wordorder.results.frames import CELL, groups
 
 Progress = Literal["update", "epoch"]
 

@@ -17,7 +17,7 @@ from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
 
 from wordorder.data.trees import Node, Tree, tree_order
-from wordorder.figures.style import DASHES, PALETTE, STYLE, panels, say, styled
+from wordorder.drawing.style import DASHES, PALETTE, STYLE, panels, say, styled
 from wordorder.reordering.metrics import score_order
 from wordorder.reordering.ranks import ranks
 

@@ -6,9 +6,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from wordorder.evaluation.results import groups
-from wordorder.evaluation.scores import LABELS, LOWER_IS_BETTER
-from wordorder.figures.style import PALETTE, panels, styled, wrap
+from wordorder.drawing.style import PALETTE, panels, styled, wrap
+from wordorder.metrics.scores import LABELS, LOWER_IS_BETTER
+from wordorder.results.frames import groups
 
 _SEED, _MEAN, _BASELINE = PALETTE[5], "#000000", PALETTE[1]
 

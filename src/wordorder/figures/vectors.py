@@ -12,7 +12,7 @@ from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from wordorder.figures.style import cue, panels, say, styled, wrap
+from wordorder.drawing.style import cue, panels, say, styled, wrap
 
 Vectors = NDArray[np.float64]
 # A panel has either vectors (L, d), or words that say why there are none.

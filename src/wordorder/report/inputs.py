@@ -8,8 +8,8 @@ from typing import Any
 
 from wordorder.config.models import Report
 from wordorder.errors import WordorderError
-from wordorder.evaluation.results import cell_folders
 from wordorder.files import first_missing, read_json
+from wordorder.results.frames import cell_folders
 
 _RECORD = ("status", "data.train", "vocabulary_size", "cell.recipe")
 _SCORES = ("status", "metrics", "target_language", "hypotheses.sha256", "references.sha256")

@@ -10,11 +10,11 @@ from typing import Any
 
 import pandas as pd
 
+from wordorder.comparison.verdicts import Outcome, outcome
 from wordorder.config.models import Page, Report
-from wordorder.evaluation.results import groups, load_significance
-from wordorder.evaluation.scores import LABELS, LOWER_IS_BETTER
-from wordorder.evaluation.verdicts import Outcome, outcome
+from wordorder.metrics.scores import LABELS, LOWER_IS_BETTER
 from wordorder.report.records import Record
+from wordorder.results.frames import groups, load_significance
 
 LISTED = 12  # unfinished cells
 

@@ -16,10 +16,10 @@ from markupsafe import Markup
 
 from wordorder import __version__
 from wordorder.config.models import Page
-from wordorder.evaluation.build import build_table
-from wordorder.evaluation.credibility import credibility_items, credibility_table
 from wordorder.report import inputs, overview, pictures, records, tables, translations
+from wordorder.report.build import build_table
 from wordorder.report.captions import caption
+from wordorder.tables.credibility import credibility_items, credibility_table
 
 
 def build_page(asked: Page, results: str | Path, data: str | Path) -> str:

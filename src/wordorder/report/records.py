@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from wordorder.config.models import Page
-from wordorder.evaluation.results import cell_folders
-from wordorder.evaluation.tables import NOTHING
 from wordorder.files import read_json
 from wordorder.report.tables import Block, build_block
+from wordorder.results.frames import cell_folders
+from wordorder.tables.study import NOTHING
 
 MISSING = "not trained"
 _LIBRARIES = ("wordorder", "torch", "sacrebleu", "snakemake")

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import pandas as pd
 from markupsafe import Markup
 
-from wordorder.evaluation.tables import NOTHING, Table
 from wordorder.report.captions import caption
 from wordorder.report.links import File, csv_file
+from wordorder.tables.study import NOTHING, Table
 
 # "-54.55", "+0.07", "7,922", "<0.001", "88 %", "[-56.08, -53.03]", "24.28 ± 0.27 (n = 3) c", "3 finished": a number
 # that ends where a word does, or in a mark: "40.81++". "2016_flickr" is a name.

@@ -15,9 +15,9 @@ from wordorder.config.models import Page
 from wordorder.data.text import read_lines, strict_pairs
 from wordorder.data.tokenise import UNSPACED_LANGUAGES, base_language
 from wordorder.errors import WordorderError
-from wordorder.evaluation.results import training_status
-from wordorder.evaluation.scores import LABELS
 from wordorder.files import read_json
+from wordorder.metrics.scores import LABELS
+from wordorder.results.frames import training_status
 
 SENTENCES = 20
 # Scores of single sentences by which they are chosen: a sentence's chrF says more than its BLEU.

@@ -16,8 +16,8 @@ from pathlib import Path
 from wordorder.config.datasets import Dataset
 from wordorder.config.load import load_dataset
 from wordorder.config.models import Study
-from wordorder.plan import downloads, test_names
 from wordorder.status.text import disk_size
+from wordorder.workflow import downloads, test_names
 
 PAIR_BYTES, PACKED = 800, 8
 RULE = (

@@ -14,10 +14,10 @@ from wordorder.config.load import load_dataset, load_sizes
 from wordorder.config.models import Recipe, Study
 from wordorder.files import read_json, read_object
 from wordorder.model.counts import counted
-from wordorder.plan import cells, encoding_parameters
 from wordorder.status.cells import cell_folder
 from wordorder.status.data_size import RULE, DataSize
 from wordorder.status.text import all_of, disk_size, sections
+from wordorder.workflow import cells, encoding_parameters
 
 # Bytes of a weight: of a model; and of a saved state, with Adam's two moments.
 _MODEL_BYTES, _STATE_BYTES = 4, 12

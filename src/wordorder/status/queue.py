@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from wordorder.plan import CellName
+from wordorder.workflow import CellName
 
 # What Snakemake's executor for SLURM writes into the comment of a job, the wildcards in the order of the output's path.
 _COMMENT = "rule_train_model_wildcards_{study}_{dataset}_{encoding}_{size}_{seed}"

@@ -1,0 +1,90 @@
+"""Scores of the buckets of a test set: a row of panels a test set, a column a metric; encodings as lines or rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from wordorder.config.models import Analysed, Report
+from wordorder.drawing.grid import Grid, crowded, draw_grids
+from wordorder.drawing.lines import at, error_line, legend, places, title
+from wordorder.drawing.style import panels, say, styled, wrap
+from wordorder.metrics.scores import LABELS
+
+_WIDTH = 3.7
+
+
+@styled
+def draw(frame: pd.DataFrame, analysed: Analysed) -> Figure:
+    """Draw what ``length``, ``reordering`` and ``extrapolation`` give; under a bucket stands how many pairs it has."""
+    metrics = list(frame["metric"].unique())
+    where = places(frame)
+    report = analysed.report
+    axis, note = _words(analysed)
+    if crowded(report):
+        rows = [[_grid(at(frame, place), metric, place, report, axis) for metric in metrics] for place in where]
+        return draw_grids(rows, frame, report, f"in brackets: sentence pairs{note}")
+    figure, axes = panels(len(where) * len(metrics), len(metrics), _WIDTH, 2.6)
+    for index, panel in enumerate(axes):
+        place, metric = where[index // len(metrics)], metrics[index % len(metrics)]
+        own = at(frame, place)
+        panel.set_title(wrap(title(report, place), int(_WIDTH * 11)))
+        panel.set_ylabel(LABELS[metric])
+        panel.set_xlabel(axis)
+        _panel(panel, own[own["metric"] == metric], report)
+    legend(figure, axes, frame, report, f"mean ± standard deviation over seeds; in brackets: sentence pairs{note}")
+    return figure
+
+
+def _words(analysed: Analysed) -> tuple[str, str]:
+    """What the x axis shows, and what more is to be said."""
+    settings = analysed.settings
+    if settings.length:
+        return f"{settings.length.unit}s of the source sentence", ""
+    if settings.reordering:
+        return "Kendall's τ of the source's order", "; τ is 1 where the target keeps the order, 0 where it reverses it"
+    share = settings.extrapolation.percentile if settings.extrapolation else 100
+    trained = "all training sources" if share == 100 else f"{share:g} % of the training sources"
+    return "subwords of the source sentence", f"; {trained} are within the first bucket"
+
+
+def _grid(rows: pd.DataFrame, metric: str, place: tuple[str, str, str], report: Report, axis: str) -> Grid:
+    own = rows[rows["metric"] == metric]
+    buckets = own.drop_duplicates("bucket")
+    means = own.pivot_table("mean", "encoding", "bucket", dropna=False).reindex(columns=buckets["bucket"])
+    return Grid(f"{title(report, place)}: {LABELS[metric]}", axis, means.set_axis(_ticks(buckets, 9), axis=1))
+
+
+def _ticks(buckets: pd.DataFrame, width: int) -> list[str]:
+    """What stands under each bucket."""
+    return [f"{wrap(_name(bucket), width)}\n({bucket['pairs']})" for bucket in buckets.to_dict("records")]
+
+
+def _panel(panel: Axes, rows: pd.DataFrame, report: Report) -> None:
+    buckets = rows.drop_duplicates("bucket")
+    ticks = _ticks(buckets, max(7, 40 // len(buckets)))
+    column = {name: number for number, name in enumerate(buckets["bucket"])}
+    panel.set_xticks(range(len(ticks)), ticks, fontsize=7)
+    panel.set_xlim(-0.5, len(ticks) - 0.5)
+    panel.grid(axis="y")
+    if rows["score"].isna().all():
+        say(panel, "no translations" if (buckets["pairs"] > 0).any() else "no sentences")
+        return
+    shift = 0.5 / max(len(report.encodings), 1)
+    for number, encoding in enumerate(report.encodings):
+        means = rows[rows["encoding"] == encoding].drop_duplicates("bucket").dropna(subset="mean")
+        if len(means):
+            x = [column[name] + shift * (number - (len(report.encodings) - 1) / 2) for name in means["bucket"]]
+            error_line(panel, x, means, report, encoding)
+    for empty in buckets[buckets["pairs"] == 0]["bucket"]:
+        place = (column[empty], 0.5)
+        panel.annotate("no sentences", place, xycoords=("data", "axes fraction"), ha="center", fontsize=7, rotation=90)
+
+
+def _name(bucket: dict[Any, Any]) -> str:
+    """The label of a bucket, in lengths where it says none."""
+    lengths = {"within": f"up to {bucket['end']:.0f}", "beyond": f"from {bucket['begin']:.0f}"}
+    return lengths.get(str(bucket["bucket"]), str(bucket["bucket"]))

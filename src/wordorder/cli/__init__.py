@@ -1,0 +1,1 @@
+"""The ``wordorder`` command line."""

@@ -1,0 +1,1 @@
+"""Comparisons of systems: statistics applied to the scores of translations."""

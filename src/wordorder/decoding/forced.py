@@ -1,0 +1,102 @@
+"""Forced decoding: what a finished model makes of translations that it is given (teacher forcing).
+
+B sentences, S source tokens with their end, T target tokens with their end, d model size, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from wordorder.data.binary import ParallelCorpus
+from wordorder.decoding.recording import Kind, recorded
+from wordorder.encodings.base import Positions
+from wordorder.model.batch import PAD, Batch
+from wordorder.model.lstm import LSTMTranslator
+from wordorder.model.translator import Translator
+from wordorder.progress import Progress
+from wordorder.training.batches import Indices, collate, plan_batches
+
+BATCH_TOKENS = 2048
+_ROWS = 512  # of logits at a time, as in training
+
+
+@dataclass(frozen=True)
+class Forced:
+    """A batch that went through the model.
+
+    sentences: (B,), their numbers in the corpus.
+    log_probabilities: (B, T), of each token of ``batch.target_output``, in nats; 0 at padding.
+    attention: of each kind asked for a list of layers, (B, H, queries, keys) each; see :mod:`.recording`.
+    """
+
+    sentences: Indices
+    batch: Batch
+    log_probabilities: Tensor
+    attention: dict[Kind, list[Tensor]]
+
+
+@torch.inference_mode()
+def force(
+    model: Translator, corpus: ParallelCorpus, *, attention: Sequence[Kind] = (), first: int | None = None
+) -> Iterator[Forced]:
+    """Pass the pairs of a corpus, or its ``first`` ones, through the model, those of similar lengths together.
+
+    The corpus brings the reordered positions that some models need. The model must be in evaluation mode.
+    """
+    count = len(corpus) if first is None else min(first, len(corpus))
+    with recorded(model, attention) as recording, Progress("forced decoding", total=count, unit="pairs") as progress:
+        for sentences in batches(corpus, count):
+            batch = collate(corpus, sentences).to(next(model.parameters()).device)
+            positions = source_positions(batch.source, batch.source_positions)
+            hidden = model(batch.source, batch.target_input, source_positions=positions)
+            yield Forced(sentences, batch, _log_probabilities(model, hidden, batch.target_output), recording.take())
+            progress.advance(len(sentences))
+
+
+def batches(corpus: ParallelCorpus, count: int) -> Iterator[Indices]:
+    """The numbers of the first ``count`` sentences, in batches as in training; a longer pair is a batch of its own."""
+    lengths = [int(sides.max()) + 1 for sides in (corpus.source_lengths, corpus.target_lengths) if len(sides)]
+    for batch in plan_batches(corpus, max(BATCH_TOKENS, *lengths, 1)):
+        kept = batch[batch < count]
+        if len(kept):
+            yield kept
+
+
+def source_positions(source: Tensor, reordered: Tensor | None) -> Positions:
+    """Of tokens (B, S), with the positions that they take in target order, (B, S) or None."""
+    return Positions.range(source.size(1), on=source.device).with_reordered(reordered)
+
+
+def encode(model: Translator, source: Tensor, reordered: Tensor | None = None) -> Tensor:
+    """What the encoder makes of tokens (B, S), padded at the right: (B, S, d), as the decoder reads it."""
+    positions = source_positions(source, reordered)
+    if isinstance(model, LSTMTranslator):
+        return model.encode(source, positions=positions).states
+    found: list[Tensor] = []
+
+    def keep(_module: nn.Module, _arguments: object, output: Tensor) -> None:
+        found.append(output)
+
+    handle = model.get_submodule("encoder_norm").register_forward_hook(keep)
+    try:
+        model.encode(source, positions=positions)
+    finally:
+        handle.remove()
+    return found[0]
+
+
+def _log_probabilities(model: Translator, hidden: Tensor, labels: Tensor) -> Tensor:
+    """(B, T, d) and labels (B, T) -> (B, T), without ever holding all logits."""
+    real = labels != PAD
+    rows, gold = hidden[real], labels[real]
+    found = [
+        torch.log_softmax(model.logits(rows[start : start + _ROWS]).float(), dim=-1).gather(
+            1, gold[start : start + _ROWS, None]
+        )
+        for start in range(0, len(rows), _ROWS)
+    ]
+    return torch.zeros(labels.shape, device=labels.device).masked_scatter(real, torch.cat(found).squeeze(1))

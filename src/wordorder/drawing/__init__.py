@@ -1,0 +1,1 @@
+"""The style and the parts that all figures share."""

@@ -1,0 +1,1 @@
+"""Metrics of translations, with signatures."""

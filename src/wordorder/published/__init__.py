@@ -1,0 +1,1 @@
+"""What the papers print and claim, beside our numbers."""

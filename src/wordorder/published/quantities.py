@@ -1,0 +1,73 @@
+"""What published tables hold, of our models: scores, and parameters, memory and word alignments in the same form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from wordorder.config.alignments import gold_split
+from wordorder.config.models import Report
+from wordorder.config.published_scores import ALIGNMENT, MEMORY, PARAMETERS, PublishedScores, Shown
+from wordorder.files import read_object
+from wordorder.results.frames import cell_folders, load_scores
+
+# The status of what a trained model has no number of: of memory where there was no GPU.
+NOT_MEASURED = "not measured"
+
+# From the units of our files to those of the papers: millions, GB, and per cent, also of COMET.
+_UNITS = {PARAMETERS: 1e-6, MEMORY: 1e-9, **dict.fromkeys(ALIGNMENT, 100.0)}
+_COMET = 100.0
+
+
+def load_printed(
+    report: Report, results: str | Path, tables: Sequence[tuple[Shown, PublishedScores]] = ()
+) -> pd.DataFrame:
+    """:func:`.results.load_scores` in the papers' units, and what the columns of ``tables`` hold beside scores.
+
+    That has a row for each trained cell, with an empty ``test`` where there is none, the number under ``score`` and the
+    status "measured" or "not measured".
+    """
+    scores = load_scores(report, results)
+    scores["score"] *= scores["metric"].map({"comet": _COMET}).fillna(1.0)
+    quantities = pd.DataFrame(_quantities(report, Path(results), tables))
+    return scores if quantities.empty else pd.concat([scores, quantities], ignore_index=True)
+
+
+def _quantities(report: Report, results: Path, tables: Sequence[tuple[Shown, PublishedScores]]) -> list[dict[str, Any]]:
+    tests = {dataset.name: dataset.tests for dataset in report.datasets}
+    wanted = dict.fromkeys(
+        (*shown.place(column), column.metric)
+        for shown, table in tables
+        for column in table.columns
+        if not column.is_score
+    )
+    rows = []
+    for cell, folder in cell_folders(report, results):
+        if not (folder / "record.json").is_file():
+            continue
+        for dataset, test, metric in wanted:
+            if dataset != cell["dataset"]:
+                continue
+            split = test if test in tests[dataset] else gold_split(test)
+            found = _found(metric, folder, split)
+            score = None if found is None else found * _UNITS[metric]
+            status = NOT_MEASURED if score is None else "measured"
+            rows.append(cell | {"test": test, "metric": metric, "score": score, "status": status})
+    return rows
+
+
+def _found(metric: str, folder: Path, split: str) -> float | None:
+    """What the files of a cell say, in their units."""
+    record = read_object(folder / "record.json", "status")
+    alignment = folder / f"{split}.alignment.json"
+    found: float | None = None
+    if metric == PARAMETERS:
+        found = record.get("parameters", {}).get("total")
+    elif metric == MEMORY:
+        found = record.get("efficiency", {}).get("used", {}).get("gpu_memory_bytes")
+    elif alignment.is_file():
+        found = read_object(alignment, "status").get(metric)
+    return found

@@ -1,0 +1,325 @@
+"""What papers print, beside ours. Published numbers are shown and never tested against.
+
+A published score is one run of somebody else's, or the mean of r. Whether ours agree with it is asked of the interval
+in which r more runs of ours would have their mean with a probability of 95 %, were the scores of our n seeds normally
+distributed with mean m and standard deviation s (the prediction interval, e.g. Hahn & Meeker 1991, section 4.7):
+
+    m ± t(0.975, n - 1) · s · √(1/r + 1/n)
+
+Where other data, another test set or another size stands in for the paper's, scores cannot be compared, but
+differences from the baseline of the table can be looked at; so can they where a paper prints a difference alone. The
+interval is then that of our differences seed by seed.
+
+A count of parameters does not spread: it is as printed, to the last digit, or not. Neither it nor memory can be held
+against those of another size.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from wordorder.config.models import Report
+from wordorder.config.published_scores import ALIGNMENT, MEMORY, PARAMETERS, PublishedColumn, PublishedScores, Shown
+from wordorder.published.marks import TEST, OurMarks
+from wordorder.published.quantities import NOT_MEASURED
+from wordorder.results.frames import groups
+from wordorder.tables.study import NOTHING, Table
+
+NOT_RUN, NOT_SCORED, NO_COMMON_SEED = "not run", "not scored", "no seed in common with the baseline"
+NO_SPREAD = "no spread to judge by"
+ANOTHER_SIZE = "another size"  # of parameters and memory, whose gaps are those of the size
+# Whether a number is that of the paper. Of a gap they begin with "gap", and where other data stands in that is added.
+REPRODUCED = {True: "reproduced within the spread", False: "not reproduced"}
+WITHIN = {True: "within the spread", False: "outside the spread"}
+AS_PRINTED = {True: "as printed", False: "not as printed"}
+OTHER_DATA = "other data"
+
+
+def prediction_interval(
+    values: Sequence[float], runs: int = 1, probability: float = 0.95
+) -> tuple[float, float] | None:
+    """Where the mean of this many more values would fall with this probability; None of fewer than two values."""
+    if len(values) < 2:
+        return None
+    middle, spread = float(np.mean(values)), float(np.std(values, ddof=1))
+    half = prediction_reach(len(values), runs, probability) * spread
+    return middle - half, middle + half
+
+
+def prediction_reach(n: int, runs: int = 1, probability: float = 0.95) -> float:
+    """How many standard deviations the prediction interval of n ≥ 2 values reaches to each side."""
+    return float(stats.t.ppf((1 + probability) / 2, n - 1)) * math.sqrt(1 / runs + 1 / n)
+
+
+@dataclass(frozen=True)
+class OurScores:
+    """Looks up the scores of a study, by seed."""
+
+    scores: pd.DataFrame
+    shown: Shown
+
+    def place(self, column: PublishedColumn, size: str) -> tuple[str, str, str]:
+        """dataset, test set (empty where there is none) and size of ours for a published score.
+
+        Those of the paper where nothing of ours is of the dataset.
+        """
+        dataset, test = self.shown.place(column)
+        if dataset not in set(self.scores["dataset"]):
+            return column.dataset, column.test or "", size
+        return dataset, test, self.shown.sizes.get(size, size)
+
+    def stands_in(self, column: PublishedColumn, size: str) -> bool:
+        return self.place(column, size) != (column.dataset, column.test or "", size)
+
+    def of(self, column: PublishedColumn, encoding: str, size: str) -> dict[int, float]:
+        cells = self._cells(column, encoding, size)
+        kept = cells[cells["metric"] == column.metric].dropna(subset="score")
+        return dict(zip(kept["seed"].tolist(), kept["score"].tolist(), strict=True))
+
+    def lack(self, column: PublishedColumn, encoding: str, size: str) -> str:
+        """Why there is no score: no cell was run, they diverged, or were not measured, or not scored by the metric."""
+        cells = self._cells(column, encoding, size)
+        statuses = set(cells.loc[cells["metric"] == column.metric, "status"])
+        if not statuses and cells["score"].notna().any():
+            return NOT_SCORED
+        return next((status for status in ("diverged", NOT_MEASURED, NOT_SCORED) if status in statuses), NOT_RUN)
+
+    def _cells(self, column: PublishedColumn, encoding: str, size: str) -> pd.DataFrame:
+        """The rows of all metrics at the place of a published score."""
+        dataset, test, own_size = self.place(column, size)
+        keys = {"dataset": dataset, "test": test, "size": own_size, "encoding": encoding}
+        chosen = self.scores
+        for key, value in keys.items():
+            chosen = chosen[chosen[key] == value]
+        return chosen
+
+
+def published_frame(
+    scores: pd.DataFrame, tables: Sequence[tuple[Shown, PublishedScores]], our_marks: OurMarks | None = None
+) -> pd.DataFrame:
+    """A row for each published number, and for each baseline of one.
+
+    paper, table, row, column, computed; encoding, size, dataset, test, metric (ours); published, decimals (printed),
+    published_mark; mean, sd, n, mark, difference; published_gap and gap (from the baseline of the table), low and high
+    (the interval), status. ``scores`` is that of :func:`wordorder.published.quantities.load_printed`.
+    """
+    our_marks = our_marks or OurMarks([])
+    rows = []
+    for shown, table in tables:
+        ours, base = OurScores(scores, shown), table.base
+        for row in table.rows:
+            for index, column in enumerate(table.columns):
+                printed, published_gap = row.score(index), table.printed_gap(row, index)
+                if printed is None and published_gap is None and row is not base:
+                    continue
+                place = dataset, test, size = ours.place(column, row.size)
+                own, own_base = (ours.of(column, each.encoding, each.size) for each in (row, base))
+                compared = _Compared(
+                    values=list(own.values()),
+                    gaps=[own[seed] - own_base[seed] for seed in own if seed in own_base],
+                    no_gaps=NO_COMMON_SEED if own_base else f"baseline {ours.lack(column, base.encoding, base.size)}",
+                    printed=printed,
+                    published_gap=published_gap,
+                    stands_in=ours.stands_in(column, row.size),
+                    half_digit=0.5 * 10**-column.decimals if column.metric == PARAMETERS else None,
+                    runs=table.runs,
+                )
+                if not own:
+                    status = ours.lack(column, row.encoding, row.size)
+                elif column.test is None and size != row.size:
+                    status = ANOTHER_SIZE
+                else:
+                    status = compared.status
+                mark = ""
+                if ours.place(column, base.size) == place:
+                    mark = our_marks.mark(place, column.metric, row.encoding, base.encoding, table.marks_mean)
+                low, high = compared.interval or (None, None)
+                rows.append(
+                    {"paper": table.paper, "table": table.table, "row": row.row, "column": column.column}
+                    | {"encoding": row.encoding, "size": size, "dataset": dataset, "test": test}
+                    | {"metric": column.metric, "published": printed, "decimals": column.decimals}
+                    | {"published_mark": row.mark(index) or "", "computed": table.computed}
+                    | {"mean": _mean(compared.values), "sd": _sd(compared.values), "n": len(own), "mark": mark}
+                    | {"difference": compared.difference, "published_gap": published_gap}
+                    | {"gap": None if row is base else _mean(compared.gaps), "low": low, "high": high, "status": status}
+                )
+    return pd.DataFrame(rows)
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """What is printed of one system, of so many runs, and ours by seed.
+
+    ``no_gaps``: why there are none of ours, if there are none; ``half_digit``: that of the last one of a count.
+    """
+
+    values: list[float]
+    gaps: list[float]
+    no_gaps: str
+    printed: float | None
+    published_gap: float | None
+    stands_in: bool
+    half_digit: float | None
+    runs: int
+
+    @property
+    def difference(self) -> float | None:
+        if self.stands_in or self.printed is None or not self.values:
+            return None
+        return float(np.mean(self.values)) - self.printed
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Of more of those of our numbers that are judged, where they spread and there is something to judge."""
+        if self.half_digit is not None or self._wanted is None:
+            return None
+        return prediction_interval(self._judged, self.runs)
+
+    @property
+    def status(self) -> str:
+        if self._wanted is None:
+            return NOTHING  # the baseline, on other data or without a printed score
+        if not self._judged:
+            return self.no_gaps
+        if self.half_digit is not None:
+            words, met = AS_PRINTED, abs(float(np.mean(self._judged)) - self._wanted) <= self.half_digit
+        elif self.interval is None:
+            return NO_SPREAD
+        else:
+            low, high = self.interval
+            words, met = WITHIN if self.stands_in else REPRODUCED, low <= self._wanted <= high
+        said = f"gap {words[met]}" if self._of_gap else words[met]
+        return f"{said}, {OTHER_DATA}" if self.stands_in else said
+
+    @property
+    def _of_gap(self) -> bool:
+        return self.stands_in or self.printed is None
+
+    @property
+    def _judged(self) -> list[float]:
+        return self.gaps if self._of_gap else self.values
+
+    @property
+    def _wanted(self) -> float | None:
+        return self.published_gap if self._of_gap else self.printed
+
+
+def _mean(values: list[float]) -> float | None:
+    return float(np.mean(values)) if values else None
+
+
+def _sd(values: list[float]) -> float | None:
+    return float(np.std(values, ddof=1)) if len(values) > 1 else None
+
+
+def published_table(
+    scores: pd.DataFrame,
+    tables: Sequence[tuple[Shown, PublishedScores]],
+    report: Report,
+    our_marks: OurMarks | None = None,
+) -> Table:
+    """A block for each published table, column and what of ours stands beside it."""
+    data = published_frame(scores, tables, our_marks)
+    seeds = len(report.seeds)
+    most = int(data["n"].max()) if len(data) else 0
+    blocks = []
+    for (paper, table, column, dataset, test), group in groups(data, ["paper", "table", "column", "dataset", "test"]):
+        first = group.iloc[0]
+        shown = [
+            {
+                "System": row["row"],
+                "Ours": row["encoding"],
+                "Published": _published(row),
+                "Ours, mean ± sd": _ours(row, seeds),
+                "Difference": _signed(row["difference"]),
+                "Published gap": _signed(row["published_gap"]),
+                "Our gap": _signed(row["gap"]),
+                "95 % interval": _interval(row),
+                "Status": row["status"],
+            }
+            for row in group.to_dict("records")
+        ]
+        computed = "trainable parameters in millions" if first.metric == PARAMETERS else first.computed
+        ours = ", ".join(filter(None, (dataset, test, *group["size"].unique(), first.metric)))
+        blocks.append((f"{paper}, {table}, {column} ({computed}); ours: {ours}.", pd.DataFrame(shown)))
+    return Table("published", data, blocks, [*_notes([printed for _, printed in tables]), *_reach(most)])
+
+
+def _notes(tables: Sequence[PublishedScores]) -> list[str]:
+    """What the numbers mean; of what no table has, nothing is said."""
+    metrics = {column.metric for table in tables for column in table.columns}
+    notes = [
+        "Published scores are copied from the papers, take part in no test, and were computed as is said above each "
+        "table.",
+        "Gap: the difference from the row of the table that has none. 'Reproduced within the spread': the published "
+        f"score lies where one more run of ours would fall{_means(tables)} with a probability of 95 % (the interval). "
+        "Where other data, "
+        "another test set or size stands in, or a paper prints a difference alone, the gaps are held side by side, and "
+        "the interval is that of our gap.",
+    ]
+    if levels := [_levels(table) for table in tables if table.marks_mean]:
+        notes.append(
+            f"Marks after published scores are the papers' ({'; '.join(dict.fromkeys(levels))}). The same mark after "
+            f"ours says that it is better than the baseline of the table at that level, by {TEST}: these models, on "
+            "other sentences. What other seeds would do is for the table of significance to say."
+        )
+    if "comet" in metrics:
+        notes.append("COMET: ours times 100, as papers print it.")
+    if PARAMETERS in metrics:
+        notes.append(
+            "Parameters are 'as printed' to the last digit. Theirs may be those of another vocabulary than the paper "
+            "names: 'wordorder params --published' counts at the one that its numbers imply."
+        )
+    if MEMORY in metrics:
+        notes.append("Memory: in billions of bytes, of the GPU, as in the table of parameters.")
+    if not metrics.isdisjoint(ALIGNMENT):
+        notes.append("AER, precision and recall: in per cent, on these gold alignments, of the analysis 'alignment'.")
+    return notes
+
+
+def _means(tables: Sequence[PublishedScores]) -> str:
+    found = dict.fromkeys(
+        f"{table.paper}, {table.table}: the mean of {table.runs}" for table in tables if table.runs > 1
+    )
+    return f" ({'; '.join(found)})" if found else ""
+
+
+def _levels(table: PublishedScores) -> str:
+    levels = ", ".join(f"{mark} p < {p:.2f}" for mark, p in sorted(table.marks_mean.items(), key=lambda each: each[1]))
+    return f"{table.paper}, {table.table}: {levels}"
+
+
+def _reach(seeds: int) -> list[str]:
+    if seeds < 2:
+        return []
+    return [
+        f"Of {seeds} seeds the interval of one run reaches {prediction_reach(seeds):.1f} standard deviations to each "
+        "side: 'within' it says that the seeds do not speak against the published number, not that they found it."
+    ]
+
+
+def _published(row: dict[Any, Any]) -> str:
+    return NOTHING if pd.isna(row["published"]) else f"{row['published']:.{row['decimals']}f}{row['published_mark']}"
+
+
+def _ours(row: dict[Any, Any], seeds: int) -> str:
+    if not row["n"]:
+        return NOTHING
+    sd = "" if pd.isna(row["sd"]) or row["metric"] == PARAMETERS else f" ± {row['sd']:.2f}"
+    of = f" of {seeds}" if row["n"] < seeds else ""
+    return f"{row['mean']:.2f}{sd} (n = {row['n']}{of}) {row['mark']}".strip()
+
+
+def _interval(row: dict[Any, Any]) -> str:
+    return NOTHING if pd.isna(row["low"]) else f"{row['low']:.2f} to {row['high']:.2f}"
+
+
+def _signed(value: float | None) -> str:
+    return NOTHING if value is None or math.isnan(value) else f"{value:+.2f}"

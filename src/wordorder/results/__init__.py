@@ -1,0 +1,1 @@
+"""What a study has written, read as data frames."""

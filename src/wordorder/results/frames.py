@@ -1,0 +1,183 @@
+"""What a study has written under its results folder, as data frames; an unfinished cell has its rows, too."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from wordorder.config.models import Report
+from wordorder.errors import WordorderError
+from wordorder.files import demand, read_object
+from wordorder.metrics.comet import signature as comet_signature
+
+CELL = ["dataset", "size", "encoding", "seed"]
+
+# What the parameters table takes over from a training record.
+_COPIED = (
+    "updates",
+    "best_update",
+    "epochs",
+    "best_valid_perplexity",
+    "target_tokens_per_second",
+    "seconds",
+    "precision",
+    "device",
+)
+
+_COMET = ("status", "systems")
+_SIGNIFICANCE = ("size", "test", "cells", "metrics")
+
+
+def cell_folders(report: Report, results: str | Path) -> Iterator[tuple[dict[str, Any], Path]]:
+    """Each cell of the report, in the report's order: its dataset, size, encoding and seed, and its folder."""
+    for dataset in report.datasets:
+        for size in report.sizes:
+            for encoding in report.encodings:
+                for seed in report.seeds:
+                    cell = {"dataset": dataset.name, "size": size, "encoding": encoding, "seed": seed}
+                    yield cell, Path(results) / "cells" / dataset.name / encoding / size / str(seed)
+
+
+def groups(frame: pd.DataFrame, keys: list[str]) -> Iterator[tuple[Any, pd.DataFrame]]:
+    """The frame cut by ``keys``, as ((value of each key), rows), in the order of their first rows."""
+    yield from frame.groupby(keys, sort=False)
+
+
+def load_scores(report: Report, results: str | Path) -> pd.DataFrame:
+    """One row for each cell x test x metric: CELL, test, metric, score (NaN without one), status and signature.
+
+    A study that asks for COMET has it as its last metric, where the status may also be "not scored".
+    """
+    tests = {dataset.name: dataset.tests for dataset in report.datasets}
+    rows: list[dict[str, Any]] = []
+    comet: dict[Path, dict[str, Any]] = {}
+    for cell, folder in cell_folders(report, results):
+        for test in tests[cell["dataset"]]:
+            path = folder / f"{test}.scores.json"
+            scored: dict[str, Any] = {"status": "missing", "metrics": {}}
+            if path.is_file():
+                scored = read_object(path, "status", "metrics", "hypotheses.sha256")
+            status = scored["status"]
+            if status == "no hypotheses":
+                status = reason(folder, status)
+            for metric in report.metrics:
+                if path.is_file() and metric not in scored["metrics"]:
+                    raise WordorderError(
+                        f"{path} has no score for the metric '{metric}', which the study asks for. "
+                        "It was written for other metrics: delete it and score the test set again."
+                    )
+                found = scored["metrics"].get(metric, {})
+                row = {"test": test, "metric": metric, "score": found.get("score"), "status": status}
+                rows.append(cell | row | {"signature": found.get("signature")})
+            if report.comet:
+                path = comet_path(results, cell["dataset"], cell["size"], test)
+                if path not in comet:
+                    comet[path] = read_object(path, *_COMET)
+                digest = scored.get("hypotheses", {}).get("sha256")
+                rows.append(cell | {"test": test, "metric": "comet"} | _comet_row(comet[path], digest, status))
+    frame = pd.DataFrame(rows)
+    return frame.assign(score=frame["score"].astype(float))
+
+
+def comet_path(results: str | Path, dataset: str, size: str, test: str) -> Path:
+    return Path(results) / "comet" / f"{dataset}.{size}.{test}.json"
+
+
+def _comet_row(scored: dict[str, Any], hypotheses: str | None, status: str) -> dict[str, Any]:
+    """What 'wordorder comet' found of the translations that have this SHA-256, if there are any."""
+    score = scored["systems"].get(hypotheses, {}).get("score")
+    if score is None and status == "scored":
+        status = "not scored"
+    return {"score": score, "status": status, "signature": None if score is None else comet_signature(scored)}
+
+
+def load_comet(report: Report, results: str | Path) -> list[dict[str, Any]]:
+    """Each file of COMET scores of a study that asks for them, in the report's order."""
+    if report.comet is None:
+        return []
+    sets = [(data.name, size, test) for data in report.datasets for size in report.sizes for test in data.tests]
+    return [read_object(comet_path(results, *names), *_COMET) for names in sets]
+
+
+def training_status(folder: Path) -> str | None:
+    """The status in the training record of a cell, e.g. "finished" or "diverged"; None without a record."""
+    path = folder / "record.json"
+    return read_object(path, "status")["status"] if path.is_file() else None
+
+
+def reason(folder: Path, status: str) -> str:
+    """Why a cell has no number: its training diverged, or else ``status``."""
+    return "diverged" if training_status(folder) == "diverged" else status
+
+
+def load_records(report: Report, results: str | Path) -> pd.DataFrame:
+    """One row for each cell: CELL, status, and from its training record the numbers that the parameters table shows."""
+    rows: list[dict[str, Any]] = []
+    for cell, folder in cell_folders(report, results):
+        path = folder / "record.json"
+        record: dict[str, Any] = read_object(path, "status") if path.is_file() else {"status": "missing"}
+        parameters = record.get("parameters", {})
+        counts = {"parameters": parameters.get("total"), "encoding_parameters": parameters.get("encoding")}
+        rows.append(
+            cell
+            | {"status": record.get("status")}
+            | counts
+            | {name: record.get(name) for name in _COPIED}
+            | {"memory_bytes": _memory(record)}
+        )
+    return pd.DataFrame(rows)
+
+
+def _memory(record: dict[str, Any]) -> int | None:
+    """The most that a training took: of the GPU where it had one, else of the machine."""
+    used = record.get("efficiency", {}).get("used", {})
+    found: int | None = used.get("gpu_memory_bytes") or used.get("memory_bytes")
+    return found
+
+
+def load_significance(report: Report, results: str | Path) -> list[dict[str, Any]]:
+    """Each significance file of the study, in the report's order, with ``dataset`` added."""
+    return [
+        {"dataset": dataset.name}
+        | read_object(Path(results) / "significance" / f"{dataset.name}.{size}.{test}.json", *_SIGNIFICANCE)
+        for dataset in report.datasets
+        for size in report.sizes
+        for test in dataset.tests
+    ]
+
+
+def load_metrics(report: Report, results: str | Path) -> pd.DataFrame:
+    """What every cell with a validation reported: CELL, split, update, epoch, loss, perplexity, in the order written.
+
+    The split 'train' is the batches since the row before, as they were learnt from, with dropout; 'valid' is the whole
+    validation set. Either loss is without label smoothing, in nats a target token.
+    """
+    columns = ["split", "update", "epoch", "loss", "perplexity"]
+    frames: list[pd.DataFrame] = []
+    for cell, folder in cell_folders(report, results):
+        path = folder / "metrics.jsonl"
+        if not path.is_file():
+            continue
+        rows = [row | {"split": row["kind"], "loss": row.get("nll", row["loss"])} for row in _json_lines(path)]
+        frames.append(pd.DataFrame(rows, columns=columns).assign(**cell))
+    frames = [frame for frame in frames if (frame["split"] == "valid").any()]
+    if not frames:
+        raise WordorderError(
+            f"No metrics.jsonl with validations was found under {Path(results) / 'cells'}. Train the cells first."
+        )
+    return pd.concat(frames, ignore_index=True)[[*CELL, *columns]]
+
+
+def _json_lines(path: Path) -> list[dict[str, Any]]:
+    try:
+        # A diverged training writes NaN or Infinity, which Python's parser takes as such.
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    except ValueError as error:
+        raise WordorderError(f"{path} is not JSON lines: {error}. Delete it and train this model again.") from error
+    for row in rows or [None]:  # no training ends without a row
+        demand(path, row, "kind", "update", "epoch", "loss")
+    return rows

@@ -1,0 +1,87 @@
+"""The translations of a study with their references, and why a cell has none: it is listed all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from wordorder.config.models import Analysed
+from wordorder.data.text import read_lines
+from wordorder.errors import WordorderError
+from wordorder.metrics.scores import read_pair
+from wordorder.results.frames import CELL, cell_folders, reason
+
+# What every row of an analysis begins with: its cell and its test set.
+CELL_TEST = [*CELL, "test"]
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """One cell's translation of a test set: detokenised ``lines``, none where ``status`` is not "scored"."""
+
+    cell: dict[str, Any]  # of CELL_TEST
+    lines: list[str]
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class TranslatedSet:
+    """A test set with its raw references and the translation of every cell, in the report's order."""
+
+    dataset: str
+    name: str
+    references: list[str]
+    translations: list[Translation]
+
+
+def read_test_sets(analysed: Analysed, results: Path, data: Path) -> Iterator[TranslatedSet]:
+    """Each test set of each dataset of a study.
+
+    results: the study's folder; data: the folder of the datasets. Raises WordorderError where a translation has not as
+    many lines as its references.
+    """
+    for dataset in analysed.report.datasets:
+        cells = [
+            (cell, folder) for cell, folder in cell_folders(analysed.report, results) if cell["dataset"] == dataset.name
+        ]
+        for test in dataset.tests:
+            path = raw(data, dataset.name, test, "target")
+            translations = [_read({**cell, "test": test}, folder, path) for cell, folder in cells]
+            yield TranslatedSet(dataset.name, test, list(read_lines(path)), translations)
+
+
+def raw(data: Path, dataset: str, test: str, what: str) -> Path:
+    """A file of a test set before any preprocessing: ``what`` is source, target or trees."""
+    return data / dataset / "raw" / f"{test}.{what}"
+
+
+def _read(cell: dict[str, Any], folder: Path, references: Path) -> Translation:
+    path = folder / f"{cell['test']}.hypotheses"
+    if not path.is_file():
+        return Translation(cell, [], "missing")
+    lines, _ = read_pair(path, references)
+    return Translation(cell, lines, "scored" if lines else reason(folder, "no hypotheses"))
+
+
+def check_count(found: int, test: TranslatedSet, path: Path, what: str) -> None:
+    """Raise WordorderError unless there are as many ``what`` in ``path`` as the test set has references."""
+    if found != len(test.references):
+        raise WordorderError(
+            f"{path} has {found} {what}, but the test set '{test.name}' of '{test.dataset}' has "
+            f"{len(test.references)} references. Prepare the test set again."
+        )
+
+
+def with_spread(frame: pd.DataFrame, value: str) -> pd.DataFrame:
+    """``frame`` with columns ``mean`` and ``sd`` of the column ``value`` over seeds, and ``seeds``, how many had one.
+
+    The rows of a group differ in seed, status, signature and ``value`` alone. sd divides by seeds - 1, and there is
+    none of a single seed.
+    """
+    keys = [name for name in frame.columns if name not in ("seed", "status", "signature", value)]
+    groups = frame.groupby(keys, sort=False, dropna=False)[value]
+    return frame.assign(mean=groups.transform("mean"), sd=groups.transform("std"), seeds=groups.transform("count"))

@@ -1,0 +1,1 @@
+"""The tables of a study, and how a table is rendered."""

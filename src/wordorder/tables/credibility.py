@@ -1,0 +1,195 @@
+"""The credibility list: what a table of scores must have before it may be believed.
+
+Marie, Fujita & Rubino 2021, "Scientific Credibility of Machine Translation Research: A Meta-Evaluation of 769 Papers",
+ask four things of an evaluation: a metric besides BLEU, a test of significance, no scores copied from other papers, and
+the same data and preprocessing for all systems that are compared. The list is checked against what a study has written,
+file by file, and a study that misses an item is not finished.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from wordorder.config.models import Report
+from wordorder.errors import WordorderError
+from wordorder.files import read_object, sha256
+from wordorder.metrics.scores import LABELS
+from wordorder.results.frames import cell_folders, load_significance
+from wordorder.tables.study import Table
+
+SOURCE = "Marie et al. 2021"
+OURS = "wordorder"
+_BLEU = ("bleu", "bleu_legacy")
+_SCORES = ("metrics", "target_language", "hypotheses.sha256", "references.sha256")
+
+
+@dataclass(frozen=True)
+class Item:
+    """One demand, who makes it, and what was found: ``evidence`` if it is met, otherwise what is ``missing``."""
+
+    demand: str
+    source: str
+    evidence: str
+    missing: tuple[str, ...] = ()
+
+    @property
+    def met(self) -> bool:
+        return not self.missing
+
+
+def credibility_items(report: Report, results: str | Path) -> list[Item]:
+    """The whole list, for the files under ``results``: scores, translations, records and tests of significance."""
+    scores = list(_score_files(report, results))
+    records = [
+        (folder, read_object(folder / "record.json", "data.train", "vocabulary_size", "cell.recipe"))
+        for _, folder in cell_folders(report, results)
+        if (folder / "record.json").is_file()
+    ]
+    return [
+        _more_than_bleu(scores),
+        _significance(load_significance(report, results)),
+        _no_copied_scores(report, results, scores),
+        _comparable_references(scores),
+        _comparable_training(records),
+        _signatures(scores),
+    ]
+
+
+_Files = list[tuple[Path, dict[str, Any]]]
+
+
+def _score_files(report: Report, results: str | Path) -> Iterable[tuple[Path, dict[str, Any]]]:
+    tests = {dataset.name: dataset.tests for dataset in report.datasets}
+    for cell, folder in cell_folders(report, results):
+        for test in tests[cell["dataset"]]:
+            path = folder / f"{test}.scores.json"
+            if path.is_file():
+                yield path, read_object(path, *_SCORES)
+
+
+def _more_than_bleu(scores: _Files) -> Item:
+    metrics = list(dict.fromkeys(metric for _, file in scores for metric in file["metrics"]))
+    missing = [
+        f"{path} has no metric but BLEU; add one, for example chrf++, to the study's 'metrics'"
+        for path, file in scores
+        if not set(file["metrics"]) - set(_BLEU)
+    ]
+    evidence = f"{len(scores)} translated test sets, each scored by {_listed(LABELS[metric] for metric in metrics)}."
+    return Item("A metric besides BLEU", SOURCE, evidence, tuple(missing))
+
+
+def _significance(files: list[dict[str, Any]]) -> Item:
+    missing, tests = [], 0
+    for file in files:
+        seeds: dict[str, set[int]] = {}
+        for cell in file["cells"]:
+            if cell["status"] == "translated":
+                seeds.setdefault(cell["encoding"], set()).add(cell["seed"])
+        for metric, tested in file["metrics"].items():
+            for entry in tested["comparisons"]:
+                tests += 1
+                # Nothing can be tested of systems without a seed that both translated; the tables list those.
+                testable = seeds.get(entry["system"], set()) & seeds.get(entry["baseline"], set())
+                if testable and all(row["p"] is None for row in entry["seeds"]):
+                    where = f"{file['dataset']}/{file['test']} ({LABELS[metric]})"
+                    missing.append(f"{entry['system']} against {entry['baseline']} was not tested on {where}")
+    evidence = f"{tests} comparisons, declared before the run; p-values are corrected within each family (Holm)."
+    return Item("A test of significance", SOURCE, evidence if tests else "Nothing is compared.", tuple(missing))
+
+
+def _no_copied_scores(report: Report, results: str | Path, scores: _Files) -> Item:
+    missing = []
+    for path, file in scores:
+        hypotheses = path.with_name(path.name.removesuffix(".scores.json") + ".hypotheses")
+        if not hypotheses.is_file() or sha256(hypotheses) != file["hypotheses"]["sha256"]:
+            missing.append(f"{path} does not belong to {hypotheses}; delete it and score again")
+    tests = {dataset.name: dataset.tests for dataset in report.datasets}
+    for cell, folder in cell_folders(report, results):
+        absent = [test for test in tests[cell["dataset"]] if not (folder / f"{test}.scores.json").is_file()]
+        missing += [f"{folder} has no {test}.scores.json" for test in absent]
+    evidence = "Every score was computed here from the translations that lie beside it (SHA-256). "
+    evidence += "Published numbers are shown as such and take part in no test."
+    return Item("No copied scores", SOURCE, evidence, tuple(missing))
+
+
+def _comparable_references(scores: _Files) -> Item:
+    references: dict[tuple[str, str], set[str]] = {}
+    for path, file in scores:
+        dataset, test = path.parents[3].name, path.name.removesuffix(".scores.json")
+        references.setdefault((dataset, test), set()).add(file["references"]["sha256"])
+    missing = [
+        f"the cells of {dataset} were scored against {len(found)} different references of {test}; score them again"
+        for (dataset, test), found in references.items()
+        if len(found) > 1
+    ]
+    evidence = f"One raw reference a test set, the same for all cells (test sets: {len(references)})."
+    return Item("The same references for all systems", SOURCE, evidence, tuple(missing))
+
+
+def _comparable_training(records: _Files) -> Item:
+    """All cells of a dataset learned from the same corpus by the same recipe; shape is the size's, and may differ."""
+    found: dict[str, dict[str, set[str]]] = {}
+    for folder, record in records:
+        dataset = found.setdefault(folder.parents[2].name, {"training corpora": set(), "vocabularies": set()})
+        dataset["training corpora"].add(record["data"]["train"])
+        dataset["vocabularies"].add(str(record["vocabulary_size"]))
+        dataset.setdefault("recipes", set()).add(json.dumps(record["cell"]["recipe"], sort_keys=True))
+    missing = [
+        f"the cells of {dataset} have {len(values)} different {what}; train them with one"
+        for dataset, kinds in found.items()
+        for what, values in kinds.items()
+        if len(values) > 1
+    ]
+    evidence = f"{len(records)} cells: one binary corpus a dataset (digest), one vocabulary and one recipe for all."
+    return Item("The same data, preprocessing and recipe", SOURCE, evidence, tuple(missing))
+
+
+def _signatures(scores: _Files) -> Item:
+    missing: list[str] = []
+    signatures: dict[tuple[str, str], set[str]] = {}
+    for path, file in scores:
+        for metric, scored in file["metrics"].items():
+            if scored["score"] is not None:
+                if not scored["signature"]:
+                    missing.append(f"{path} has a {LABELS[metric]} score without a signature")
+                signatures.setdefault((file["target_language"], metric), set()).add(scored["signature"])
+    missing += [
+        f"{LABELS[metric]} of '{language}' was computed with {len(found)} different signatures; score again"
+        for (language, metric), found in signatures.items()
+        if len(found) > 1
+    ]
+    return Item("A signature for every score", OURS, "One signature a metric and target language.", tuple(missing))
+
+
+def _listed(names: Iterable[str]) -> str:
+    *most, last = list(names) or ["nothing"]
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def require(report: Report, results: str | Path) -> list[Item]:
+    """The list, all of whose items are met; otherwise a WordorderError that says all that is missing."""
+    items = credibility_items(report, results)
+    problems = [f"{item.demand} ({item.source}): {problem}." for item in items for problem in item.missing]
+    if problems:
+        listed = "\n".join(f"  {problem}" for problem in problems)
+        raise WordorderError(f"The study is not finished, because it misses an item of the credibility list.\n{listed}")
+    return items
+
+
+def _lacking(item: Item) -> str:
+    return " ".join(f"{problem}." for problem in item.missing)
+
+
+def credibility_table(items: list[Item], report: Report) -> Table:
+    rows = [
+        {"Demand": item.demand, "Asked for by": item.source, "Found": item.evidence if item.met else _lacking(item)}
+        for item in items
+    ]
+    frame = pd.DataFrame(rows)
+    return Table("credibility", frame, [(f"{report.title}: the credibility list.", frame)], [])

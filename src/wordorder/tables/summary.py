@@ -1,0 +1,67 @@
+"""The result of a study as plain text for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from tabulate import tabulate
+
+from wordorder.errors import WordorderError
+from wordorder.files import demand
+from wordorder.metrics.scores import LABELS, digits
+from wordorder.results.frames import groups
+from wordorder.tables.study import NOTHING
+
+_SCORES = ("dataset", "test", "size", "encoding", "metric", "mean", "sd", "n", "seeds", "signature", "group")
+_VERDICTS = ("dataset", "size", "test", "verdict")
+
+
+def summary(results: str | Path) -> str:
+    """Scores (mean ± sd, n), signatures and verdicts, from the tables in ``results/tables``."""
+    scores = _read(Path(results) / "tables" / "scores.csv", _SCORES)
+    parts: list[str] = []
+    for (dataset, test), group in groups(scores, ["dataset", "test"]):
+        rows: list[dict[str, str]] = []
+        for (size, encoding), cells in groups(group, ["size", "encoding"]):
+            found = {LABELS[row["metric"]]: _cell(row) for row in cells.to_dict("records")}
+            n = f"{cells['n'].min()} of {cells['seeds'].max()}"
+            rows.append({"size": size, "encoding": encoding} | found | {"seeds": n})
+        table = tabulate(rows, headers="keys", tablefmt="simple", disable_numparse=True)
+        parts.append(f"{dataset}, {test}: mean ± standard deviation over seeds\n\n{table}")
+    signatures = scores.dropna(subset=["signature"]).drop_duplicates(["metric", "signature"])
+    if not signatures.empty:
+        parts.append("\n".join(f"{LABELS[row['metric']]}: {row['signature']}" for row in signatures.to_dict("records")))
+    path = Path(results) / "tables" / "significance.csv"
+    if path.is_file():
+        verdicts = _read(path, _VERDICTS)
+        for (dataset, size, test), group in groups(verdicts, ["dataset", "size", "test"]):
+            lines = "\n".join(f"- {verdict}" for verdict in group["verdict"])
+            parts.append(f"{dataset}, {size}, {test}: comparisons\n\n{lines}")
+    return "\n\n".join(parts)
+
+
+def _cell(row: dict[Hashable, Any]) -> str:
+    if pd.isna(row["mean"]):
+        return NOTHING
+    places = digits(row["metric"])
+    spread = "" if pd.isna(row["sd"]) else f" ± {row['sd']:.{places}f}"
+    return f"{row['mean']:.{places}f}{spread} {'' if pd.isna(row['group']) else row['group']}".strip()
+
+
+def _read(path: Path, columns: Iterable[str]) -> pd.DataFrame:
+    try:
+        # An encoding may be called "null" or "NA", which pandas would take for a missing value.
+        frame = pd.read_csv(path, keep_default_na=False, na_values=[""])
+    except FileNotFoundError as error:
+        raise WordorderError(
+            f"{path} does not exist. It is written by 'wordorder table'; run the study (its table 'scores') first."
+        ) from error
+    except pd.errors.EmptyDataError as error:
+        raise WordorderError(f"{path} is empty. Delete it and make the table again.") from error
+    except (ValueError, OSError) as error:
+        raise WordorderError(f"{path} is not a table: {error}. Delete it and make the table again.") from error
+    demand(path, dict.fromkeys(frame.columns), *columns)
+    return frame

@@ -1,0 +1,74 @@
+"""Scores against the number of a sweep."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from translated_study import analysed, write_sample
+from wordorder.analyses.draw_sweep import draw
+from wordorder.analyses.sweep import frame
+from wordorder.config.analyses import Analyses
+from wordorder.config.load import slice_argument
+from wordorder.errors import WordorderError
+from wordorder.results.frames import load_scores
+
+SWEEP = {"parameter": "k", "curves": {"waves": {"opr": 8, "sinusoidal": 2}}}
+
+
+def test_the_sweep_comes_first_by_its_numbers_with_the_scores_of_every_seed(tmp_path: Path) -> None:
+    results, data = write_sample(tmp_path)
+    asked = analysed(sweep=SWEEP)
+    rows = frame(asked, results, data)
+    bleu = rows[rows["metric"] == "bleu"]
+    assert list(bleu["encoding"].unique()) == ["sinusoidal", "opr", "none", "untrained"]
+    assert list(bleu["value"].dropna()) == [2, 2, 8, 8]
+    assert list(bleu["curve"]) == ["waves"] * 4 + [""] * 4
+    scores = load_scores(asked.report, results).set_index(["encoding", "seed", "metric"])["score"]
+    opr = bleu[bleu["encoding"] == "opr"]
+    assert list(opr["score"]) == [scores["opr", 1, "bleu"], scores["opr", 2, "bleu"]]
+    assert set(opr["mean"]) == {opr["score"].mean()} and set(opr["seeds"]) == {2}
+    assert opr["sd"].iloc[0] == pytest.approx(abs(opr["score"].iloc[0] - opr["score"].iloc[1]) / 2**0.5)
+    lost = bleu[bleu["encoding"] == "none"]
+    assert list(lost["status"]) == ["scored", "diverged"] and set(lost["seeds"]) == {1}
+
+
+def test_the_line_goes_through_the_means_and_others_are_levels(tmp_path: Path) -> None:
+    results, data = write_sample(tmp_path)
+    rows = frame(asked := analysed(sweep=SWEEP), results, data)
+    panel = draw(rows, asked).axes[0]
+    bleu = rows[rows["metric"] == "bleu"].drop_duplicates("encoding").set_index("encoding")
+    line, level = panel.containers[0].lines[0], next(line for line in panel.lines if line.get_label() == "none")
+    assert list(line.get_xdata()) == [2, 8]
+    assert list(line.get_ydata()) == [bleu["mean"]["sinusoidal"], bleu["mean"]["opr"]]
+    assert set(level.get_ydata()) == {bleu["mean"]["none"]}
+    assert [text.get_text() for text in panel.get_xticklabels()] == ["2", "8"]
+
+
+def test_comet_without_its_model_is_no_cell_without_scores(tmp_path: Path) -> None:
+    results, data = write_sample(tmp_path)
+    rows = frame(asked := analysed(sweep=SWEEP), results, data)
+    comet = rows[rows["metric"] == "bleu"].assign(metric="comet", score=float("nan"))
+    comet["status"] = comet["status"].replace("scored", "not scored")
+    figure = draw(pd.concat([rows, comet], ignore_index=True), asked)
+    legends = [legend.get_title().get_text() for legend in figure.legends]
+    assert legends == [legend.get_title().get_text() for legend in draw(rows, asked).legends]
+    assert "not scored" in [text.get_text() for text in figure.axes[-1].texts]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('"curves": {}', "'sweep.curves' must be a group of at least 1 key, but has 0."),
+        ('"curves": {"c": {"a": 1}}', "'sweep.curves.c' must be a group of at least 2 keys, but has 1."),
+        ('"curves": {"c": {"a": 1, "b": 1}}', "two encodings of the curve 'c' have the same number"),
+        ('"curves": {"c": {"a": 1, "b": 2}, "d": {"a": 1, "e": 2}}', "an encoding is in two curves"),
+        ('"curves": {"c": {"a": 0, "b": 1}}, "scale": "log"', "a logarithmic scale has no place for numbers that are"),
+    ],
+)
+def test_mistakes(text: str, message: str) -> None:
+    with pytest.raises(WordorderError, match=re.escape(message)):
+        slice_argument(f'{{"sweep": {{"parameter": "k", {text}}}}}', Analyses)

@@ -1,0 +1,292 @@
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scipy import stats
+
+from evaluation_samples import family, noisy, report, sentences, write_lines, write_study
+from wordorder.cli.main import main
+from wordorder.comparison.paired import Extraction, paired_tests
+from wordorder.comparison.significance import compare
+from wordorder.comparison.verdicts import verdict
+from wordorder.config.models import Significance
+from wordorder.errors import WordorderError
+from wordorder.files import sha256, write_json
+from wordorder.statistics.over_seeds import holm, paired_t_test
+
+
+def test_holm_by_hand() -> None:
+    # Holm (1979) for four tests: 4·.005, 3·.01, 2·.03, 1·.04 in order of p, made monotone (.06 carries over to .04).
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.5, 0.6]) == [1.0, 1.0]
+    assert holm([0.02]) == [0.02]
+    assert holm([]) == []
+
+
+def test_holm_counts_tests_that_were_impossible() -> None:
+    assert holm([None, 0.01, None]) == [None, pytest.approx(0.03), None]
+
+
+def test_t_test_on_known_numbers() -> None:
+    # Student's sleep data (1908): t = 4.0621, 9 degrees of freedom, p = .00283, 95 % interval [0.70, 2.46].
+    drug_1 = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
+    drug_2 = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
+    result = paired_t_test(drug_2, drug_1)
+    assert result["n"] == 10
+    assert result["mean_difference"] == pytest.approx(1.58)
+    assert result["t"] == pytest.approx(4.0621, abs=1e-4)
+    assert result["p"] == pytest.approx(0.002833, abs=1e-6)
+    assert result["confidence_interval"] == pytest.approx([0.7001, 2.4599], abs=1e-4)
+    assert result["p"] == stats.ttest_rel(drug_2, drug_1).pvalue
+
+
+@pytest.mark.parametrize(
+    ("system", "baseline", "note"),
+    [
+        ([], [], "at least two seeds"),
+        ([30.0], [29.0], "at least two seeds"),
+        ([30.0, 31.0], [29.0, 30.0], "same for every seed"),
+        ([30.1, 31.1, 28.3], [30.0, 31.0, 28.2], "same for every seed"),
+        ([30.0, 31.0], [30.0, 31.0], "same for every seed"),
+    ],
+)
+def test_no_p_value_where_there_is_no_test(system: list[float], baseline: list[float], note: str) -> None:
+    result = paired_t_test(system, baseline)
+    assert (result["p"], result["t"], result["confidence_interval"]) == (None, None, None)
+    assert note in result["note"]
+    if system:
+        assert result["mean_difference"] == pytest.approx(system[0] - baseline[0])
+    assert "NaN" not in json.dumps(result)
+
+
+@pytest.mark.parametrize(("kind", "flag"), [("bootstrap", "bs"), ("randomisation", "ar")])
+def test_p_values_are_those_of_the_sacrebleu_command(tmp_path: Path, kind: Any, flag: str) -> None:
+    references = sentences(30)
+    texts = {"base": noisy(references, 0.3, 1), "one": noisy(references, 0.22, 2), "two": noisy(references, 0.15, 3)}
+    files = {name: write_lines(tmp_path / name, lines) for name, lines in texts.items()}
+    rivals = {"one": texts["one"], "two": texts["two"]}
+    # The legacy score must not be taken for BLEU, though both are sacreBLEU's class.
+    extraction = Extraction(references, ["ter", "bleu_legacy", "bleu", "chrf++"], "de")
+    ours = paired_tests(extraction, texts["base"], rivals, kind=kind, samples=150, seed=99)
+    assert ours["bleu_legacy"]["baseline"] != ours["bleu"]["baseline"]
+
+    options = ["-m", "bleu", "chrf", "ter", "--chrf-word-order", "2", f"--paired-{flag}", f"--paired-{flag}-n", "150"]
+    command = [sys.executable, "-m", "sacrebleu", str(write_lines(tmp_path / "references", references)), *options]
+    command += ["-i", *map(str, files.values()), "-f", "latex", "-w", "4"]
+    environment = {**os.environ, "SACREBLEU_SEED": "99", "NO_COLOR": "1"}
+    printed = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
+    for metric in ("bleu", "chrf++", "ter"):
+        for system in rivals:
+            p = ours[metric]["systems"][system]["p"]
+            assert f"(p = {p:.4f})" in printed
+            assert f"{ours[metric]['systems'][system]['score']:.4f}" in printed
+        assert f"{ours[metric]['baseline']:.4f}" in printed
+        assert ours[metric]["signature"] in printed
+    assert len({entry["p"] for metric in ours.values() for entry in metric["systems"].values()}) > 3
+
+
+@pytest.mark.parametrize("kind", ["bootstrap", "randomisation"])
+def test_equal_scores_are_no_difference(kind: Any) -> None:
+    references = sentences(30)
+    base = noisy(references, 0.3, 1)
+    extraction = Extraction(references, ["bleu", "chrf++"], "de")
+    found = paired_tests(extraction, base, {"same": list(base)}, kind=kind, samples=50, seed=1)
+    assert [of["systems"]["same"]["p"] for of in found.values()] == [1.0, 1.0]
+
+
+def test_seed_decides_and_the_environment_is_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    references = sentences(30)
+    base, system = noisy(references, 0.3, 1), {"s": noisy(references, 0.25, 2)}
+
+    def p(seed: int) -> float:
+        extraction = Extraction(references, ["bleu"], "de")
+        found = paired_tests(extraction, base, system, kind="bootstrap", samples=100, seed=seed)
+        return float(found["bleu"]["systems"]["s"]["p"])
+
+    monkeypatch.delenv("SACREBLEU_SEED", raising=False)
+    first = p(1)
+    assert "SACREBLEU_SEED" not in os.environ
+    monkeypatch.setenv("SACREBLEU_SEED", "55")
+    assert p(1) == first
+    assert os.environ["SACREBLEU_SEED"] == "55"
+    assert len({p(seed) for seed in range(1, 6)}) > 1
+    with pytest.raises(ValueError, match="greater than 0"):
+        Significance(seed=0)  # sacreBLEU would take it for "no seed"
+
+
+def compared(tmp_path: Path, rates: dict[str, float], seeds: list[int], **options: Any) -> dict[str, Any]:
+    encodings = list(options.pop("encodings", rates))
+    references = write_study(tmp_path, report(encodings, seeds, ("test_1",)), rates, **options)
+    return compare(
+        family(encodings, seeds), tmp_path / "cells" / "pair", "tiny", "test_1", references / "test_1.target"
+    )
+
+
+def test_comparison_over_seeds(tmp_path: Path) -> None:
+    result = compared(tmp_path, {"base": 0.5, "better": 0.1, "same": 0.5001}, [1, 2, 3, 4])
+    bleu = result["metrics"]["bleu"]
+    better, same = bleu["comparisons"]
+    assert [row["seed"] for row in better["seeds"]] == [1, 2, 3, 4]
+    for row in better["seeds"]:
+        scores = {
+            name: json.loads((tmp_path / f"cells/pair/{name}/tiny/{row['seed']}/test_1.scores.json").read_text())
+            for name in ("base", "better")
+        }
+        assert row["system"] == pytest.approx(scores["better"]["metrics"]["bleu"]["score"])
+        assert row["baseline"] == pytest.approx(scores["base"]["metrics"]["bleu"]["score"])
+        assert row["difference"] == row["system"] - row["baseline"]
+        assert 0 < row["p"] < 0.05
+    expected = stats.ttest_rel([r["system"] for r in better["seeds"]], [r["baseline"] for r in better["seeds"]])
+    assert better["t_test"]["p"] == pytest.approx(expected.pvalue)
+    assert better["t_test"]["p_holm"] == pytest.approx(2 * expected.pvalue)
+    assert better["verdict"].startswith("better is significantly better than base (+")
+    assert better["verdict"].endswith("4 seeds).")
+    assert same["verdict"].startswith(("same is not significantly different", "same against base"))
+    assert "bs:50|seed:7" in bleu["signature"]
+    assert result["segments"] == 25
+
+
+def test_lower_ter_is_better(tmp_path: Path) -> None:
+    rates = {"base": 0.5, "better": 0.1}
+    references = write_study(tmp_path, report(list(rates), [1, 2, 3], ("test_1",)), rates)
+    asked = family(list(rates), [1, 2, 3], metrics=["ter"])
+    result = compare(asked, tmp_path / "cells" / "pair", "tiny", "test_1", references / "test_1.target")
+    (entry,) = result["metrics"]["ter"]["comparisons"]
+    assert entry["t_test"]["mean_difference"] < 0
+    assert entry["verdict"].startswith("better is significantly better than base (-")
+
+
+def test_missing_and_diverged_seeds_are_listed(tmp_path: Path) -> None:
+    result = compared(
+        tmp_path, {"base": 0.5, "good": 0.2}, [1, 2, 3], encodings=["base", "good", "never"], diverged=("good", 2)
+    )
+    status = {(cell["encoding"], cell["seed"]): cell["status"] for cell in result["cells"]}
+    assert status == {
+        **{("base", seed): "translated" for seed in (1, 2, 3)},
+        ("good", 1): "translated",
+        ("good", 2): "no hypotheses",
+        ("good", 3): "translated",
+        **{("never", seed): "missing" for seed in (1, 2, 3)},
+    }
+    good, never = result["metrics"]["bleu"]["comparisons"]
+    assert [row["difference"] is None for row in good["seeds"]] == [False, True, False]
+    assert good["t_test"]["n"] == 2
+    assert "2 of 3 seeds" in good["verdict"]
+    # The comparison that could not be made still counts in the family of two.
+    assert good["t_test"]["p_holm"] == pytest.approx(min(1.0, 2 * good["t_test"]["p"]))
+    assert never["t_test"]["n"] == 0
+    assert never["verdict"] == "never and base cannot be compared: no seed was finished by both (of 3 asked for)."
+    json.dumps(result, allow_nan=False)
+
+
+def test_one_seed_gives_a_difference_but_no_verdict(tmp_path: Path) -> None:
+    (entry,) = compared(tmp_path, {"base": 0.5, "good": 0.2}, [1])["metrics"]["bleu"]["comparisons"]
+    assert entry["t_test"]["p"] is None
+    assert entry["seeds"][0]["p"] is not None
+    assert "not testable over seeds (one seed only; 1 seed)" in entry["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("p", "difference", "sentence"),
+    [
+        (0.0123, 1.5, "a is significantly better than b (+1.50 BLEU, Holm-adjusted p = 0.012, 3 seeds)."),
+        (0.0004, -1.5, "a is significantly worse than b (-1.50 BLEU, Holm-adjusted p < 0.001, 3 seeds)."),
+        (0.05, 1.5, "a is not significantly different from b (+1.50 BLEU, Holm-adjusted p = 0.050, 3 seeds)."),
+    ],
+)
+def test_verdicts(p: float, difference: float, sentence: str) -> None:
+    test = {"n": 3, "mean_difference": difference, "p_holm": p}
+    assert verdict({"system": "a", "baseline": "b", "t_test": test}, "bleu", 0.05, 3) == sentence
+
+
+def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = family(["base", "good"], [1, 2])
+    references = write_study(tmp_path, report(["base", "good"], [1, 2], ("test_1",)), {"base": 0.5, "good": 0.2})
+    cells, output = tmp_path / "cells" / "pair", tmp_path / "significance" / "out.json"
+    command = ["compare", "--config", asked.model_dump_json(), "--size", "tiny", "--test", "test_1"]
+    files = ["--cells", str(cells), "--references", str(references / "test_1.target"), "--output", str(output)]
+    assert main([*command, *files]) == 0
+    first = output.read_bytes()
+    assert main([*command, *files]) == 0
+    assert output.read_bytes() == first
+    assert json.loads(first)["settings"]["bootstrap_samples"] == 50
+    p = json.loads(first)["metrics"]["bleu"]["comparisons"][0]["t_test"]["p"]
+    assert p is not None and math.isfinite(p)
+
+    write_lines(cells / "good" / "tiny" / "2" / "test_1.hypotheses", ["zu kurz"])
+    assert main([*command, *files]) == 1
+    assert "has 1 lines but its references" in capsys.readouterr().err
+    assert output.read_bytes() == first
+
+
+def test_every_kind_of_test_is_there_and_corrected_within_the_family(tmp_path: Path) -> None:
+    result = compared(tmp_path, {"base": 0.5, "better": 0.1, "same": 0.5001}, [1, 2, 3])
+    for metric in ("bleu", "chrf++"):
+        entries = result["metrics"][metric]["comparisons"]
+        kinds = [[entry["t_test"] for entry in entries], [entry["stratified"] for entry in entries]]
+        for seed in range(3):
+            rows = [entry["seeds"][seed] for entry in entries]
+            kinds += [[row[kind] for row in rows] for kind in ("bootstrap", "randomisation", "sign")]
+            assert all(row["p"] == row["bootstrap"]["p"] for row in rows)
+            assert all((row["segments"] is None) == (metric == "bleu") for row in rows)
+            if metric != "bleu":
+                kinds += [[row["segments"][kind] for row in rows] for kind in ("bootstrap", "randomisation")]
+            for row in rows:
+                low, high = row["confidence_interval"]
+                assert low <= row["difference"] <= high
+        for family_of_kind in kinds:
+            assert [test["p_holm"] for test in family_of_kind] == holm([test["p"] for test in family_of_kind])
+        better, same = entries
+        assert better["stratified"]["p"] < 0.05 < same["stratified"]["p"]
+        assert better["seeds"][0]["sign"]["better"] > better["seeds"][0]["sign"]["worse"]
+    assert result["metrics"]["bleu"]["comparisons"][0]["agreement"] > 0.8
+    assert result["metrics"]["chrf++"]["comparisons"][0]["agreement"] is None
+
+
+def test_comet_is_compared_by_its_segment_scores(tmp_path: Path) -> None:
+    names, seeds = ["base", "good"], [1, 2, 3]
+    references = write_study(tmp_path, report(names, seeds, ("test_1",)), {"base": 0.5, "good": 0.2}, ("good", 2))
+    cells, target = tmp_path / "cells" / "pair", references / "test_1.target"
+    files = {(name, seed): cells / name / "tiny" / str(seed) / "test_1.hypotheses" for name in names for seed in seeds}
+    systems = {}
+    for (name, seed), path in files.items():
+        scores = [0.5 + 0.01 * seed + (0.1 + 0.02 * (i % 3) + 0.001 * seed**2) * (name == "good") for i in range(25)]
+        made = {"checkpoint_sha256": "ab" * 32, "versions": {"unbabel-comet": "2.2.7"}, "segment_scores": scores}
+        systems[sha256(path)] = made if (name, seed) != ("good", 2) else {"score": None, "segment_scores": []}
+    scored = {"status": "scored", "model": "x/wmt22-comet-da", "precision": "fp32", "systems": systems}
+    comet = tmp_path / "comet.json"
+    write_json(comet, scored | {"references": {"sha256": sha256(target)}})
+    result = compare(family(names, seeds), cells, "tiny", "test_1", target, comet)
+    (entry,) = result["metrics"]["comet"]["comparisons"]
+    assert entry["t_test"]["n"] == 2
+    assert entry["t_test"]["mean_difference"] == pytest.approx(0.1 + 0.0192 + 0.005)
+    assert entry["seeds"][0]["bootstrap"]["p"] == entry["seeds"][0]["segments"]["bootstrap"]["p"] < 0.05
+    assert entry["seeds"][0]["sign"] == pytest.approx(
+        {"better": 25, "worse": 0, "equal": 0, "p": 2 * 0.5**25, "p_holm": 2 * 0.5**25}
+    )
+    assert "(+0.1242 COMET, Holm-adjusted" in entry["verdict"] and "2 of 3 seeds" in entry["verdict"]
+    assert entry["agreement"] == pytest.approx(0.962, abs=0.001)
+    assert result["metrics"]["comet"]["signature"] == (
+        "x/wmt22-comet-da|precision:fp32|unbabel-comet:2.2.7|checkpoint:abababababab"
+    )
+
+    write_json(comet, {"status": "not scored", "model": "m", "reason": "No model.", "how": "Get it.", "systems": {}})
+    result = compare(family(names, seeds), cells, "tiny", "test_1", target, comet)
+    assert list(result["metrics"]) == ["bleu", "chrf++"]
+    assert result["comet"]["reason"] == "No model."
+    write_json(comet, scored | {"references": {"sha256": "0"}})
+    with pytest.raises(WordorderError, match="of other references"):
+        compare(family(names, seeds), cells, "tiny", "test_1", target, comet)
+
+
+def test_wrong_folder_is_said(tmp_path: Path) -> None:
+    references = write_lines(tmp_path / "references", sentences(5))
+    with pytest.raises(WordorderError, match=r"No test_1\.hypotheses of size 'tiny' was found under"):
+        compare(family(["base", "good"], [1]), tmp_path / "nowhere", "tiny", "test_1", references)

@@ -1,0 +1,345 @@
+"""The shipped datasets: their files can be read as they say, and their slices stay what finished studies have."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from corpus_files import own_pairs, write_downloads
+from snakemake_runs import dry_run, job_counts, outputs, snakemake
+from wordorder import workflow as plan
+from wordorder.config.datasets import Choice, Dataset, Download
+from wordorder.config.load import dataset_names, load_dataset, load_published_scores
+from wordorder.data.download import download
+from wordorder.data.importing import import_parts
+from wordorder.data.overlap import HeldOut
+from wordorder.data.pairs import count_pairs, describe_pairs
+from wordorder.data.text import read_pairs
+from wordorder.errors import WordorderError
+
+ROOT = Path(__file__).parents[2] / "config"
+DOWNLOADED = [name for name in dataset_names(ROOT) if not load_dataset(name, ROOT).generator]
+WHOLE = [name for name in DOWNLOADED if not name.startswith(("mini_", "multi30k"))]
+
+# ------------------------------------------------------------------------------------- what was finished before
+
+# The slices of the datasets with which studies were finished before there were formats, by dataset and split or file;
+# one changed letter would prepare, train and score everything again.
+FINISHED = {
+    ("multi30k", "preprocessing"): '{"preprocessing":{"aggressive_dash_splits":false,"cleaning":{"max_length":250,'
+    '"max_ratio":1.5,"min_length":1,"ratio_slack":10},"normalise_punctuation":true,"tokenise":true},'
+    '"source_language":"en","target_language":"de"}',
+    ("multi30k", "subword"): '{"subword_sentences":10000000,"vocabulary":8000}',
+    ("multi30k", "train"): '{"by_hand":null,"parts":[{"source":{"file":"train.en.gz","member":null},"target":{"file":'
+    '"train.de.gz","member":null}}]}',
+    ("multi30k", "val.en.gz"): '{"bytes":21650,"mirror":"multi30k/val.en.gz","sha256":'
+    '"14f7d25ddd868909a9213e361768460edcacdd6ab9d1e77b92560dc10c10dc28","url":"https://raw.githubusercontent.com/'
+    'multi30k/dataset/a3d2e0d26b56f3846f66a952536ffed4e401d05a/data/task1/raw/val.en.gz"}',
+    ("grammar", "preprocessing"): '{"preprocessing":{"aggressive_dash_splits":false,"cleaning":{"max_length":250,'
+    '"max_ratio":1.5,"min_length":1,"ratio_slack":10},"normalise_punctuation":false,"tokenise":false},'
+    '"source_language":"en","target_language":"qaa"}',
+}
+ALL_FINISHED = "c0505f53088fc1490ff23db254dd4368d1bf198ede3ceaf08fda1f6eaaeb8a5f"  # SHA-256 of all of them
+
+
+def slices(name: str) -> dict[tuple[str, str], str]:
+    dataset = load_dataset(name, ROOT)
+    found = {(name, "preprocessing"): plan.preprocessing_slice(dataset), (name, "subword"): plan.subword_slice(dataset)}
+    for split in ("train", "valid", *dataset.test_names):
+        make = plan.generator_slice if dataset.generator else plan.import_slice
+        found[name, split] = make(dataset, split)
+    for file in dataset.downloads:
+        found[name, file] = plan.download_slice(dataset, file)
+    return found
+
+
+def test_the_slices_of_finished_studies_are_the_same_to_the_letter() -> None:
+    found = {key: text for name in ("grammar", "multi30k", "multi30k_fr") for key, text in slices(name).items()}
+    assert {key: found[key] for key in FINISHED} == FINISHED
+    assert (
+        hashlib.sha256("\n".join(f"{key}\t{text}" for key, text in found.items()).encode()).hexdigest() == ALL_FINISHED
+    )
+
+
+# --------------------------------------------------------------------------------------- reading what is described
+
+
+@pytest.mark.parametrize("name", DOWNLOADED)
+def test_every_part_can_be_read_as_it_is_described(name: str, tmp_path: Path) -> None:
+    dataset = load_dataset(name, ROOT)
+    chooses = any(part.choose for split in ("train", *dataset.test_names) for part in plan.parts(dataset, split))
+    pairs = own_pairs(dataset, 1200 if chooses else 120)  # of which some splits take a hundredth
+    written = write_downloads(dataset, tmp_path / "downloads", pairs)
+    assert {path.name for path in (tmp_path / "downloads").iterdir()} == set(dataset.downloads)  # each file is used
+    for split, pairs in written.items():
+        parts = plan.parts(dataset, split)
+        import_parts(parts, tmp_path / "downloads", tmp_path / "s", tmp_path / "t")
+        found = list(read_pairs(tmp_path / "s", tmp_path / "t"))
+        if all(part.choose is None for part in parts):
+            assert found == pairs
+        else:
+            assert set(found) < set(pairs)
+
+
+@pytest.mark.parametrize("name", DOWNLOADED)
+def test_no_file_of_a_shared_folder_is_described_twice(name: str) -> None:
+    datasets = [load_dataset(other, ROOT) for other in DOWNLOADED]
+    own = load_dataset(name, ROOT)
+    for file in own.downloads:
+        assert plan.shared_download_slice(datasets, own.folder, file) == plan.download_slice(own, file)
+
+
+def test_two_descriptions_of_one_file_are_told() -> None:
+    one, other = load_dataset("wmt14_ende", ROOT), load_dataset("wmt14_enfr", ROOT)
+    file = "wmt14-test-full.tgz"
+    changed = {**other.downloads, file: other.downloads[file].model_copy(update={"md5": "0" * 32})}
+    with pytest.raises(WordorderError, match="'wmt14_ende' and 'wmt14_enfr' share the folder 'wmt' of downloads, but"):
+        plan.shared_download_slice([one, other.model_copy(update={"downloads": changed})], "wmt", file)
+    with pytest.raises(WordorderError, match=r"No dataset of the folder 'wmt' .* 'x'"):
+        plan.shared_download_slice([one], "wmt", "x")
+
+
+def test_whole_datasets_have_published_numbers_and_shards() -> None:
+    for name in WHOLE:
+        dataset = load_dataset(name, ROOT)
+        assert set(dataset.test_names) <= set(dataset.published_pairs), name
+        said = dataset.published_pairs.get("train", 0)
+        assert dataset.shards >= (said if isinstance(said, int) else max(said.values())) / 400_000, name
+
+
+# ---------------------------------------------------------------------------------------------- derived datasets
+
+
+def test_a_reversed_dataset_swaps_its_sides_and_shares_its_downloads() -> None:
+    one, other = load_dataset("mini_zhen", ROOT), load_dataset("mini_enzh", ROOT)
+    assert (other.source_language, other.target_language, other.folder) == ("en", "zh", "mini_zhen")
+    assert [(part.target, part.source) for part in one.train] == [(part.source, part.target) for part in other.train]
+    assert (one.train[1].choose, other.train[1].choose) == (
+        Choice(by="target", of=40, drop=[0, 1]),
+        Choice(by="source", of=40, drop=[0, 1]),
+    )
+    assert other.test_names == one.test_names and other.preprocessing == one.preprocessing
+
+
+def test_a_variant_differs_in_what_it_says() -> None:
+    one, other = load_dataset("wmt14_ende", ROOT), load_dataset("wmt14_ende_40k", ROOT)
+    assert other.preprocessing.vocabulary == 40000
+    keys = set(Dataset.model_fields) - {"name", "title", "download_folder", "preprocessing"}
+    assert all(getattr(one, key) == getattr(other, key) for key in keys)
+    assert plan.preprocessing_slice(one) == plan.preprocessing_slice(other)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("reverse_of: gramar", r"'reverse_of' is the unknown dataset 'gramar'; did you mean 'grammar'\?"),
+        ("reverse_of: mini_enja", r"'reverse_of' is 'mini_enja', which is itself derived\. Name a dataset that is"),
+        ("variant_of: new", r"'variant_of' is 'new', which is itself derived\."),
+        ("reverse_of: grammar\nvariant_of: grammar", "either 'reverse_of' or 'variant_of' must be given"),
+        ("reverse_of: grammar\nlicence: free", "'licence' is no known key"),
+        (
+            "reverse_of: grammar",
+            r"new.yaml, line 3: 'reverse_of' is 'grammar', whose sentences a generator makes, and in one direction "
+            r"only\. Name a dataset of files, or derive this one with 'variant_of'\.",
+        ),
+    ],
+)
+def test_mistakes_in_a_derived_dataset(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "datasets").mkdir()
+    for name in ("grammar", "mini_jaen", "mini_enja"):
+        (tmp_path / f"datasets/{name}.yaml").write_text((ROOT / f"datasets/{name}.yaml").read_text())
+    (tmp_path / "datasets/new.yaml").write_text(f"name: new\ntitle: New\n{text}\n")
+    with pytest.raises(WordorderError, match=message):
+        load_dataset("new", tmp_path)
+
+
+def test_a_generated_dataset_may_have_a_variant(tmp_path: Path) -> None:
+    (tmp_path / "datasets").mkdir()
+    (tmp_path / "datasets/grammar.yaml").write_text((ROOT / "datasets/grammar.yaml").read_text())
+    (tmp_path / "datasets/new.yaml").write_text("name: new\ntitle: New\nvariant_of: grammar\nvocabulary: 99\n")
+    variant = load_dataset("new", tmp_path)
+    assert variant.generator == load_dataset("grammar", tmp_path).generator and variant.preprocessing.vocabulary == 99
+
+
+def test_a_mistake_in_one_dataset_hinders_no_other(tmp_path: Path) -> None:
+    (tmp_path / "datasets").mkdir()
+    for name in ("mini_jaen", "mini_enja"):
+        (tmp_path / f"datasets/{name}.yaml").write_text((ROOT / f"datasets/{name}.yaml").read_text())
+    (tmp_path / "datasets/broken.yaml").write_text("name: [\n")
+    assert load_dataset("mini_enja", tmp_path).source_language == "en"
+    (tmp_path / "datasets/mini_jaen.yaml").write_text("name: [\n")
+    with pytest.raises(WordorderError, match=r"mini_jaen\.yaml, line 2: this is not valid YAML"):
+        load_dataset("mini_enja", tmp_path)
+
+
+# --------------------------------------------------------------------------------------------- published numbers
+
+
+def test_the_nearer_of_two_counts_is_compared(tmp_path: Path) -> None:
+    for split, read, kept in (("train", 4_520_000, 4_400_000), ("valid", 3000, 3000)):
+        (tmp_path / split).write_text(f'{{"read": {read}, "kept": {kept}}}')
+    published = {"train": 4_508_785, "valid": 3000}
+    table = count_pairs(published, [tmp_path / split for split in published])
+    assert table["train"] == {"published": 4508785, "imported": 4520000, "kept": 4400000, "difference": 11215}
+    assert describe_pairs("wmt", table).splitlines() == [
+        "wmt, train: 4,508,785 pairs published, 4,520,000 imported, 4,400,000 kept: +11,215 (+0.25%)",
+        "wmt, valid: 3,000 pairs published, 3,000 imported, 3,000 kept: as published",
+    ]
+
+
+def test_a_report_too_many_is_told(tmp_path: Path) -> None:
+    with pytest.raises(WordorderError, match=r"There are 2 cleaning reports for .* 1 splits \(train\)\."):
+        count_pairs({"train": 1}, [tmp_path / "train", tmp_path / "valid"])
+
+
+def test_each_of_several_counts_is_compared(tmp_path: Path) -> None:
+    (tmp_path / "train").write_text('{"read": 4520000, "kept": 4400000}')
+    table = count_pairs({"train": {"A (2023)": 4_430_000, "B": 4_520_000}}, [tmp_path / "train"])
+    claims = {"A (2023)": {"pairs": 4430000, "difference": -30000}, "B": {"pairs": 4520000, "difference": 0}}
+    assert table == {"train": {"published": claims, "imported": 4520000, "kept": 4400000}}
+    assert describe_pairs("wmt", table).splitlines() == [
+        "wmt, train: 4,430,000 pairs published by A (2023), 4,520,000 imported, 4,400,000 kept: -30,000 (-0.68%)",
+        "wmt, train: 4,520,000 pairs published by B, 4,520,000 imported, 4,400,000 kept: as published",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("wmt14_ende", {"PosNet (2023)": 4_430_000, "Cross-lingual PE (2020)": 4_500_000, "OPR (2025)": 4_500_000}),
+        ("wmt14_enfr", {"PosNet (2023)": 35_760_000}),
+        ("wat17_jaen", {"Cross-lingual PE (2020)": 2_000_000}),
+        ("wmt17_zhen", {"Cross-lingual PE (2020)": 20_000_000}),
+        ("wmt17_enzh", {"Cross-lingual PE (2020)": 20_000_000}),
+        ("wmt16_enro", {"OPR (2025)": 610_000}),
+        ("iwslt14_ende", {"OPR (2025)": 160_000}),
+        ("iwslt17_enfr", {"OPR (2025)": 282_000}),
+    ],
+)
+def test_the_papers_counts_are_compared(name: str, said: dict[str, int]) -> None:
+    """Under the names that the papers have in the tables of published scores."""
+    found = load_dataset(name, ROOT).published_pairs["train"]
+    papers = {table.paper for table in load_published_scores(ROOT)}
+    assert isinstance(found, dict) and {key: found[key] for key in found if key in papers} == said
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ("many", r"'published_pairs\.train' must be a whole number, but is the text 'many'"),
+        ("{A: many}", r"'published_pairs\.train\.A' must be a whole number, but is the text 'many'"),
+        ("{A: 0}", r"'published_pairs\.train\.A' must be a number greater than 0"),
+    ],
+)
+def test_mistakes_in_published_numbers(config: Path, said: str, message: str) -> None:
+    file = config / "datasets/multi30k.yaml"
+    file.write_text(f"{file.read_text()}published_pairs: {{train: {said}}}\n")
+    with pytest.raises(WordorderError, match=message):
+        load_dataset("multi30k", config)
+
+
+def test_what_is_published_once_is_in_the_slice_as_ever() -> None:
+    dataset = load_dataset("mini_ende", ROOT)
+    assert plan.published_slice(dataset) == '{"newstest2013":3000,"newstest2014":3003}'
+
+
+# ------------------------------------------------------------------------------------------------------ workflow
+
+
+def test_a_corpus_that_only_people_can_get_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WORDORDER_MIRROR", raising=False)
+    done = snakemake(tmp_path, "--cores", "1", "results/data/wat17_jaen/raw/test.source")
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert "\nwordorder: error: test.txt cannot be downloaded by a program. Apply at https://jipsti" in done.stderr
+    assert not (tmp_path / "logs").exists()  # no job was begun
+    place = tmp_path / "resources/downloads/wat17_jaen/by_hand/test.txt"
+    assert f"at {place.relative_to(tmp_path)}, from where it is copied." in done.stderr
+    place.parent.mkdir(parents=True)
+    place.write_text("a ||| b ||| c ||| d\n")
+    done = snakemake(tmp_path, "--cores", "1", "resources/downloads/wat17_jaen/test.txt")
+    assert done.returncode == 1 and "by_hand/test.txt has 1 lines instead of 1812." in done.stderr
+    assert not (tmp_path / "resources/downloads/wat17_jaen/test.txt").exists()
+
+
+def test_only_text_that_was_tokenised_is_detokenised() -> None:
+    raw = load_dataset("multi30k", ROOT)
+    untokenised = raw.model_copy(update={"preprocessing": raw.preprocessing.model_copy(update={"tokenise": False})})
+    assert raw.detokenise and not untokenised.detokenise
+    assert untokenised.model_copy(update={"tokenised": True}).detokenise
+    assert load_dataset("grammar", ROOT).detokenise  # as when its studies were finished
+
+
+def test_the_workflow_keeps_words_and_test_sentences_apart(tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    for file in ("encodings.yaml", "sizes.yaml", "datasets/mini_jaen.yaml", "datasets/mini_enja.yaml"):
+        (config / file).parent.mkdir(parents=True, exist_ok=True)
+        (config / file).write_text((ROOT / file).read_text())
+    (config / "studies").mkdir()
+    (config / "studies/little.yaml").write_text(
+        "name: little\ntitle: x\ndatasets: [mini_enja]\nencodings: [none]\nsizes: [micro]\nseeds: [1]\n"
+        "recipe: {max_updates: 1}\nbaseline: none\n"
+    )
+    options = ["--cores", "1", "--printshellcmds", "--config", "study=little", f"config_dir={config}"]
+    text = dry_run(tmp_path / "run", "prepare_all", *options)
+    counts, made = job_counts(text), outputs(text)
+    assert (counts["import_tokenised_split"], counts["detokenise_split"]) == (3, 4)  # 'train' is never detokenised
+    assert "import_split" not in counts and counts["count_pairs"] == 1
+    assert all(file.startswith("resources/downloads/mini_jaen/") for file in made["download_file"])
+    assert counts["download_file"] == 6
+    raw = "results/data/mini_enja/raw"
+    held_out = " ".join(f"{raw}/{split}.{side}" for split in ("valid", "test") for side in ("source", "target"))
+    assert f" --held-out {held_out} --source " in text
+    assert "wordorder detokenise --language ja --input results/data/mini_enja/tokenised/test.target" in text
+
+
+# ------------------------------------------------------------------------------------------------- real text
+
+needs_mirror = pytest.mark.skipif("WORDORDER_MIRROR" not in os.environ, reason="WORDORDER_MIRROR is not set")
+
+
+@needs_mirror
+@pytest.mark.parametrize(
+    ("name", "shared", "together"),
+    [
+        ("multi30k", {"valid": 2, "test_2017_flickr": 5, "test_2018_flickr": 2}, 9),
+        ("multi30k_fr", {"valid": 4, "test_2017_flickr": 3}, 7),
+    ],
+)
+def test_training_pairs_that_share_a_side_with_test_sets(
+    name: str, shared: dict[str, int], together: int, tmp_path: Path
+) -> None:
+    """As many as the comment in the dataset's file says; it keeps them."""
+    dataset = load_dataset(name, ROOT)
+    assert not dataset.preprocessing.remove_overlap
+    for file, entry in dataset.downloads.items():
+        download(entry, tmp_path / file, mirror=os.environ["WORDORDER_MIRROR"])
+    texts = {}
+    for split in ("train", "valid", *dataset.test_names):
+        texts[split] = tmp_path / f"{split}.source", tmp_path / f"{split}.target"
+        import_parts(plan.parts(dataset, split), tmp_path, *texts[split])
+    pairs = list(read_pairs(*texts.pop("train")))
+    held_out = {split: HeldOut.read([text]) for split, text in texts.items()}
+    found = {split: {n for n, pair in enumerate(pairs) if held.has(*pair)} for split, held in held_out.items()}
+    assert {split: len(numbers) for split, numbers in found.items() if numbers} == shared
+    assert len(set().union(*found.values())) == together
+
+
+@needs_mirror
+@pytest.mark.parametrize(
+    ("name", "split", "pairs"),
+    [
+        ("mini_deen", "ted", 6750),
+        ("mini_enfr", "tst2016", 1159),
+        ("mini_enfr", "tst2017", 1455),
+        ("mini_enro", "test", 2758),
+    ],
+)
+def test_splits_of_the_mirror_have_their_pairs(name: str, split: str, pairs: int, tmp_path: Path) -> None:
+    dataset = load_dataset(name, ROOT)
+    for file in plan.downloads(dataset, split):
+        entry: Download = dataset.downloads[file]
+        download(entry, tmp_path / file, mirror=os.environ["WORDORDER_MIRROR"])
+    assert import_parts(plan.parts(dataset, split), tmp_path, tmp_path / "s", tmp_path / "t") == pairs

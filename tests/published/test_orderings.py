@@ -1,0 +1,160 @@
+"""Which orderings of published tables ours confirm."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pandas as pd
+import pytest
+
+from evaluation_samples import report
+from wordorder.config.published_scores import PublishedScores, Shown
+from wordorder.published.orderings import orderings_frame, orderings_table
+from wordorder.published.scores import published_table
+from wordorder.statistics.all_pairs import tukey_test
+
+PRINTED = {"none": 13.0, "sinusoidal": 27.0, "learned": 26.0, "opr": 27.5, "relative": 27.5, "rope": 28.0, "cope": None}
+
+
+def printed(values: dict[str, float | None], metric: str = "bleu") -> PublishedScores:
+    return PublishedScores.model_validate(
+        {
+            "name": "paper_table1",
+            "paper": "A paper",
+            "table": "Table 1",
+            "baseline": "NONE",
+            "computed": "one run each",
+            "columns": [{"column": "En-De", "dataset": "big", "test": "news", "metric": metric}],
+            "rows": [
+                {"row": name.upper(), "encoding": name, "size": "base", "scores": [score]}
+                for name, score in values.items()
+            ],
+        }
+    )
+
+
+def scores(values: dict[str, list[float]], metric: str = "bleu") -> pd.DataFrame:
+    where = {"dataset": "mini", "test": "news", "size": "tiny", "metric": metric}
+    return pd.DataFrame(
+        [
+            where | {"encoding": encoding, "seed": seed, "score": score, "status": "scored"}
+            for encoding, row in values.items()
+            for seed, score in enumerate(row, start=1)
+        ]
+    )
+
+
+SHOWN = Shown(table="paper_table1", datasets={"big": "mini"}, sizes={"base": "tiny"})
+OURS = {
+    "none": [5.0, 5.2, 5.1, 4.9],
+    "sinusoidal": [20.0, 20.3, 20.1, 20.2],
+    "learned": [24.0, 24.2, 24.1, 24.4],  # the paper has it below sinusoidal
+    "opr": [20.5, 19.9, 20.4, 20.1],  # above sinusoidal, by chance
+    "relative": [20.9, 20.1, 20.0, float("nan")],
+}
+
+
+def frame(ours: dict[str, list[float]], metric: str = "bleu") -> pd.DataFrame:
+    found = orderings_frame(scores(ours, metric), [(SHOWN, printed(PRINTED, metric))], alpha=0.05)
+    return found.set_index(["better", "worse"])
+
+
+def test_each_pair_of_different_printed_scores_has_its_verdict() -> None:
+    found = frame(OURS)
+    names = [name for name, score in PRINTED.items() if score is not None]
+    different = [pair for pair in combinations(names, 2) if PRINTED[pair[0]] != PRINTED[pair[1]]]
+    assert len(found) == len(different) == 14, "what is printed as equal, or not at all, is in no order"
+    verdicts = found["verdict"].to_dict()
+    assert verdicts["SINUSOIDAL", "NONE"] == verdicts["OPR", "NONE"] == "confirmed"
+    assert verdicts["SINUSOIDAL", "LEARNED"] == "contradicted"
+    assert verdicts["OPR", "SINUSOIDAL"] == "not told apart" and found.loc[("OPR", "SINUSOIDAL"), "same_order"]
+    assert {verdict for pair, verdict in verdicts.items() if "ROPE" in pair} == {"not run"}
+    assert found.loc[("SINUSOIDAL", "LEARNED"), "published_gap"] == pytest.approx(1.0)
+    assert found.loc[("SINUSOIDAL", "LEARNED"), "gap"] == pytest.approx(-4.025)
+
+
+def test_the_test_is_of_the_systems_of_the_column() -> None:
+    found = frame(OURS)
+    assert found.loc[("RELATIVE", "SINUSOIDAL"), "n"] == 3, "of the one with fewer seeds"
+    known = {name: {seed: x for seed, x in enumerate(row) if x == x} for name, row in OURS.items()}
+    p_values = {frozenset(pair): p for pair, p in tukey_test(known).items()}
+    run = found[found["verdict"] != "not run"]
+    assert len(run) == 9
+    for (better, worse), p in run["p"].items():
+        assert p == pytest.approx(p_values[frozenset((better.lower(), worse.lower()))])
+
+
+def test_of_a_metric_that_counts_errors_less_is_better() -> None:
+    found = frame(OURS, "ter")
+    assert found.loc[("NONE", "SINUSOIDAL"), "verdict"] == "confirmed"
+    assert found.loc[("NONE", "SINUSOIDAL"), "published_gap"] == pytest.approx(-14.0)
+    assert found.loc[("LEARNED", "SINUSOIDAL"), "verdict"] == "contradicted"
+
+
+def test_one_seed_and_equal_scores_are_said_to_be_untested() -> None:
+    found = frame({"sinusoidal": [20.0], "none": [5.0], "opr": [20.0]})
+    assert found.loc[("SINUSOIDAL", "NONE"), "verdict"] == "untested"
+    assert found.loc[("SINUSOIDAL", "NONE"), "same_order"]
+    assert not found.loc[("OPR", "SINUSOIDAL"), "same_order"], "equal scores are in no order"
+
+
+def test_the_table_counts_and_names_them() -> None:
+    table = orderings_table(scores(OURS), [(SHOWN, printed(PRINTED))], report(["sinusoidal"], [1, 2, 3, 4]))
+    ((caption, block),) = table.blocks
+    assert caption == "A paper, Table 1: the order of its systems, and that of ours."
+    (row,) = block.to_dict("records")
+    assert row["Ours"] == "mini, news, tiny" and row["Pairs"] == "14"
+    same = int(table.data["same_order"].fillna(False).astype(bool).sum())
+    assert row["Same order"] == f"{same} of 9 run"
+    assert row["Confirmed"].split("; ")[0] == "SINUSOIDAL > NONE"
+    assert "SINUSOIDAL > LEARNED" in row["Contradicted"].split("; ")
+    assert row["Untested"] == "0"
+
+
+def test_a_table_beside_two_datasets_has_a_row_for_each() -> None:
+    ours = pd.concat([scores(OURS), scores({"none": [20.0, 20.1], "sinusoidal": [5.0, 5.2]}).assign(dataset="other")])
+    other = Shown(table="paper_table1", datasets={"big": "other"}, sizes={"base": "tiny"})
+    shown = [(SHOWN, printed(PRINTED)), (other, printed(PRINTED))]
+    ((_, block),) = orderings_table(ours, shown, report(["sinusoidal"], [1, 2, 3, 4])).blocks
+    assert block["Ours"].tolist() == ["mini, news, tiny", "other, news, tiny"]
+    assert block["Same order"].str.split(" of ").str[1].tolist() == ["9 run", "1 run"]
+    assert block["Same order"].str[0].tolist()[1] == "0"
+    not_run = orderings_table(scores({"cope": [1.0]}), [(other, printed(PRINTED))], report(["sinusoidal"], [1]))
+    assert not_run.blocks[0][1]["Same order"].tolist() == ["not run"]
+    captions = [caption for caption, _ in published_table(ours, shown, report(["sinusoidal"], [1, 2, 3, 4])).blocks]
+    assert [caption.split("ours: ")[1].split(",")[0] for caption in captions] == ["mini", "other"]
+
+
+def test_pairs_without_scores_say_why() -> None:
+    ours = scores(OURS).assign(status=lambda rows: rows["status"].where(rows["encoding"] != "learned", "diverged"))
+    ours.loc[ours["encoding"] == "learned", "score"] = float("nan")
+    found = orderings_frame(ours, [(SHOWN, printed(PRINTED))], alpha=0.05).set_index(["better", "worse"])
+    assert found.loc[("SINUSOIDAL", "LEARNED"), "verdict"] == "diverged"
+    (_, block), *_ = orderings_table(ours, [(SHOWN, printed(PRINTED, "chrf"))], report(["none"], [1])).blocks
+    assert set(block["Same order"].iloc[0].split(", ")) == {"not scored", "not run"}, "ROPE alone was not run"
+
+
+def test_a_table_that_orders_nothing_has_no_block() -> None:
+    equal = printed({"none": 13.0, "sinusoidal": 13.0})
+    table = orderings_table(scores(OURS), [(SHOWN, equal)], report(["sinusoidal"], [1, 2, 3, 4]))
+    assert table.data.empty and not table.blocks
+
+
+def test_a_printed_difference_orders_a_system_and_its_baseline() -> None:
+    table = printed({"sinusoidal": None, "opr": None, "none": None}).model_dump()
+    table["baseline"] = "SINUSOIDAL"
+    table["rows"] = [
+        {**row, "scores": []} | gaps
+        for row, gaps in zip(table["rows"], ({}, {"gaps": [0.4]}, {"gaps": [-9.0]}), strict=True)
+    ]
+    found = orderings_frame(scores(OURS), [(SHOWN, PublishedScores.model_validate(table))], alpha=0.05)
+    found = found.set_index(["better", "worse"])
+    assert found["published_gap"].to_dict() == pytest.approx(
+        {("OPR", "SINUSOIDAL"): 0.4, ("SINUSOIDAL", "NONE"): 9.0, ("OPR", "NONE"): 9.4}
+    )
+    assert found.loc[("SINUSOIDAL", "NONE"), "verdict"] == "confirmed"
+
+
+def test_what_is_no_score_is_in_no_order() -> None:
+    table = printed(PRINTED, "aer")
+    assert orderings_frame(scores(OURS, "aer"), [(SHOWN, table)], alpha=0.05).empty

@@ -1,0 +1,60 @@
+"""Captions: one source for Snakemake's report and for the page, and one for everything that a study can ask for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from wordorder.cli.analyses import ANALYSES
+from wordorder.cli.evaluation import TABLES
+from wordorder.cli.figures import FIGURES
+from wordorder.errors import WordorderError
+from wordorder.report import CAPTIONS, captions
+from wordorder.report.build import NAMES
+from wordorder.report.captions import caption, first_sentence
+
+EVERYTHING = [("table", {"table": name}) for name in NAMES]
+EVERYTHING += [("figure", {"figure": name}) for name in FIGURES]
+EVERYTHING += [("analysis", {"analysis": name}) for name in ANALYSES]
+EVERYTHING += [("reordering", {"split": "test_2016_flickr", "figure": name}) for name in ("matrix", "tau")]
+EVERYTHING += [("workflow", {})]
+
+
+@pytest.mark.parametrize(("kind", "wildcards"), EVERYTHING, ids=str)
+def test_everything_has_a_caption(kind: str, wildcards: dict[str, str]) -> None:
+    text = caption(kind, **wildcards)
+    assert text.startswith("<p>") and "{" not in text
+    assert len(first_sentence(text)) > 20
+    assert not first_sentence(text).startswith("The numbers drawn"), "there is none of its own"
+
+
+def test_the_tables_with_captions_are_those_of_the_command() -> None:
+    assert set(NAMES) == set(TABLES)
+
+
+def test_the_workflow_takes_them_from_here() -> None:
+    root = Path(__file__).parents[2]
+    text = "".join(
+        path.read_text(encoding="utf-8") for path in [root / "Snakefile", *root.glob("workflow/rules/*.smk")]
+    )
+    for path in CAPTIONS.glob("*.rst"):
+        assert f'CAPTIONS / "{path.name}"' in text
+    assert text.count("caption=") == text.count("caption=str(CAPTIONS")
+
+
+def test_first_sentence_is_plain_text() -> None:
+    assert first_sentence(caption("figure", figure="perplexity")) == (
+        "Perplexity on the training set and on the validation set while the models were trained, for every seed (as in "
+        "Figure 7 of the OPR paper)."
+    )
+
+
+@pytest.mark.parametrize("text", ["{{ snakemake.wildcards.nothing }}", "{% if %}", "*open", ".. include:: /etc/hosts"])
+def test_a_broken_caption_is_named(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(captions, "CAPTIONS", tmp_path)
+    with pytest.raises(WordorderError, match=r"table\.rst does not exist"):
+        caption("table", table="scores")
+    (tmp_path / "table.rst").write_text(text, encoding="utf-8")
+    with pytest.raises(WordorderError, match=r"table\.rst is no template of reStructuredText"):
+        caption("table", table="scores")

@@ -1,0 +1,270 @@
+"""The page of a study: what stands on it, that text is text, and what is said of files that are missing or broken."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import shutil
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+
+from page_sample import ANALYSES, FIGURES, HOSTILE, LONG, write_sample
+from wordorder.cli.main import main
+from wordorder.config.models import Companion, Page
+from wordorder.files import read_json, write_json
+from wordorder.report import records
+from wordorder.report.links import read_image
+from wordorder.report.page import build_page
+
+Sample = tuple[Page, Path, Path]
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sample, str]:
+    sample = write_sample(tmp_path_factory.mktemp("page"))
+    return sample, build_page(*sample)
+
+
+@pytest.fixture
+def page(written: tuple[Sample, str]) -> str:
+    return written[1]
+
+
+@pytest.fixture
+def sample(written: tuple[Sample, str], tmp_path: Path) -> Sample:
+    """A copy that a test may change."""
+    asked, results, data = written[0]
+    return asked, *(shutil.copytree(folder, tmp_path / folder.name) for folder in (results, data))
+
+
+def run(sample: Sample, output: Path) -> int:
+    asked, results, data = sample
+    arguments = ["--config", asked.model_dump_json(), "--results", str(results), "--data", str(data)]
+    return main(["page", *arguments, "--output", str(output)])
+
+
+class Elements(HTMLParser):
+    """Every element of a page with its attributes, and the text outside of style and script."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text, self.open = "", [""]
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attributes)))
+        self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        while self.open.pop() != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        self.text += "" if self.open[-1] in ("style", "script") else data
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+def test_it_is_written_whole_and_the_same_twice(sample: Sample, tmp_path: Path) -> None:
+    output = tmp_path / "index.html"
+    assert run(sample, output) == 0
+    first = output.read_bytes()
+    assert run(sample, output) == 0
+    assert output.read_bytes() == first
+    assert first.endswith(b"</html>") and len(first) < 1_000_000
+    assert not list(tmp_path.glob("*.partial"))
+
+
+def test_text_is_text_wherever_it_stands(page: str) -> None:
+    read = Elements(page)
+    assert len(read.all("script")) == len(read.all("style")) == 1
+    assert all(image["src"] is not None and image["src"].startswith("data:") for image in read.all("img"))
+    # As a source, as two translations and in the records of the six cells.
+    assert read.text.count(HOSTILE) >= 2 and read.text.count(HOSTILE.replace('"', '\\"')) == 6
+    assert "\u2028" not in page and "left right" in page
+    assert f"<b>order</b> & {LONG}" in read.text
+    assert not any(name.startswith("on") or name == "style" for _, found in read.elements for name in found)
+
+
+def test_it_names_nothing_that_would_be_fetched(page: str) -> None:
+    for tag, attributes in Elements(page).elements:
+        for name in ("src", "href", "action", "srcset", "poster", "data"):
+            assert (attributes.get(name) or "#").startswith(("data:", "#")), (tag, attributes)
+    assert not re.search(r"@import|url\(", page.partition("</style>")[0])
+
+
+def test_companions_are_linked_whether_they_are_finished_or_not(written: tuple[Sample, str]) -> None:
+    (asked, results, data), page = written
+    companions = [Companion(name="other", title="Another <b>study</b>"), Companion(name="third+1", title="A third")]
+    linked = build_page(asked.model_copy(update={"companions": companions}), results, data)
+    expected = (
+        '<dt>Companions</dt><dd><span><a href="../other/index.html">Another &lt;b&gt;study&lt;/b&gt;</a></span>'
+        '<span><a href="../third+1/index.html">A third</a></span></dd>'
+    )
+    assert expected in linked[linked.index('id="overview"') : linked.index('id="tables"')]
+    assert "Companions" not in page
+    lines = [line for line in linked.splitlines() if "<dt>Companions</dt>" not in line]
+    assert lines == page.splitlines(), "nothing else is changed"
+
+
+def test_the_policy_lets_in_this_style_and_this_script_alone(page: str) -> None:
+    (policy,) = [tag["content"] for tag in Elements(page).all("meta") if tag.get("http-equiv")]
+    assert policy is not None and policy.startswith("default-src 'none'; img-src data:; ")
+    for kind in ("style", "script"):
+        start = page.index(f"<{kind}>") + len(kind) + 2
+        content = page[start : page.index(f"</{kind}>", start)]
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"{kind}-src 'sha256-{digest}'" in policy
+    assert "unsafe" not in policy
+
+
+def test_unfinished_and_diverged_cells_are_shown_as_such(page: str) -> None:
+    text = " ".join(Elements(page).text.split())
+    assert "5 of 8 cells" in text
+    for cell in ("learned/tiny/1: diverged", "untrained/tiny/1: not trained", "untrained/tiny/2: not trained"):
+        assert f"pair/{cell}" in text
+    assert "sinusoidal: seed 1, opr+rpr: seed 1, learned: seed 2." in text, "the first seed that translated"
+    assert "No translations of untrained: seed 1 not trained; seed 2 not trained." in text
+    assert "untrained and sinusoidal cannot be compared: no seed was finished by both" in text
+    assert "untrained/tiny/1 has no test.scores.json" in text, "the credibility list tells what it misses"
+
+
+def test_verdicts_and_groups_stand_in_the_overview(page: str) -> None:
+    overview = page[page.index('id="overview"') : page.index('id="tables"')]
+    found = re.findall(r'<li class="(\w+)">\s*<span class="outcome">([^<]+)<', overview)
+    assert len(found) == 6 and set(found) <= {
+        ("better", "better"),
+        ("worse", "worse"),
+        ("same", "not significant"),
+        ("untested", "not tested"),
+    }
+    assert found[2] == found[5] == ("untested", "not tested")
+    assert len(re.findall(r'class="group"', overview)) >= 2
+
+
+def test_files_to_save_are_those_of_the_study(page: str, written: tuple[Sample, str]) -> None:
+    results = written[0][1]
+    saved = {link["download"]: link["href"] for link in Elements(page).all("a") if "download" in link}
+    folders = dict.fromkeys(FIGURES, "figures") | dict.fromkeys(ANALYSES, "analyses")
+    names = [*folders, "scores", "significance", "parameters", "credibility"]
+    assert set(saved) == {f"{name}.csv" for name in names}
+    for name in ("perplexity", "length"):
+        href = saved[f"{name}.csv"] or ""
+        assert href.startswith("data:text/csv;charset=utf-8,")
+        assert unquote(href.partition(",")[2]) == (results / folders[name] / f"{name}.csv").read_text(encoding="utf-8")
+
+
+def test_every_entry_of_the_contents_leads_somewhere(page: str) -> None:
+    read = Elements(page)
+    places = [attributes["id"] for _, attributes in read.elements if "id" in attributes]
+    assert len(places) == len(set(places))
+    wanted = [link["href"] for link in read.all("a") if (link["href"] or "").startswith("#")]
+    assert wanted and {link[1:] for link in wanted if link} <= set(places)
+
+
+def test_pictures_have_their_size_and_words(page: str) -> None:
+    pictures = [image for image in Elements(page).all("img") if image["alt"]]
+    assert len(pictures) == len(FIGURES) + len(ANALYSES)
+    assert [(image["width"], image["height"]) for image in pictures] == [("864", "192")] * 3
+    assert pictures[0]["alt"] == "Scores. Scores of each encoding, with every seed shown."
+
+
+def test_the_smaller_of_drawing_and_pixels_is_taken(sample: Sample) -> None:
+    prefix = sample[1] / "figures" / "scores"
+    drawing = prefix.with_suffix(".svg")
+    pixels = prefix.with_suffix(".png").stat().st_size
+    assert (drawing.stat().st_size < pixels) == read_image(prefix).address.startswith("data:image/svg")
+    for length, kind in ((0, "svg+xml"), (2 * pixels, "png")):
+        drawing.write_text(f'<svg width="864pt" height="192pt"><!--{" " * length}--></svg>', encoding="utf-8")
+        image = read_image(prefix)
+        assert image.address.startswith(f"data:image/{kind};base64,")
+        assert (image.width, image.height) == (1152, 256)
+
+
+def remove(name: str) -> Callable[[Path], None]:
+    return lambda folder: (folder / name).unlink()
+
+
+def put(name: str, text: str) -> Callable[[Path], None]:
+    def write(folder: Path) -> None:
+        (folder / name).write_text(text, encoding="utf-8")
+
+    return write
+
+
+def without(name: str, key: str) -> Callable[[Path], None]:
+    def write(folder: Path) -> None:
+        content = read_json(folder / name)
+        place = content
+        *parents, last = key.split(".")
+        for part in parents:
+            place = place[int(part) if part.isdigit() else part]
+        del place[last]
+        write_json(folder / name, content)
+
+    return write
+
+
+CELL = "results/cells/pair/opr+rpr/tiny/1"
+TESTS = "results/significance/pair.tiny.test.json"
+
+
+@pytest.mark.parametrize(
+    ("damage", "file", "said"),
+    [
+        (remove("results/figures/scores.svg"), "figures/scores.svg", "does not exist"),
+        (remove("results/figures/scores.svg"), "figures/scores.svg", "or 'wordorder draw-reordering'"),
+        (remove("results/figures/scores.png"), "figures/scores.png", "does not exist"),
+        (remove("results/analyses/length.csv"), "analyses/length.csv", "does not exist"),
+        (remove("data/pair/raw/test.source"), "raw/test.source", "name the folder of its data with --data"),
+        (remove(TESTS), "pair.tiny.test.json", "does not exist"),
+        (put("results/figures/scores.svg", "<html>"), "figures/scores.svg", "should be an SVG drawing"),
+        (put("results/figures/scores.png", "text"), "figures/scores.png", "should be a PNG image"),
+        (put("results/figures/scores.csv", ""), "figures/scores.csv", "empty"),
+        (put(f"{CELL}/record.json", "[]"), f"{CELL}/record.json", "has no 'status'"),
+        (put(f"{CELL}/record.json", "{"), f"{CELL}/record.json", "is not valid JSON"),
+        (without(f"{CELL}/record.json", "data.train"), f"{CELL}/record.json", "has no 'data.train'"),
+        (without(f"{CELL}/test.scores.json", "references.sha256"), "test.scores.json", "has no 'references.sha256'"),
+        (
+            without(f"{CELL}/test.scores.json", "metrics.chrf++.segment_scores"),
+            "test.scores.json",
+            "scores of sentences",
+        ),
+        (without(TESTS, "settings.alpha"), "pair.tiny.test.json", "has no 'settings.alpha'"),
+        (without(TESTS, "metrics.bleu.comparisons"), "pair.tiny.test.json", "has no 'comparisons', which the metric"),
+        (without(TESTS, "metrics.bleu.comparisons.0.stratified"), "pair.tiny.test.json", "has no 'stratified'"),
+        (put(f"{CELL}/test.hypotheses", "one\n"), f"{CELL}/test.hypotheses", "has 1 lines, but its test set has 25"),
+    ],
+)
+def test_what_is_missing_or_broken_is_named(
+    damage: Callable[[Path], None],
+    file: str,
+    said: str,
+    sample: Sample,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    damage(tmp_path)
+    assert run(sample, tmp_path / "index.html") == 1
+    error = capsys.readouterr().err
+    assert error.startswith("wordorder: error: ") and file in error and said in error
+    assert not (tmp_path / "index.html").exists()
+
+
+def test_the_records_tell_the_device_with_what_rounds_differently() -> None:
+    def device(**content: Any) -> str:
+        block = records.table([records.Record("pair", "none", "tiny", 1, "finished", content)])
+        return block.rows[0][[heading.text for heading in block.headings].index("Device")].text
+
+    hardware = {"processor": "A CPU", "instructions": "AVX512", "gpus": []}
+    assert device(device="cpu", hardware=hardware) == "cpu (A CPU, AVX512)"
+    assert device(device="cuda", hardware={**hardware, "gpus": ["A GPU", "A GPU"]}) == "cuda (A GPU)"
+    assert device(device="cpu", hardware={"processor": "A CPU"}) == "cpu (A CPU)", "a record of before"

@@ -1,0 +1,128 @@
+"""``wordorder plan``: what a study will cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from snakemake_runs import ROOT
+from wordorder.cli.main import main
+from wordorder.config.load import load_dataset, load_study
+from wordorder.config.models import Recipe
+from wordorder.files import write_json
+from wordorder.status.data_size import data_size, prepared_bytes
+from wordorder.status.estimate import estimate, planned_tokens, speeds
+
+CONFIG = ROOT / "config"
+
+
+def finished(results: Path, study: str, encoding: str, size: str, speed: float, **others: object) -> None:
+    record = {"target_tokens_per_second": speed, "precision": "fp32", "device": "cpu", **others}
+    write_json(results / study / "cells/grammar" / encoding / size / "1" / "record.json", record)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "corpus", "tokens"),
+    [
+        ({"max_epochs": 5}, 1000, 5000),
+        ({"max_epochs": 5}, None, None),
+        ({"max_updates": 10, "batch_tokens": 64, "accumulate": 2}, None, 1280),
+        ({"max_updates": 10, "batch_tokens": 64, "max_epochs": 2}, 300, 600),
+        ({"max_updates": 10, "batch_tokens": 64, "max_epochs": 2}, 400, 640),
+    ],
+)
+def test_a_training_ends_at_the_first_of_its_limits(recipe: dict[str, int], corpus: int | None, tokens: int) -> None:
+    assert planned_tokens(Recipe.model_validate(recipe), corpus) == tokens
+
+
+def test_speeds_are_medians_of_finished_trainings_of_the_same_precision(tmp_path: Path) -> None:
+    for encoding, speed in (("none", 100.0), ("opr", 300.0), ("rope", 200.0)):
+        finished(tmp_path, "one", encoding, "micro", speed)
+    finished(tmp_path, "two", "none", "micro", 9000.0, precision="bf16")
+    finished(tmp_path, "two", "opr", "base", 50.0)
+    finished(tmp_path, "two", "none", "base", 5000.0, device="cuda")
+    assert {size: str(speed) for size, speed in speeds(tmp_path, "fp32").items()} == {
+        "micro": "200 tokens/s (cpu, 3 measured)",
+        "base": "5,000 tokens/s (cuda, 1 measured)",
+    }
+
+
+def test_the_hours_are_those_of_the_cells_that_are_left(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (part,) = estimate(load_study("demo", CONFIG), CONFIG, tmp_path)
+    assert (part.cells, part.done, part.tokens, part.hours) == (12, 0, None, None)
+    meta = {"target_tokens": 720_000, "vocabulary_size": 1000}
+    write_json(tmp_path / "data/grammar/binary/train/meta.json", meta)
+    finished(tmp_path, "demo", "opr", "micro", 1000.0)
+    (part,) = estimate(load_study("demo", CONFIG), CONFIG, tmp_path)
+    assert part.done == 1 and part.tokens == 4 * 720_000
+    assert part.hours == pytest.approx(11 * 2_880_000 / 1000 / 3600)
+    # 791,040 parameters as OPR's record of the demo says, and the encoding's own of the largest.
+    assert 791_040 <= part.parameters < 900_000 and part.model_bytes == 12 * part.parameters * 4
+    assert main(["plan", "demo", "--root", str(CONFIG), "--results", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "12 cells, 1 done, 11 to train; 8.8 hours of training" in said and "not measured" not in said
+
+
+def test_a_study_is_planned_with_its_companions(
+    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def told() -> str:
+        assert main(["plan", "demo", "--root", str(config), "--results", str(tmp_path)]) == 0
+        return capsys.readouterr().out
+
+    write_json(tmp_path / "data/grammar/binary/train/meta.json", {"target_tokens": 720_000, "vocabulary_size": 1000})
+    finished(tmp_path, "demo", "opr", "micro", 1000.0)
+    alone, demo = told(), config / "studies/demo.yaml"
+    demo.write_text(f"{demo.read_text()}companions: [crosslingual]\n")
+    said = told().splitlines()
+    underlined = [said[i - 1] for i, line in enumerate(said) if set(line) == {"="}]
+    title = "Cross-lingual positions on a generated language pair"
+    assert underlined[1:] == [f"crosslingual: {title}", "demo and its companions"]
+    # What is said of the study alone, but for its data and the notes, which stand at the end.
+    own, notes = alone.splitlines()[:6], alone.splitlines()[6:]
+    assert own[-2].startswith("demo: 12 cells, 1 done, 11 to train; 8.8 hours") and own[-1].startswith("Disk: ")
+    assert said[:9] == [underlined[0], "=" * len(underlined[0]), "", *own]
+    assert any(line.startswith("crosslingual: 30 cells, 0 done, 30 to train; 30.0 hours") for line in said)
+    assert said[-len(notes) :] == notes, "they have the same data, which counts once"
+    assert said[-len(notes) - 2].startswith("All 2 studies: 42 cells, 1 done, 41 to train; 38.8 hours of training")
+
+
+def test_data_count_once_and_what_is_not_known_is_named() -> None:
+    one, other = load_study("posnet", CONFIG), load_study("posnet_dp", CONFIG)
+    size = data_size([one], CONFIG)
+    # Seven archives, of which German and French share five; the newest test set's size is nowhere published.
+    archives = [657632379, 918311367, 80418416, 2365634246, 2595102720, 38654961]
+    assert size.downloads == sum(archives) and size.unknown_downloads == ["wmt14-test-full.tgz"]
+    assert size.prepared == (4508785 + 40836715) * 800 and size.unknown_prepared == []
+    assert data_size([one, other], CONFIG) == size
+    assert str(size).startswith(
+        "Data: 6.7 GB of downloads; downloads of unknown size (wmt14-test-full.tgz); about 36.3 GB of prepared text"
+    )
+
+
+def test_downloads_are_those_of_the_splits_that_a_study_uses() -> None:
+    study = load_study("multi30k", CONFIG)
+    files = load_dataset("multi30k", CONFIG).downloads
+    unused = sum(entry.bytes or 0 for name, entry in files.items() if "2018" in name or "newstest" in name)
+    assert data_size([study], CONFIG).downloads == sum(entry.bytes or 0 for entry in files.values()) - unused
+
+
+@pytest.mark.parametrize(
+    ("name", "guess"),
+    [
+        ("grammar", 8000 * 800),  # generated
+        ("mini_ende", 4012023 * 8),  # one archive, the pairs are published nowhere
+        ("wmt14_ende", 4508785 * 800),  # the archives hold other languages too
+        ("iwslt17_enfr", 232825 * 800),
+        ("wat17_jaen", 2000000 * 800),  # got by hand
+        ("iwslt16_deen", None),
+    ],
+)
+def test_prepared_text_is_guessed_from_pairs_or_from_archives(name: str, guess: int | None) -> None:
+    assert prepared_bytes(load_dataset(name, CONFIG)) == guess
+
+
+def test_an_unknown_study_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "dmeo", "--root", str(CONFIG), "--results", str(tmp_path)]) == 1
+    assert "There is no study 'dmeo'" in capsys.readouterr().err

@@ -1,0 +1,113 @@
+"""A small study on disk, as the stages before the evaluation leave it: real translations of made-up sentences."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from pathlib import Path
+
+from wordorder.config.models import Comparison, Family, Report, ReportedDataset, Significance
+from wordorder.files import write_json
+from wordorder.metrics.scores import score_files
+
+_TEXT = "ein Mann fährt auf dem Fahrrad , der Hund läuft über die Straße - Tom's (rot) Ball liegt im Garten"
+_WORDS = _TEXT.split()
+METRICS = ["bleu", "chrf++"]
+
+
+def sentences(count: int, seed: int = 0) -> list[str]:
+    draw = random.Random(seed)
+    return [" ".join(draw.choices(_WORDS, k=draw.randint(4, 12))) + "." for _ in range(count)]
+
+
+def noisy(lines: list[str], rate: float, seed: int) -> list[str]:
+    """The lines, each word replaced with probability ``rate``: a translation that is worse, the higher the rate."""
+    draw = random.Random(seed)
+    return [" ".join(w if draw.random() > rate else draw.choice(_WORDS) for w in line.split(" ")) for line in lines]
+
+
+def write_lines(path: Path, lines: list[str]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes("".join(f"{line}\n" for line in lines).encode())
+    return path
+
+
+def family(encodings: list[str], seeds: list[int], samples: int = 50, metrics: list[str] = METRICS) -> Family:
+    """Every encoding against the first."""
+    return Family.model_validate(
+        {
+            "encodings": encodings,
+            "seeds": seeds,
+            "baseline": encodings[0],
+            "comparisons": [Comparison(system=name, baseline=encodings[0]) for name in encodings[1:]],
+            "metrics": metrics,
+            "target_language": "de",
+            "significance": Significance(bootstrap_samples=samples, seed=7),
+        }
+    )
+
+
+def report(encodings: list[str], seeds: list[int], tests: tuple[str, ...] = ("test_1", "test_2")) -> Report:
+    return Report.model_validate(
+        {
+            "study": "small",
+            "title": "A small study",
+            "datasets": [ReportedDataset(name="pair", title="Pair German→English", tests=list(tests))],
+            "encodings": encodings,
+            "sizes": ["tiny"],
+            "seeds": seeds,
+            "metrics": METRICS,
+            "baseline": encodings[0],
+        }
+    )
+
+
+def write_study(results: Path, asked: Report, rates: dict[str, float], diverged: tuple[str, int] | None = None) -> Path:
+    """Write hypotheses, scores, records and metrics of each cell; returns the folder of the references.
+
+    The cell called ``diverged`` has empty hypotheses, as 'wordorder translate' leaves them. An encoding without a
+    rate has no files at all.
+    """
+    references = results / "references"
+    for number, test in enumerate(asked.datasets[0].tests):
+        write_lines(references / f"{test}.target", sentences(25, seed=number))
+    for encoding, rate in rates.items():
+        for seed in asked.seeds:
+            folder = results / "cells" / "pair" / encoding / "tiny" / str(seed)
+            status = "diverged" if (encoding, seed) == diverged else "finished"
+            for test in asked.datasets[0].tests:
+                target = references / f"{test}.target"
+                lines = noisy(target.read_text(encoding="utf-8").splitlines(), rate, seed)
+                path = write_lines(folder / f"{test}.hypotheses", lines if status == "finished" else [])
+                write_json(folder / f"{test}.scores.json", score_files(path, target, METRICS, "de"))
+            write_record(folder, encoding, seed, status)
+    return references
+
+
+def write_record(folder: Path, encoding: str, seed: int, status: str) -> None:
+    extra = 1000 * len(encoding) if encoding != "none" else 0
+    write_json(
+        folder / "record.json",
+        {
+            "status": status,
+            "seed": seed,
+            "parameters": {"total": 2_000_000 + extra, "encoding": extra},
+            "updates": 400,
+            "best_update": 300,
+            "epochs": 4,
+            "best_valid_perplexity": 7.5 + seed if status == "finished" else 99.0,
+            "seconds": 120.0,
+            "target_tokens_per_second": 1000.0 * seed,
+            "precision": "fp32",
+            "device": "cpu",
+            "efficiency": {"used": {"memory_bytes": 900_000_000 + 100_000_000 * seed, "gpu_memory_bytes": None}},
+        },
+    )
+    nll = {"nll": 4.6, "perplexity": math.exp(4.6)}
+    rows = [{"kind": "train", "update": 50, "epoch": 1, "loss": 5.0, **nll, "gradient_norm": 1.0}]
+    rows += [
+        {"kind": "valid", "update": 100 * i, "epoch": i, "loss": 3.0 - i / 10, "perplexity": 20.0 / i + seed}
+        for i in range(1, 5)
+    ]
+    write_lines(folder / "metrics.jsonl", [json.dumps(row) for row in rows])

@@ -1,0 +1,45 @@
+"""Runs the project's workflow, as a user does, and reads what Snakemake says it would do."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def snakemake(folder: Path, *arguments: str | Path, profile: str | None = None) -> subprocess.CompletedProcess[str]:
+    """Run ``snakemake`` from the root of the project on the results in ``folder``."""
+    command = [sys.executable, "-m", "snakemake", "--directory", folder, *arguments]
+    command += ["--profile", profile] if profile else []
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.run(
+        [str(part) for part in command], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def dry_run(folder: Path, *arguments: str | Path, profile: str | None = None) -> str:
+    """What a dry-run prints; it must succeed."""
+    done = snakemake(folder, "--dry-run", *arguments, profile=profile)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def job_counts(text: str) -> dict[str, int]:
+    """Jobs of each rule, from the table 'Job stats' of a dry-run; empty when there is nothing to do."""
+    table = re.search(r"^job +count\n[- ]+\n((?:\S+ +\d+\n)+)", text, re.MULTILINE)
+    rows = re.findall(r"^(\S+) +(\d+)$", table[1], re.MULTILINE) if table else []
+    return {rule: int(count) for rule, count in rows if rule != "total"}
+
+
+def outputs(text: str) -> dict[str, list[str]]:
+    """The first output of each job that a dry-run lists, sorted, by rule."""
+    found: dict[str, list[str]] = {}
+    # The jobs of a group are indented.
+    for _, rule, block in re.findall(r"^( *)(?:local)?rule (\S+):\n((?:\1 +.*\n)+)", text, re.MULTILINE):
+        if output := re.search(r"^ +output: ([^,\n]+)", block, re.MULTILINE):
+            found.setdefault(rule, []).append(output[1])
+    return {rule: sorted(files) for rule, files in found.items()}

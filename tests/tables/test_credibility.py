@@ -1,0 +1,146 @@
+"""The credibility list: met by a sound study, and each item fails when its part is taken away."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evaluation_samples import family, report, write_study
+from wordorder.cli.main import main
+from wordorder.comparison.significance import compare
+from wordorder.errors import WordorderError
+from wordorder.files import read_json, write_json
+from wordorder.tables.credibility import credibility_items, credibility_table, require
+
+ASKED = report(["null", "learned"], [1, 2])
+RECIPE = {"learning_rate": 1e-3, "batch_tokens": 512}
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    references = write_study(tmp_path, ASKED, {"null": 0.4, "learned": 0.1}, diverged=("learned", 2))
+    for test in ASKED.datasets[0].tests:
+        compared = compare(
+            family(["null", "learned"], [1, 2], samples=20),
+            tmp_path / "cells" / "pair",
+            "tiny",
+            test,
+            references / f"{test}.target",
+        )
+        write_json(tmp_path / "significance" / f"pair.tiny.{test}.json", compared)
+    for path in tmp_path.glob("cells/*/*/*/*/record.json"):
+        record = read_json(path)
+        write_json(path, record | {"data": {"train": "abc"}, "vocabulary_size": 99, "cell": {"recipe": RECIPE}})
+    return tmp_path
+
+
+def test_a_sound_study_meets_every_item(results: Path) -> None:
+    items = require(ASKED, results)
+    assert [item.met for item in items] == [True] * 6
+    assert "8 translated test sets, each scored by BLEU and chrF++." in items[0].evidence
+    assert items[1].evidence.startswith("4 comparisons")
+    assert make_table(results) == 0
+    assert "| A metric besides BLEU" in (results / "tables" / "credibility.md").read_text(encoding="utf-8")
+
+
+def make_table(results: Path) -> int:
+    line = ["table", "credibility", "--config", ASKED.model_dump_json(), "--results", str(results)]
+    return main([*line, "--output-prefix", str(results / "tables" / "credibility")])
+
+
+def cell(results: Path, encoding: str = "null", seed: int = 1) -> Path:
+    return results / "cells" / "pair" / encoding / "tiny" / str(seed)
+
+
+def edit(path: Path, change: Callable[[dict], None]) -> None:  # type: ignore[type-arg]
+    content = json.loads(path.read_text(encoding="utf-8"))
+    change(content)
+    path.write_text(json.dumps(content), encoding="utf-8")
+
+
+def only_bleu(results: Path) -> None:
+    edit(cell(results) / "test_1.scores.json", lambda scored: scored["metrics"].pop("chrf++"))
+
+
+def untested(results: Path) -> None:
+    def forget(tested: dict) -> None:  # type: ignore[type-arg]
+        for row in tested["metrics"]["bleu"]["comparisons"][0]["seeds"]:
+            row["p"] = None
+
+    edit(results / "significance" / "pair.tiny.test_2.json", forget)
+
+
+def other_translations(results: Path) -> None:
+    with (cell(results) / "test_1.hypotheses").open("a") as file:
+        file.write("one more\n")
+
+
+def copied_score(results: Path) -> None:
+    (cell(results, "learned") / "test_2.hypotheses").unlink()
+
+
+def no_score(results: Path) -> None:
+    (cell(results, "learned") / "test_2.scores.json").unlink()
+
+
+def other_references(results: Path) -> None:
+    edit(cell(results) / "test_1.scores.json", lambda scored: scored["references"].update(sha256="0" * 64))
+
+
+def other_corpus(results: Path) -> None:
+    edit(cell(results) / "record.json", lambda record: record["data"].update(train="def"))
+
+
+def other_recipe(results: Path) -> None:
+    edit(cell(results) / "record.json", lambda record: record["cell"]["recipe"].update(batch_tokens=1024))
+
+
+def no_signature(results: Path) -> None:
+    edit(cell(results) / "test_1.scores.json", lambda scored: scored["metrics"]["bleu"].update(signature=None))
+
+
+def other_signature(results: Path) -> None:
+    edit(cell(results) / "test_1.scores.json", lambda scored: scored["metrics"]["bleu"].update(signature="tok:zh"))
+
+
+@pytest.mark.parametrize(
+    ("damage", "place", "said"),
+    [
+        (only_bleu, 0, "has no metric but BLEU"),
+        (untested, 1, "learned against null was not tested on pair/test_2"),
+        (other_translations, 2, "does not belong to"),
+        (copied_score, 2, "does not belong to"),
+        (no_score, 2, "has no test_2.scores.json"),
+        (other_references, 3, "the cells of pair were scored against 2 different references of test_1"),
+        (other_corpus, 4, "the cells of pair have 2 different training corpora"),
+        (other_recipe, 4, "the cells of pair have 2 different recipes"),
+        (no_signature, 5, "has a BLEU score without a signature"),
+        (other_signature, 5, "BLEU of 'de' was computed with 2 different signatures"),
+    ],
+)
+def test_what_is_missing_is_said_and_fails_the_study(
+    results: Path, damage: Callable[[Path], None], place: int, said: str
+) -> None:
+    damage(results)
+    items = credibility_items(ASKED, results)
+    assert not items[place].met and said in " ".join(items[place].missing)
+    with pytest.raises(WordorderError, match="misses an item of the credibility list"):
+        require(ASKED, results)
+    found = credibility_table(items, ASKED).data["Found"]
+    assert said in found[place] and items[place].evidence not in found[place], "the page shows it all the same"
+    assert make_table(results) == 1
+    assert not (results / "tables").exists()
+
+
+def test_systems_without_a_common_seed_cannot_be_tested_and_the_study_ends(results: Path) -> None:
+    untested(results)
+
+    def lose(tested: dict) -> None:  # type: ignore[type-arg]
+        for listed in tested["cells"]:
+            listed["status"] = "translated" if (listed["encoding"] == "null") == (listed["seed"] == 1) else "diverged"
+
+    edit(results / "significance" / "pair.tiny.test_2.json", lose)
+    assert credibility_items(ASKED, results)[1].met

@@ -1,0 +1,314 @@
+from __future__ import annotations
+
+import itertools
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from evaluation_samples import family, report, sentences, write_lines, write_study
+from wordorder.cli.main import main
+from wordorder.comparison.significance import compare
+from wordorder.config.models import Comet, Report
+from wordorder.files import read_json, sha256, write_json, write_text
+from wordorder.metrics.scores import score_files
+from wordorder.results.frames import load_metrics, load_records, load_scores, load_significance
+from wordorder.tables.study import mean_and_sd
+
+RATES = {"none": 0.6, "opr+rpr": 0.3, "learned_t5": 0.2}
+ENCODINGS = [*RATES, "null"]
+SEEDS = [1, 2, 3]
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Report:
+    asked = report(ENCODINGS, SEEDS)
+    references = write_study(tmp_path, asked, RATES, diverged=("learned_t5", 2))
+    for test in asked.datasets[0].tests:
+        found = compare(
+            family(ENCODINGS, SEEDS), tmp_path / "cells" / "pair", "tiny", test, references / f"{test}.target"
+        )
+        write_json(tmp_path / "significance" / f"pair.tiny.{test}.json", found)
+    return asked
+
+
+def table(name: str, asked: Report, results: Path) -> tuple[pd.DataFrame, str, str]:
+    prefix = results / "tables" / name
+    command = ["table", name, "--config", asked.model_dump_json(), "--results", str(results)]
+    assert main([*command, "--output-prefix", str(prefix)]) == 0
+    data = pd.read_csv(f"{prefix}.csv", keep_default_na=False, na_values=[""])
+    markdown, latex = (Path(f"{prefix}.{suffix}").read_text(encoding="utf-8") for suffix in ("md", "tex"))
+    return data, markdown, latex
+
+
+def cells_of(markdown: str) -> list[list[str]]:
+    """The rows of the first table, the heading first and without the rule below it."""
+    rows = [line.strip("|").split("|") for line in markdown.split("\n\n")[1].splitlines()]
+    return [[cell.strip() for cell in row] for number, row in enumerate(rows) if number != 1]
+
+
+def test_mean_and_sd() -> None:
+    assert mean_and_sd([1.0, 2.0, 3.0], 3) == "2.00 ± 1.00 (n = 3)"
+    assert mean_and_sd([1.0, float("nan"), 3.0], 3) == "2.00 ± 1.41 (n = 2 of 3)"
+    assert mean_and_sd([7.0], 1) == "7.00 (n = 1)"
+    assert mean_and_sd([float("nan")], 1) == "– (n = 0 of 1)"
+
+
+def test_scores_keep_every_seed(study: Report, tmp_path: Path) -> None:
+    data, markdown, _ = table("scores", study, tmp_path)
+    assert len(data) == len(ENCODINGS) * 2 * 2  # encodings x tests x metrics
+    row = data.set_index(["encoding", "test", "metric"]).loc[("opr+rpr", "test_2", "bleu")]
+    scores = [
+        read_json(tmp_path / f"cells/pair/opr+rpr/tiny/{seed}/test_2.scores.json")["metrics"]["bleu"]["score"]
+        for seed in SEEDS
+    ]
+    assert [row[f"seed {seed}"] for seed in SEEDS] == pytest.approx(scores)
+    assert (row["mean"], row["sd"]) == pytest.approx((np.mean(scores), np.std(scores, ddof=1)))
+    assert (row["n"], row["seeds"]) == (3, 3)
+    heading, *rows = cells_of(markdown)
+    assert heading == ["Size", "Encoding", "test_1 BLEU", "test_1 chrF++", "test_2 BLEU", "test_2 chrF++"]
+    assert [cells[1] for cells in rows] == ENCODINGS
+    assert rows[1][4].startswith(f"{np.mean(scores):.2f} ± {np.std(scores, ddof=1):.2f} (n = 3) ")
+
+
+def test_seeds_without_a_score_are_listed(study: Report, tmp_path: Path) -> None:
+    data, markdown, latex = table("scores", study, tmp_path)
+    lost = data[(data["encoding"] == "learned_t5") & (data["test"] == "test_1") & (data["metric"] == "bleu")].iloc[0]
+    assert (lost["n"], lost["seeds"]) == (2, 3)
+    assert pd.isna(lost["seed 2"])
+    assert re.search(r"\(n = 2 of 3\) [a-z]+$", cells_of(markdown)[3][2])
+    assert cells_of(markdown)[4][2] == "– (n = 0 of 3)"
+    assert "pair/learned_t5/tiny seed 2 on test_1 (diverged)" in markdown
+    assert "pair/null/tiny seed 3 on test_2 (missing)" in markdown
+    assert r"pair/learned\_t5/tiny seed 2 on test\_1 (diverged)" in latex
+
+
+def test_signatures_stand_below(study: Report, tmp_path: Path) -> None:
+    signature = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:"
+    for name in ("scores", "significance"):
+        data, markdown, latex = table(name, study, tmp_path)
+        wanted = signature if name == "scores" else "nrefs:1|bs:50|seed:7|case:mixed|eff:no|tok:13a|smooth:exp|version:"
+        assert f"- BLEU: {wanted}" in markdown
+        assert f"BLEU: {wanted}".replace("|", r"\textbar{}") in re.sub(r"\\label.*", "", latex)
+        assert data["signature"].dropna().str.contains("version:").all()
+
+
+def test_systems_that_cannot_be_told_apart_share_a_letter(study: Report, tmp_path: Path) -> None:
+    data, markdown, _ = table("scores", study, tmp_path)
+    of = data.set_index(["encoding", "test", "metric"])["group"].fillna("")
+    for test, metric in {(test, metric) for _, test, metric in of.index}:
+        scores = data[(data["test"] == test) & (data["metric"] == metric)].set_index("encoding")
+        by_seed = scores[[f"seed {seed}" for seed in SEEDS]]
+        assert of["null", test, metric] == "", "no seed, no letter"
+        seeds = by_seed.loc[list(RATES)].count(axis=1)
+        freedom = int(seeds.sum()) - len(RATES)
+        pooled = float((by_seed.loc[list(RATES)].var(axis=1) * (seeds - 1)).sum()) / freedom
+        for one, other in itertools.combinations(RATES, 2):
+            # Kramer (1956): for unequal numbers the mean of the two.
+            error = (pooled * (1 / seeds[one] + 1 / seeds[other]) / 2) ** 0.5
+            q = abs(scores["mean"][one] - scores["mean"][other]) / error
+            differ = bool(stats.studentized_range.sf(q, len(RATES), freedom) < 0.05)
+            assert differ != bool(set(of[one, test, metric]) & set(of[other, test, metric]))
+        best = scores["mean"].idxmax()
+        assert "a" in of[best, test, metric]
+    assert "Letters: encodings of one size that share a letter" in markdown
+
+
+def test_comet_is_a_column_scored_or_not(study: Report, tmp_path: Path) -> None:
+    asked = study.model_copy(update={"comet": Comet()})
+    (tmp_path / "comet").mkdir()
+    missing = {"status": "not scored", "model": "m", "reason": "There is no model.", "how": "Get it.", "systems": {}}
+    for test in ("test_1", "test_2"):
+        write_json(tmp_path / "comet" / f"pair.tiny.{test}.json", missing)
+    _, markdown, _ = table("scores", asked, tmp_path)
+    heading, *rows = cells_of(markdown)
+    assert heading[4] == "test_1 COMET"
+    assert [row[4] for row in rows] == ["not scored"] * 3 + ["– (n = 0 of 3)"]
+    assert "- COMET: not scored. There is no model. Get it." in markdown
+    assert "(not scored)" not in markdown, "the reason is said once, not for every cell"
+
+    systems = {}
+    for cell in (tmp_path / "cells").glob("pair/*/tiny/*"):
+        path = cell / "test_2.hypotheses"
+        made = {"checkpoint_sha256": "ab" * 32, "versions": {"unbabel-comet": "2.2.7"}}
+        score = 0.8 + int(cell.name) / 100 if path.read_bytes() else None
+        systems[sha256(path)] = made | {"score": score, "segment_scores": [score] * 25 if score else []}
+    scored = {"status": "scored", "model": "x/y", "precision": "fp32", "systems": systems}
+    write_json(tmp_path / "comet" / "pair.tiny.test_2.json", scored)
+    data, markdown, _ = table("scores", asked, tmp_path)
+    assert cells_of(markdown)[1][-1].startswith("0.8200 ± 0.0100 (n = 3)")
+    assert cells_of(markdown)[3][-1].startswith("0.8200 ± 0.0141 (n = 2 of 3)")
+    assert "- COMET: x/y|precision:fp32|unbabel-comet:2.2.7|checkpoint:abababababab" in markdown
+    row = data[(data["encoding"] == "none") & (data["test"] == "test_2") & (data["metric"] == "comet")].iloc[0]
+    assert row["mean"] == pytest.approx(0.82)
+
+
+def test_the_legacy_score_is_marked(tmp_path: Path) -> None:
+    asked = report(["none"], [1], ("test_1",)).model_copy(update={"metrics": ["bleu", "bleu_legacy"]})
+    folder = tmp_path / "cells/pair/none/tiny/1"
+    one, two = (write_lines(tmp_path / name, sentences(5)) for name in ("hypotheses", "references"))
+    write_json(folder / "test_1.scores.json", score_files(one, two, asked.metrics, "de"))
+    _, markdown, _ = table("scores", asked, tmp_path)
+    assert cells_of(markdown)[0][-1] == "test_1 BLEU (tokenised, compounds split)"
+    assert "- BLEU (tokenised, compounds split): legacy, to be read beside papers" in markdown
+    assert "tok:moses-de-compounds" in markdown
+
+
+def test_significance(study: Report, tmp_path: Path) -> None:
+    data, markdown, _ = table("significance", study, tmp_path)
+    assert len(data) == 3 * 2 * 2  # comparisons x tests x metrics
+    entry = read_json(tmp_path / "significance" / "pair.tiny.test_1.json")["metrics"]["bleu"]["comparisons"][0]
+    row = data.iloc[0]
+    assert (row["system"], row["baseline"], row["metric"]) == ("opr+rpr", "none", "bleu")
+    test = entry["t_test"]
+    assert row["mean_difference"] == pytest.approx(test["mean_difference"])
+    assert [row["ci_low"], row["ci_high"]] == pytest.approx(test["confidence_interval"])
+    assert (row["t_test_p"], row["holm_p"]) == pytest.approx((test["p"], test["p_holm"]))
+    assert row["bootstrap p seed 3"] == pytest.approx(entry["seeds"][2]["p"])
+    assert row["verdict"] == entry["verdict"]
+    cells = cells_of(markdown)[1]
+    assert cells[5] == f"{test['mean_difference']:+.2f}"
+    stratified = entry["stratified"]
+    spread = stratified["spread"]["difference"]
+    assert [row["stratified_p"], row["optimiser_sd"]] == [stratified["p"], pytest.approx(spread["optimiser_sd"])]
+    assert cells[10:13] == [
+        f"{spread['optimiser_sd']:.2f}",
+        f"{spread['test_set_sd']:.2f}",
+        f"{100 * entry['agreement']:.0f} %",
+    ]
+    assert row["sign better seed 2"] == entry["seeds"][1]["sign"]["better"]
+    assert cells[-1] == entry["verdict"]
+    assert "pair/learned_t5/tiny seed 2 on test_1 (no hypotheses)" in markdown
+    assert "null and none cannot be compared" in markdown
+
+
+def test_parameters(study: Report, tmp_path: Path) -> None:
+    data, markdown, _ = table("parameters", study, tmp_path)
+    assert len(data) == len(ENCODINGS) * len(SEEDS)
+    cell = data[(data["encoding"] == "opr+rpr") & (data["seed"] == 2)].iloc[0]
+    assert (cell["parameters"], cell["encoding_parameters"], cell["seconds"]) == (2_007_000, 7000, 120.0)
+    heading, none, opr, learned, never = cells_of(markdown)
+    assert heading[2:7] == ["Parameters (M)", "Encoding's (M)", "Over none (M)", "Target tokens/s", "Minutes"]
+    assert heading[7] == "Memory (GB)" and none[7] == "1.10"
+    assert none[2:5] == ["2.000", "0.000", "+0.000"]
+    assert opr[2:7] == ["2.007", "0.007", "+0.007", "2,000", "2.0"]
+    assert learned[-2:] == ["9.50", "2 finished, 1 diverged"], "what a diverged seed once had is in no mean"
+    assert never[2:] == ["–"] * 9 + ["3 missing"]
+
+
+def test_latex_is_booktabs_with_everything_escaped(study: Report, tmp_path: Path) -> None:
+    for name in ("scores", "significance", "parameters"):
+        _, _, latex = table(name, study, tmp_path)
+        for word in (r"\toprule", r"\midrule", r"\bottomrule", r"\caption{", rf"\label{{tab:{name}}}"):
+            assert latex.count(word) == 1
+        body = re.sub(r"\\(label\{.*\}|resizebox.*)", "", latex)
+        assert not re.search(r"(?<!\\)[_#%<>]", body.replace("{!}{%", "")), name
+        unescaped = re.sub(r"\\[{}]", "", latex)
+        assert unescaped.count("{") == unescaped.count("}")
+        assert body.isascii()
+        columns = len(re.findall(r"l|p\{6cm\}", re.search(r"\\begin\{tabular\}\{(.*)\}", latex)[1]))  # type: ignore[index]
+        rows = [line for line in body.splitlines() if line.endswith(r"\\")]
+        assert {line.count(" & ") + 1 for line in rows} == {columns}
+
+
+def test_a_study_without_comparisons_has_empty_significance(tmp_path: Path) -> None:
+    asked = report(["none"], [1], ("test_1",))
+    references = write_study(tmp_path, asked, {"none": 0.5})
+    found = compare(family(["none"], [1]), tmp_path / "cells" / "pair", "tiny", "test_1", references / "test_1.target")
+    write_json(tmp_path / "significance" / "pair.tiny.test_1.json", found)
+    _, markdown, latex = table("significance", asked, tmp_path)
+    assert "No comparisons" in markdown
+    assert "No comparisons" in latex
+
+
+def test_score_of_another_metric_is_said(study: Report, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "cells/pair/none/tiny/1/test_1.scores.json"
+    scores: dict[str, Any] = read_json(path)
+    del scores["metrics"]["chrf++"]
+    write_json(path, scores)
+    command = ["table", "scores", "--config", study.model_dump_json(), "--results", str(tmp_path)]
+    assert main([*command, "--output-prefix", str(tmp_path / "t")]) == 1
+    assert f"{path} has no score for the metric 'chrf++'" in capsys.readouterr().err
+    assert not list(tmp_path.glob("t.*"))
+
+
+def test_missing_significance_is_said(study: Report, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "significance" / "pair.tiny.test_2.json").unlink()
+    command = ["table", "significance", "--config", study.model_dump_json(), "--results", str(tmp_path)]
+    assert main([*command, "--output-prefix", str(tmp_path / "t")]) == 1
+    assert "pair.tiny.test_2.json does not exist" in capsys.readouterr().err
+
+
+CELL = "cells/pair/none/tiny/1"
+SIGNIFICANCE = "significance/pair.tiny.test_1.json"
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "content", "key"),
+    [
+        ("scores", f"{CELL}/test_1.scores.json", "{}", "status"),
+        ("scores", f"{CELL}/test_1.scores.json", "[]", "status"),
+        ("scores", f"{CELL}/test_1.scores.json", '{"status": "scored"}', "metrics"),
+        ("significance", SIGNIFICANCE, "{}", "size"),
+        ("significance", SIGNIFICANCE, "[1]", "size"),
+        ("parameters", f"{CELL}/record.json", "{}", "status"),
+        ("parameters", f"{CELL}/record.json", "[]", "status"),
+        ("credibility", f"{CELL}/record.json", "{}", "data.train"),
+        ("credibility", f"{CELL}/record.json", "[]", "data.train"),
+        ("credibility", f"{CELL}/test_1.scores.json", "{}", "metrics"),
+        ("summary", "tables/scores.csv", "a,b\n1,2\n", "dataset"),
+        ("perplexity", f"{CELL}/metrics.jsonl", "", "kind"),
+        ("perplexity", f"{CELL}/metrics.jsonl", "{}\n", "kind"),
+        ("perplexity", f"{CELL}/metrics.jsonl", "[1]\n", "kind"),
+    ],
+)
+def test_a_file_of_another_shape_is_said(
+    name: str, file: str, content: str, key: str, study: Report, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_text(tmp_path / file, content)
+    command = ["figure" if name == "perplexity" else "table", name, "--config", study.model_dump_json()]
+    command += ["--output-prefix", str(tmp_path / "t")]
+    if name == "summary":
+        command = ["summary"]
+    assert main([*command, "--results", str(tmp_path)]) == 1
+    assert capsys.readouterr().err == (
+        f"wordorder: error: {tmp_path / file} has no '{key}', so it was not written by this version of wordorder. "
+        "Delete it and run its stage again.\n"
+    )
+    assert not list(tmp_path.glob("t.*"))
+
+
+def test_frames_have_a_row_for_every_cell(study: Report, tmp_path: Path) -> None:
+    assert len(load_scores(study, tmp_path)) == len(ENCODINGS) * len(SEEDS) * 2 * 2
+    assert list(load_records(study, tmp_path)["status"].value_counts().items()) == [
+        ("finished", 8),
+        ("missing", 3),
+        ("diverged", 1),
+    ]
+    assert [file["test"] for file in load_significance(study, tmp_path)] == ["test_1", "test_2"]
+    metrics = load_metrics(study, tmp_path)
+    valid, train = (metrics[metrics["split"] == split] for split in ("valid", "train"))
+    assert len(metrics) == len(valid) + len(train) == len(RATES) * len(SEEDS) * (4 + 1)
+    assert set(valid["perplexity"]) == {20 / i + seed for i in range(1, 5) for seed in SEEDS}
+    assert set(train["loss"]) == {4.6}, "without label smoothing"
+
+
+def test_summary(study: Report, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["summary", "--results", str(tmp_path)]) == 1
+    assert "tables/scores.csv does not exist" in capsys.readouterr().err
+    data, _, _ = table("scores", study, tmp_path)
+    verdicts, _, _ = table("significance", study, tmp_path)
+    capsys.readouterr()
+    assert main(["summary", "--results", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    row = data[(data["encoding"] == "learned_t5") & (data["test"] == "test_1")].set_index("metric")
+    bleu, chrf = (f"{row.loc[m, 'mean']:.2f} ± {row.loc[m, 'sd']:.2f}" for m in ("bleu", "chrf++"))
+    assert re.search(rf"tiny +learned_t5 +{bleu} [a-z]+ +{chrf} [a-z]+ +2 of 3\n", printed)
+    assert re.search(r"tiny +null +– +– +0 of 3\n", printed), "a name, not a missing value"
+    assert "BLEU: nrefs:1|case:mixed" in printed
+    for verdict in verdicts["verdict"]:
+        assert f"- {verdict}\n" in printed

@@ -1,0 +1,315 @@
+"""Every shipped study, on every shipped profile: the jobs are those that the study asks for."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from snakemake_runs import ROOT, dry_run, job_counts, outputs, snakemake
+from wordorder import workflow as plan
+from wordorder.config.load import load_dataset, load_study, load_with_companions, study_names
+from wordorder.config.models import Study
+
+CONFIG = ROOT / "config"
+
+
+# Companions are asked for with the studies that name them. The jobs are the same on any profile, and a dry-run takes
+# seconds: the laptop's profile is tried with a few.
+COMPANIONS = {companion for name in study_names(CONFIG) for companion in load_study(name, CONFIG).companions}
+STUDIES = [(name, "slurm") for name in study_names(CONFIG) if name not in COMPANIONS]
+STUDIES += [(name, "local") for name in ("demo", "multi30k", "crosslingual", "posnet_dp_mini")]
+
+
+@pytest.mark.parametrize(("name", "profile"), STUDIES)
+def test_a_study_trains_translates_and_scores_its_cells(name: str, profile: str, tmp_path: Path) -> None:
+    expected = [jobs_of(study) for study in load_with_companions(name, CONFIG)]
+    counts = job_counts(dry_run(tmp_path, name, profile=profile))
+    for rule in expected[0]:
+        assert counts.get(rule, 0) == sum(jobs[rule] for jobs in expected), rule
+
+
+def jobs_of(study: Study) -> dict[str, int]:
+    """How many jobs a study asks for, by rule."""
+    cells = plan.cells(study)
+    tests = {dataset: plan.test_names(study, load_dataset(dataset, CONFIG)) for dataset in study.datasets}
+    translations = sum(len(tests[cell.dataset]) for cell in cells)
+    return {
+        "train_model": len(cells),
+        "translate_test": translations,
+        "score_test": translations,
+        "compare_systems": len(study.sizes) * sum(map(len, tests.values())),
+        "make_table": len([*study.tables, "credibility", *(["published", "orderings"] if study.published else [])]),
+        "draw_figure": len(study.figures),
+        "analyse": len(study.analyses.names),
+        "make_page": 1,
+    }
+
+
+def test_the_target_of_a_study_asks_for_its_companions_too(config: Path, tmp_path: Path) -> None:
+    def would_run(*targets: str) -> dict[str, list[str]]:
+        return outputs(dry_run(tmp_path, *targets, "--cores", "1", "--config", f"config_dir={config}"))
+
+    alone, companion = would_run("demo"), would_run("crosslingual")
+    demo = config / "studies/demo.yaml"
+    demo.write_text(f"{demo.read_text()}companions: [crosslingual]\n")
+    both = would_run("demo")
+    assert both["make_page"] == ["results/crosslingual/index.html", "results/demo/index.html"]
+    # What they share, such as the data, is made once.
+    assert both == {
+        rule: sorted({*alone.get(rule, []), *companion.get(rule, [])}) for rule in alone.keys() | companion.keys()
+    }
+    assert would_run() == both, "the study of --config study=NAME, demo if there is none"
+    assert would_run("results/demo/index.html")["make_page"] == ["results/demo/index.html"]
+    assert would_run("tables")["make_table"] == alone["make_table"], "milestones are those of one study"
+
+
+@pytest.mark.parametrize(
+    ("study", "table", "more"),
+    [
+        ("xlpe_mini", "published", {"measure_alignment", "compare_systems"}),
+        ("posnet_big", "published", {"compare_systems"}),
+        ("opr_k_mini", "published", set()),
+        ("xlpe_mini", "orderings", set()),
+    ],
+)
+def test_the_table_of_published_scores_waits_for_what_its_tables_hold(
+    study: str, table: str, more: set[str], tmp_path: Path
+) -> None:
+    counts = job_counts(dry_run(tmp_path, f"results/{study}/tables/{table}.csv"))
+    assert {"measure_alignment", "compare_systems"} & set(counts) == more
+    assert counts["score_test"] and counts["make_table"] == 1
+
+
+def training(text: str) -> str:
+    """What a dry-run says of the first training."""
+    return text[text.index("rule train_model:") :].partition("Shell command")[0]
+
+
+def test_the_profile_of_slurm_and_its_table_say_what_a_training_takes(tmp_path: Path) -> None:
+    said = training(dry_run(tmp_path, "train_all", "--set-threads", "train_model=2", profile="slurm"))
+    for words in (
+        "threads: 2",
+        "mem_mb=2000",
+        "runtime=60",
+        "cpus_per_task=1",
+        "gpu=0",
+        "slurm_extra=--signal=TERM@60",
+    ):
+        assert words in said
+    said = training(dry_run(tmp_path, "train_all", "--set-resources", "train_model:runtime=7", profile="slurm"))
+    assert "runtime=7," in said and "mem_mb=2000" in said
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ("gram* micro 3 0.5 1 4 2\n* * 9 9 1 9 9", ["mem_mb=3000", "runtime=30", "cpus_per_task=4", "gpu=2"]),
+        ("grammar base 3 0.5 1 4 2\n# a comment\n* * 9 9 1 9 8", ["mem_mb=9000", "runtime=540", "gpu=8"]),
+        ("* * 3 1 2 9 4", ["nodes=2", "gpu=8", "tasks_per_node=4", "mpi=srun", "cpus_per_task=2", "mem_mb=3000"]),
+        ("* * 3 1 3 4 1", ["nodes=3", "gpu=3", "tasks=3", "mpi=srun", "cpus_per_task=4"]),
+        ("* * 3 1 2 4 0", ["nodes=2", "gpu=0", "tasks=2", "mpi=srun", "cpus_per_task=4"]),
+        ("grammar base 3 0.5 1 4 2", ["table: no row fits the size 'micro' on the dataset 'grammar'"]),
+    ],
+)
+def test_the_first_row_that_fits_a_training_counts(rows: str, said: list[str], tmp_path: Path) -> None:
+    table = tmp_path / "table"
+    table.write_text(rows)
+    done = snakemake(tmp_path, "-n", "train_all", "--config", f"training_table={table}", profile="slurm")
+    text = training(done.stdout) if done.returncode == 0 else done.stdout + done.stderr
+    assert all(words in text for words in said), text
+    assert "Traceback" not in text
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (None, r"table cannot be read: No such file or directory\."),
+        ("* * 3 0.5 1 4", r"table, line 1: expected the columns dataset, size, memory_gb, hours, nodes, cpus, gpus .*"),
+        ("* * 3 much 1 4 2", r"table, line 1: expected .*, found '\* \* 3 much 1 4 2'\."),
+        ("# a comment\n* * -2 1 1 1 0", r"table, line 2: 'memory_gb' must be more than 0, not -2\."),
+        ("* * 2 inf 1 1 0", r"table, line 1: 'hours' must be more than 0, not inf\."),
+        ("* * 2 1 0 1 0", r"table, line 1: 'nodes' must be a whole number from 1 on, not 0\."),
+        ("* * 2 1 1 nan 0", r"table, line 1: 'cpus' must be a whole number from 1 on, not nan\."),
+        ("* * 2 1 1 1 0.5", r"table, line 1: 'gpus' must be a whole number from 0 on, not 0\.5\."),
+    ],
+)
+def test_a_mistake_in_the_table_of_trainings_is_all_that_is_said(rows: str | None, said: str, tmp_path: Path) -> None:
+    table = tmp_path / "table"
+    if rows is not None:
+        table.write_text(rows)
+    done = snakemake(tmp_path, "-n", "train_all", "--config", f"training_table={table}", profile="slurm")
+    assert done.returncode == 1
+    assert re.search(rf"^wordorder: error: \S+{said}\Z", done.stderr.strip(), re.MULTILINE), done.stderr
+    assert "Traceback" not in done.stderr and "rule " not in done.stdout + done.stderr
+
+
+def test_all_that_is_commented_in_the_profile_of_slurm_can_be_switched_on(tmp_path: Path) -> None:
+    text = (ROOT / "slurm/profile.yaml").read_text()
+    switched, number = re.subn(
+        r"(?m)^( +)# (?=(slurm_account|slurm_partition|gpu_model|train_model|  slurm_partition):)", r"\1", text
+    )
+    assert number == 9
+    (tmp_path / "profile.yaml").write_text(switched)
+    text = dry_run(tmp_path, "multi30k", profile=str(tmp_path))
+    for rule in ("train_model", "translate_test", "score_test"):
+        said = text[text.index(f"rule {rule}:") :].partition("Shell command")[0]
+        for words in ("slurm_account=my_account", "slurm_partition=my_gpu_partition", "gpu_model=a100"):
+            assert words in said, rule
+
+
+def groups(text: str) -> Counter[str]:
+    """The groups that a dry-run would submit as one job each."""
+    return Counter(re.findall(r"Group job (\w+) ", text))
+
+
+def test_chains_of_short_jobs_are_submitted_as_one(tmp_path: Path) -> None:
+    cells, text = 12, dry_run(tmp_path, "demo", profile="slurm")
+    found = groups(text)
+    assert found["prepare"] == 1 and found["evaluate"] == cells and sum(found.values()) < cells + 10
+    alone = set(re.findall(r"(?m)^rule (\w+):", text)) - {"demo", "make_table", "draw_figure", "analyse", "make_page"}
+    assert alone <= {"train_model", "train_parser", "compare_systems"}
+
+
+def test_what_is_measured_of_models_is_submitted_alone(tmp_path: Path) -> None:
+    """A group of jobs that wait for nothing asks for the GPUs of all of them together."""
+    text = dry_run(tmp_path, "crosslingual", profile="slurm")
+    measured = re.findall(r"(?m)^( *)rule measure_", text)
+    assert len(measured) == 4 * 30 and set(measured) == {""}, "the jobs of a group are indented"
+
+
+def test_a_training_on_one_node_says_that_it_is_one(tmp_path: Path) -> None:
+    """Where it does not, SLURM may give it GPUs of several, which its one task cannot reach."""
+    text = dry_run(tmp_path, "demo", profile="slurm")
+    trainings = re.findall(r"(?m)^rule train_model:\n(?:.+\n)*? +resources: (.+)$", text)
+    assert len(trainings) == 12 and all("nodes=1" in said.split(", ") for said in trainings)
+
+
+def test_what_holds_a_whole_text_asks_for_memory_and_time_by_its_size(tmp_path: Path) -> None:
+    """The texts are as large as those of WMT17 Chinese-English are about, and empty."""
+    data = tmp_path / "results/data/wmt17_zhen"
+    for name, size in {"clean/train.source": 2_400, "clean/train.target": 2_800, "subword/model.model": 0}.items():
+        (data / name).parent.mkdir(parents=True, exist_ok=True)
+        with (data / name).open("wb") as file:
+            file.truncate(size * 1_000_000)
+    wanted = ["reordering/btg_subword/oracle/train.orders", "classes/subword.50.tsv"]
+    files = [f"results/data/wmt17_zhen/{name}" for name in wanted]
+    text = dry_run(tmp_path, *files, "--rerun-triggers", "mtime", profile="slurm")
+    asked = dict(re.findall(r"rule (\w+):(?:\n.+)*?\n *resources: .*?mem_mb=(\d+)", text))
+    assert asked == {"train_aligner": "20000", "align_split": "69600", "find_oracle": "45200", "train_classes": "16400"}
+
+
+def test_the_shards_of_a_large_corpus_can_be_spread_over_nodes(config: Path, tmp_path: Path) -> None:
+    """The options that docs/new-cluster.md gives make no groups that wait for each other."""
+    options = re.search(r"--groups .*16\n", (ROOT / "docs/new-cluster.md").read_text())
+    assert options is not None
+    dataset = config / "datasets/multi30k.yaml"
+    dataset.write_text(dataset.read_text() + "shards: 32\n")
+    arguments = ["prepare_all", *options[0].split(), "--config", "study=multi30k", f"config_dir={config}"]
+    found = groups(dry_run(tmp_path, *arguments, profile="slurm"))
+    assert found["clean"] == found["binarise"] == 2
+
+
+def test_downloads_run_where_the_internet_is() -> None:
+    rules = "".join(path.read_text() for path in sorted((ROOT / "workflow/rules").glob("*.smk")))
+    downloading = [block for block in re.split(r"(?m)^rule ", rules) if "wordorder download" in block]
+    assert downloading and all("localrule: True" in block for block in downloading)
+
+
+def test_whoever_translates_detokenises_what_the_dataset_says() -> None:
+    rules = "".join((ROOT / f"workflow/rules/{name}.smk").read_text() for name in ("decode", "measure"))
+    translating = [block for block in re.split(r"(?m)^rule ", rules) if "--language {params.language:q}" in block]
+    assert len(translating) == 2 and all("language=detokenisation" in block for block in translating)
+
+
+MILESTONES = {
+    "prepare_all": {"gather_binary", "gather_reports", "binarise_split", "import_gold"},
+    "train_all": {"train_model"},
+    "decode_all": {"translate_test"},
+    "score_all": {"score_test"},
+    "tables": {"make_table"},
+    "figures": {"draw_figure"},
+}
+
+
+@pytest.mark.parametrize("milestone", MILESTONES)
+def test_a_milestone_ends_with_its_stage(milestone: str, tmp_path: Path) -> None:
+    counts = job_counts(dry_run(tmp_path, milestone, "--config", "study=multi30k", "--cores", "1"))
+    assert MILESTONES[milestone] <= set(counts)
+    order = ["prepare_all", "train_all", "decode_all", "score_all"]
+    if milestone in order:
+        later = set().union(*(MILESTONES[name] for name in order[order.index(milestone) + 1 :]))
+        assert not later & set(counts)
+    assert not any(rule.endswith("grammar") for rule in counts), "another study's data"
+
+
+def test_the_training_set_is_scattered_as_its_dataset_says(config: Path, tmp_path: Path) -> None:
+    dataset = config / "datasets" / "grammar.yaml"
+    dataset.write_text(dataset.read_text() + "shards: 3\n")
+    arguments = ["prepare_all", "--cores", "1", "--config", f"config_dir={config}"]
+    found = outputs(dry_run(tmp_path, *arguments))
+    assert found["clean_shard"] == [f"results/data/grammar/shards/{i}-of-3.clean.source" for i in (1, 2, 3)]
+    assert len(found["binarise_shard"]) == 3
+    assert len(found["gather_text"]) == 2
+    more = outputs(dry_run(tmp_path, *arguments, "--set-scatter", "grammar=5"))
+    assert len(more["clean_shard"]) == 5
+
+
+def test_a_study_with_a_mistake_fails_only_when_it_is_asked_for(config: Path, tmp_path: Path) -> None:
+    study = config / "studies" / "demo.yaml"
+    study.write_text(study.read_text().replace("sinusoidal, opr", "sinusodial, opr"))
+    (config / "studies/tables.yaml").write_text(study.read_text().replace("name: demo", "name: tables"))
+    arguments = ["--cores", "1", "--config", f"config_dir={config}"]
+    assert job_counts(dry_run(tmp_path, "multi30k", *arguments))["train_model"] > 0
+    failed = snakemake(tmp_path, "--dry-run", "demo", *arguments)
+    assert failed.returncode == 1
+    assert f"wordorder: error: {study}" in failed.stderr and "did you mean 'sinusoidal'?" in failed.stderr
+    assert "Traceback" not in failed.stderr
+
+
+def test_a_wrong_parameter_of_an_encoding_is_told_without_a_traceback(config: Path, tmp_path: Path) -> None:
+    encodings = config / "encodings.yaml"
+    encodings.write_text(encodings.read_text().replace("  k: 8", "  kk: 8"))
+    failed = snakemake(tmp_path, "--dry-run", "demo", "--cores", "1", "--config", f"config_dir={config}")
+    assert failed.returncode == 1
+    assert "encodings.yaml" in failed.stderr and "'kk'" in failed.stderr and "Traceback" not in failed.stderr
+
+
+def test_a_model_that_cannot_be_built_is_told_before_anything_runs(config: Path, tmp_path: Path) -> None:
+    study = config / "studies/demo.yaml"
+    text = study.read_text().replace("sizes: [micro]", "sizes: [micro, micro_lstm]")
+    study.write_text(text.replace("[none, sinusoidal, opr, inxl]", "[none, sinusoidal, opr, inxl, relative]"))
+    failed = snakemake(tmp_path, "--dry-run", "demo", "--cores", "1", "--config", f"config_dir={config}")
+    assert failed.returncode == 1 and "Traceback" not in failed.stderr
+    assert "wordorder: error: In the study 'demo' the encoding 'relative' does not fit 'micro_lstm'" in failed.stderr
+
+
+def test_a_dataset_with_a_mistake_hinders_only_its_studies(config: Path, tmp_path: Path) -> None:
+    dataset = config / "datasets" / "multi30k.yaml"
+    dataset.write_text(dataset.read_text().replace("target_language", "target_langauge"))
+    arguments = ["--cores", "1", "--config", f"config_dir={config}"]
+    assert job_counts(dry_run(tmp_path, "demo", *arguments))["train_model"] > 0
+    failed = snakemake(tmp_path, "--dry-run", "multi30k", *arguments)
+    assert failed.returncode == 1 and str(dataset) in failed.stderr and "Traceback" not in failed.stderr
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["crosslingual_ja", "prepare_all", "train_all", "decode_all", "score_all", "tables", "figures", "analyses"],
+)
+def test_a_language_that_cannot_be_scored_is_told_before_anything_runs(
+    target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "MeCab.py").write_text("raise ImportError('not here')\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    failed = snakemake(tmp_path, "--dry-run", target, "--cores", "1", "--config", "study=crosslingual_ja")
+    assert failed.returncode == 1 and "Traceback" not in failed.stderr
+    assert "'mini_enja'. The tokeniser that sacreBLEU prescribes for the target language 'ja'" in failed.stderr
+
+
+def test_an_unknown_study_is_told_the_nearest_name(tmp_path: Path) -> None:
+    failed = snakemake(tmp_path, "--dry-run", "train_all", "--cores", "1", "--config", "study=multi30")
+    assert failed.returncode == 1 and "did you mean 'multi30k" in failed.stderr
+    assert "Traceback" not in failed.stderr
