@@ -95,7 +95,7 @@ def run(name: str, data: Path, folder: Path, command: list[str]) -> dict[str, An
     weights = torch.load(out / "model.pt", map_location="cpu", weights_only=True)["weights"]
     digest = hashlib.sha256()
     for key in sorted(weights):
-        digest.update(key.encode() + weights[key].contiguous().view(torch.uint8).numpy().tobytes())
+        digest.update(key.encode() + weights[key].contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
     scores = json.loads((out / "scores.json").read_text(encoding="utf-8"))["metrics"]
     return {
         "losses": [[row["kind"], row["update"], row["loss"]] for row in rows],

@@ -1,18 +1,54 @@
 """The errors that a user is meant to read."""
 
-# Exit code of a job that was asked to stop, saved its state and wants to be started again (EX_TEMPFAIL).
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+# Exit status of a job that was asked to stop, saved its state and can be started again (EX_TEMPFAIL).
 EXIT_RETRY = 75
-# Exit code of a command that was stopped by Ctrl-C, as of a shell.
+# Exit status of a command that was stopped by Ctrl-C, as in a shell.
 EXIT_INTERRUPTED = 130
 
 
 class WordorderError(Exception):
-    """Something the user can mend.
+    """A mistake that the user can correct.
 
-    The message is one or more full sentences that name the file, the line or key, what was expected and what
-    to do. The command line prints it without a traceback and exits with status 1.
+    The command line prints the message without a traceback and exits with status 1. Programs and tests read the
+    attributes, so that the wording can improve freely.
+
+    Args:
+        message: One or more full sentences: what is wrong, where, what was expected, and what to do.
+        code: A short name of the kind of mistake in kebab case, such as "unknown-key".
+        path: The file or folder that is wrong.
+        line: The line of the file, from 1.
+        key: The configuration key or command-line option that is wrong.
+        found: The value that was found.
+        expected: What was expected instead.
+        suggestion: The known name that the user most likely meant.
     """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str = "",
+        path: str | Path | None = None,
+        line: int | None = None,
+        key: str | None = None,
+        found: Any = None,
+        expected: Any = None,
+        suggestion: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.path = None if path is None else Path(path)
+        self.line = line
+        self.key = key
+        self.found = found
+        self.expected = expected
+        self.suggestion = suggestion
 
 
 class Interrupted(Exception):
-    """The process was asked to stop (SIGTERM, SIGUSR1, SIGINT) and has saved what it needs to go on later."""
+    """The process was asked to stop (SIGTERM, SIGUSR1, SIGINT) and has saved what it needs to resume later."""

@@ -1,0 +1,200 @@
+"""Find the members of each kind of extension.
+
+A member of a kind (an encoding, a metric, an analysis, ...) is one Python file, and importing the file registers the
+member. Such files are found in three places:
+
+1. in the package of the kind, such as ``wordorder/metrics/``;
+2. in the folders that the environment variable ``WORDORDER_PLUGINS`` names (separated by ``:``), each of which has one
+   sub-folder per kind, such as ``my_plugins/metrics/``;
+3. at the entry points of installed distributions, in the group of the kind, such as ``wordorder.metrics``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+import os
+import pkgutil
+import sys
+from collections.abc import Iterable, Iterator
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Generic, TypeVar
+
+from wordorder.errors import WordorderError
+
+VARIABLE = "WORDORDER_PLUGINS"
+
+# Each kind by the name of its sub-folder and of its group of entry points, with the package of its own members.
+KINDS = {
+    "encodings": "wordorder.encodings",
+    "architectures": "wordorder.model.architectures",
+    "attention_backends": "wordorder.model.attention",
+    "metrics": "wordorder.metrics",
+    "analyses": "wordorder.analyses",
+    "dataset_formats": "wordorder.data.formats",
+}
+
+Member = TypeVar("Member")
+
+
+def registry_of(kind: str) -> Registry[Any]:
+    """Return the registry of a kind, which the module ``base`` of its package holds as ``REGISTRY``.
+
+    For code to the left of the kind in the order of imports, such as the models of configuration files. It names the
+    kind, and the package is imported when the question is asked.
+    """
+    registry: Registry[Any] = importlib.import_module(f"{KINDS[kind]}.base").REGISTRY
+    return registry
+
+
+class Registry(Generic[Member]):
+    """The members of one kind of extension, by name.
+
+    Args:
+        kind: A key of ``KINDS``.
+        noun: The kind in a sentence, in the singular, such as "metric".
+    """
+
+    def __init__(self, kind: str, noun: str) -> None:
+        self.kind = kind
+        self.noun = noun
+        self._members: dict[str, Member] = {}
+        self._modules: dict[str, tuple[str, str]] = {}  # name -> module and qualified name of what was registered
+        self._discovered = False
+
+    def add(self, name: str, member: Member, *, defined_by: type | None = None) -> None:
+        """Register a member.
+
+        Args:
+            name: The name by which configuration files refer to the member.
+            member: The member.
+            defined_by: The class that defines the member; ``member`` itself if it is a class.
+
+        Raises:
+            WordorderError: Another class is registered under this name.
+        """
+        definition = defined_by or (member if isinstance(member, type) else type(member))
+        place = (definition.__module__, definition.__qualname__)
+        known = self._modules.get(name, place)
+        # The same class comes again when its file is read again after another file was broken.
+        if known != place:
+            raise WordorderError(
+                f"Two {self.noun}s are called '{name}': {known[1]} of {known[0]} and {place[1]} of {place[0]}. "
+                "Rename one of them."
+            )
+        self._members[name] = member
+        self._modules[name] = place
+
+    def get(self, name: str) -> Member:
+        """Return the member of this name.
+
+        Raises:
+            WordorderError: There is no such member, or the file of a member cannot be loaded.
+        """
+        self.discover()
+        if name not in self._members:
+            near = difflib.get_close_matches(name, self._members, n=1)
+            hint = f" Did you mean '{near[0]}'?" if near else ""
+            raise WordorderError(
+                f"There is no {self.noun} '{name}'.{hint} The {self.noun}s are {', '.join(self.names())}."
+            )
+        return self._members[name]
+
+    def names(self) -> list[str]:
+        """Return the names of all members, sorted."""
+        self.discover()
+        return sorted(self._members)
+
+    def __contains__(self, name: object) -> bool:
+        self.discover()
+        return name in self._members
+
+    def __iter__(self) -> Iterator[Member]:
+        return (self._members[name] for name in self.names())
+
+    def module(self, name: str) -> ModuleType:
+        """Return the module that registered a member."""
+        self.get(name)
+        return sys.modules[self._modules[name][0]]
+
+    def discover(self) -> None:
+        """Import every file that may register a member; once, until :meth:`forget_discovery`."""
+        if self._discovered:
+            return
+        package = importlib.import_module(KINDS[self.kind])
+        for module in pkgutil.iter_modules(package.__path__):
+            importlib.import_module(f"{package.__name__}.{module.name}")
+        for file in plugin_files(self.kind):
+            self._import_file(file)
+        for point in entry_points(group=f"wordorder.{self.kind}"):
+            with _loading(self.noun, f"of the entry point '{point.name}' ({point.value})"):
+                point.load()
+        self._discovered = True
+
+    def forget_discovery(self) -> None:
+        """Look for members again when the next question comes. Members that are known stay."""
+        self._discovered = False
+
+    def _import_file(self, file: Path) -> None:
+        name = str(file.resolve())  # as the module's name, so that files of one name in two folders stay apart
+        spec = importlib.util.spec_from_file_location(name, file)
+        assert spec is not None and spec.loader is not None  # always so for an existing .py file
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        with _loading(self.noun, f"file {file}"):
+            spec.loader.exec_module(module)
+
+
+class _loading:
+    """Turn whatever the code of a user raises while it is imported into a sentence."""
+
+    def __init__(self, noun: str, where: str) -> None:
+        self.what = f"The {noun} {where} cannot be loaded."
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        if isinstance(error, WordorderError):
+            raise WordorderError(f"{self.what} {error}") from error
+        if isinstance(error, Exception):
+            raise WordorderError(f"{self.what[:-1]}: {type(error).__name__}: {error}.") from error
+
+
+def plugin_files(kind: str) -> list[Path]:
+    """List the Python files of one kind in the folders of ``WORDORDER_PLUGINS``.
+
+    Raises:
+        WordorderError: A folder does not exist, or holds a file or folder whose kind cannot be told.
+    """
+    files: list[Path] = []
+    for folder in _plugin_folders():
+        for stray in sorted(folder.glob("*.py")):
+            raise WordorderError(
+                f"{VARIABLE} names {folder}, which holds {stray.name} itself. Put the file into the sub-folder of its "
+                f"kind: {_listed(KINDS)}."
+            )
+        for unknown in sorted(path for path in folder.iterdir() if path.is_dir() and path.name not in KINDS):
+            if any(unknown.glob("*.py")):
+                raise WordorderError(
+                    f"{VARIABLE} names {folder}, whose sub-folder '{unknown.name}' is not a kind of extension. The "
+                    f"kinds are {_listed(KINDS)}."
+                )
+        files += sorted((folder / kind).glob("*.py"))
+    return files
+
+
+def _plugin_folders() -> Iterator[Path]:
+    for name in filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)):
+        folder = Path(name)
+        if not folder.is_dir():
+            problem = "is a file; name the folder that contains it" if folder.exists() else "does not exist"
+            raise WordorderError(f"{VARIABLE} names {folder}, which {problem}.")
+        yield folder
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"{name}/" for name in names)
