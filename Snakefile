@@ -1,6 +1,6 @@
 # snakemake STUDY                                  everything that the study config/studies/STUDY.yaml asks for, and its
 #                                                  companions
-# snakemake train_all --config study=STUDY         a part of it: prepare_all, train_all, decode_all, score_all, tables,
+# snakemake train_all --config study=STUDY         a part of it: prepare_all, train_all, evaluate_all, tables,
 #                                                  figures, analyses
 # snakemake … --config config_dir=FOLDER           another configuration folder than config/
 # snakemake STUDY --report results/STUDY/report.html   Snakemake's report, beside the page results/STUDY/index.html
@@ -14,7 +14,6 @@ min_version("9.27")
 
 
 include: "workflow/rules/common.smk"
-include: "workflow/rules/cluster.smk"
 
 
 report: str(CAPTIONS / "workflow.rst")
@@ -22,7 +21,7 @@ report: str(CAPTIONS / "workflow.rst")
 
 rule all:
     input:
-        partial(target_outputs, STUDY),
+        plan.targets.whole,
     localrule: True
 
 
@@ -31,12 +30,10 @@ include: "workflow/rules/prepare.smk"
 include: "workflow/rules/reorder.smk"
 include: "workflow/rules/positions.smk"
 include: "workflow/rules/train.smk"
-include: "workflow/rules/decode.smk"
-include: "workflow/rules/score.smk"
+include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/compare.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/figures.smk"
-include: "workflow/rules/measure.smk"
 include: "workflow/rules/analyse.smk"
 include: "workflow/rules/page.smk"
 
@@ -46,54 +43,48 @@ include: "workflow/rules/page.smk"
 
 rule prepare_all:
     input:
-        prepared_outputs,
+        plan.targets.prepared,
     localrule: True
 
 
 rule train_all:
     input:
-        trained_outputs,
+        plan.targets.trained,
     localrule: True
 
 
-rule decode_all:
+rule evaluate_all:
     input:
-        decoded_outputs,
-    localrule: True
-
-
-rule score_all:
-    input:
-        scored_outputs,
+        plan.targets.evaluated,
     localrule: True
 
 
 rule tables:
     input:
-        partial(table_outputs, STUDY),
+        plan.targets.tables,
     localrule: True
 
 
 rule figures:
     input:
-        partial(figure_outputs, STUDY),
+        plan.targets.figures,
     localrule: True
 
 
 rule analyses:
     input:
-        partial(analysis_outputs, STUDY),
+        plan.targets.analyses,
     localrule: True
 
 
 # A study's target bears its name. The study is read when its target is asked for, so one with a mistake hinders no
 # other, and neither does one with the name of a rule, which 'wordorder check' refuses.
-for study_name in load.study_names(CONFIG):
+for study_name in plan.configuration.study_names:
     if not workflow.is_rule(study_name):
 
         rule:
             name:
                 study_name
             input:
-                partial(target_outputs, study_name),
+                plan.targets.study(study_name),
             localrule: True

@@ -1,42 +1,25 @@
-# Most datasets have a folder of their own; those that need the same archives share one.
-DOWNLOAD_FOLDERS = one_of({dataset.folder for dataset in DATASETS} | set(load.dataset_names(CONFIG)))
-
-
-def download_slice(wildcards):
-    return told(plan.shared_download_slice)(DATASETS, wildcards.dataset, wildcards.file)
-
-
-# What people put into by_hand/ beside it, from the local mirror that the variable WORDORDER_MIRROR names, or from its
-# URL; what is put at the output itself, Snakemake takes for finished. Always on the machine that runs Snakemake:
-# compute nodes rarely have internet.
+# Files are looked for in by_hand/, where people put them, in the local mirror that WORDORDER_MIRROR names, and at their
+# URL. This always happens on the machine that runs Snakemake, because compute nodes rarely have internet access. Most
+# datasets have a folder of their own; those that need the same archives share one.
 rule download_file:
     output:
-        "resources/downloads/{dataset}/{file}",
+        "resources/downloads/{folder}/{file}",
     log:
-        "logs/download_file/{dataset}/{file}.log",
-    wildcard_constraints:
-        dataset=DOWNLOAD_FOLDERS,
+        "logs/download_file/{folder}/{file}.log",
     localrule: True
     params:
-        slice=download_slice,
+        slice=plan.data.download_slice,
     shell:
-        "wordorder download --config {params.slice:q} --output {output:q} 2>&1 | logged {log:q}"
+        "wordorder stage download --config {params.slice:q} --output {output:q} 2>&1 | logged {log:q}"
 
 
-# What only people can get is asked for before the first job: what needs it may come after days of training.
-def check_files_by_hand(jobs):
-    from wordorder.config.datasets import Download
-    from wordorder.data.download import missing
-
-    mirror = os.environ.get("WORDORDER_MIRROR")
-    said = [
-        missing(load.slice_argument(job.params.slice, Download), job.output[0], mirror=mirror)
-        for job in jobs
-        if job.rule.name in ("download_file", "download_gold")
-    ]
-    if any(said):
-        raise WordorderError("\n".join(sorted(filter(None, said))))
-
-
-onstart:
-    told(check_files_by_hand)(workflow.dag.needrun_jobs())
+rule download_gold:
+    output:
+        "resources/downloads/gold_alignments/{gold}/{file}",
+    log:
+        "logs/download_gold/{gold}/{file}.log",
+    localrule: True
+    params:
+        slice=plan.data.gold_download_slice,
+    shell:
+        "wordorder stage download --config {params.slice:q} --output {output:q} 2>&1 | logged {log:q}"

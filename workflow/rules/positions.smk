@@ -2,21 +2,13 @@
 # split, made from files that are kept, so that a study that starts to need positions prepares nothing else again.
 
 
-def gold_trees(wildcards):
-    told(plan.check_positions)(dataset_of(wildcards.dataset), "gold")
-    return "results/data/{dataset}/raw/{split}.trees"
-
-
-def keep_all(wildcards):
-    """Only training pairs are dropped by cleaning."""
-    return [] if wildcards.split == "train" else ["--keep-all"]
 
 
 rule write_gold_positions:
     input:
         source="results/data/{dataset}/raw/{split}.source",
         target="results/data/{dataset}/raw/{split}.target",
-        trees=gold_trees,
+        trees=plan.data.gold_trees,
         subword="results/data/{dataset}/subword/model.model",
         corpus=binary_files("{split}"),
     output:
@@ -26,12 +18,12 @@ rule write_gold_positions:
     group:
         "parse"
     params:
-        slice=preprocessing_slice,
-        keep_all=keep_all,
+        slice=plan.data.preprocessing_slice,
+        keep_all=plan.data.keep_all,
         corpus="results/data/{dataset}/binary/{split}",
         folder="results/data/{dataset}/positions/gold/{split}",
     shell:
-        "wordorder positions gold {params.keep_all:q} --config {params.slice:q} --source {input.source:q}"
+        "wordorder stage positions gold {params.keep_all:q} --config {params.slice:q} --source {input.source:q}"
         " --target {input.target:q} --trees {input.trees:q} --subword {input.subword:q} --corpus {params.corpus:q}"
         " --output {params.folder:q} 2>&1 | logged {log:q}"
 
@@ -49,23 +41,16 @@ rule write_identity_positions:
         corpus="results/data/{dataset}/binary/{split}",
         folder="results/data/{dataset}/positions/identity/{split}",
     shell:
-        "wordorder positions identity --corpus {params.corpus:q} --output {params.folder:q} 2>&1 | logged {log:q}"
+        "wordorder stage positions identity --corpus {params.corpus:q} --output {params.folder:q} 2>&1 | logged {log:q}"
 
 
-def word_model(wildcards):
-    """The subword model where words were reordered, whose subwords stay together."""
-    return [] if alignment_of(wildcards).unit == "subword" else "results/data/{dataset}/subword/model.model"
-
-
-def words_option(wildcards, input):
-    return ["--words", input.subword] if input.subword else []
 
 
 rule write_ordered_positions:
     input:
         orders=f"{REORDERING}/{{kind}}/{{split}}.orders",
         corpus=binary_files("{split}"),
-        subword=word_model,
+        subword=plan.data.word_model,
     output:
         positions_files("{kind}.{reorderer}", "{split}"),
     log:
@@ -75,11 +60,11 @@ rule write_ordered_positions:
     group:
         "parse"
     params:
-        words=words_option,
+        words=plan.data.words_option,
         corpus="results/data/{dataset}/binary/{split}",
         folder="results/data/{dataset}/positions/{kind}.{reorderer}/{split}",
     shell:
-        "wordorder positions ordered --kind {wildcards.kind}.{wildcards.reorderer} --orders {input.orders:q}"
+        "wordorder stage positions ordered --kind {wildcards.kind}.{wildcards.reorderer} --orders {input.orders:q}"
         " {params.words:q} --corpus {params.corpus:q} --output {params.folder:q} 2>&1 | logged {log:q}"
 
 
@@ -92,7 +77,7 @@ rule write_noisy_positions:
     log:
         "logs/write_noisy_positions/{dataset}/{kind}.{ratio}.log",
     wildcard_constraints:
-        kind=rf"gold|identity|(oracle|predicted)\.({one_of(REORDERERS)})",
+        kind=rf"gold|identity|(oracle|predicted)\.[^/]+?",
         ratio=r"[0-9.e-]+",
     group:
         "parse"
@@ -101,5 +86,5 @@ rule write_noisy_positions:
         positions="results/data/{dataset}/positions/{kind}/train",
         folder="results/data/{dataset}/positions/{kind}.noise{ratio}/train",
     shell:
-        "wordorder positions noisy --ratio {wildcards.ratio} --positions {params.positions:q}"
+        "wordorder stage positions noisy --ratio {wildcards.ratio} --positions {params.positions:q}"
         " --corpus {params.corpus:q} --output {params.folder:q} 2>&1 | logged {log:q}"

@@ -2,96 +2,30 @@
 # two long steps; validation and test sets are short and lose no sentence.
 #
 # raw/ holds text as people write it, against which translations are scored. Where a dataset's text comes tokenised, that
-# lies in tokenised/, whose words the later steps keep, and raw/ is made of it.
+# is kept in tokenised/, whose words the later steps keep, and raw/ is made of it.
 
-IMPORTED = one_of([dataset.name for dataset in DATASETS if not dataset.generator and not dataset.tokenised])
-TOKENISED = one_of([dataset.name for dataset in DATASETS if dataset.tokenised])
-GENERATED = one_of([dataset.name for dataset in DATASETS if dataset.generator])
 HELD_OUT = r"(?!train[./])[^/]+"  # every split but 'train'
 
 
-def downloads_of_split(wildcards):
-    dataset = dataset_of(wildcards.dataset)
-    return [f"resources/downloads/{dataset.folder}/{file}" for file in plan.downloads(dataset, wildcards.split)]
-
-
-def download_folder(wildcards):
-    return f"resources/downloads/{dataset_of(wildcards.dataset).folder}"
-
-
-def text_to_clean(dataset, split, side):
-    """The text of a split from which the cleaning starts."""
-    return f"results/data/{dataset.name}/{'tokenised' if dataset.tokenised else 'raw'}/{split}.{side}"
-
-
-def held_out_text(side, wildcards):
-    return text_to_clean(dataset_of(wildcards.dataset), wildcards.split, side)
-
-
-def side_language(wildcards):
-    return getattr(dataset_of(wildcards.dataset), f"{wildcards.side}_language")
-
-
-def held_out_texts(wildcards):
-    """The texts of validation and test sets where the training set must not hold their sentences; else none."""
-    dataset = dataset_of(wildcards.dataset)
-    splits = ["valid", *dataset.test_names] if dataset.preprocessing.remove_overlap else []
-    return [f"results/data/{dataset.name}/raw/{split}.{side}" for split in splits for side in ("source", "target")]
-
-
-def cleaning_options(wildcards):
-    """The slice of a cleaning job of the training set and, where a dataset asks for it, the texts to keep out of it.
-
-    Both as one parameter of the rule, whose command is the same, word for word, for all datasets: what was cleaned
-    before datasets could ask for it stays finished.
-    """
-    slice = preprocessing_slice(wildcards)
-    texts = held_out_texts(wildcards)
-    return [slice, "--held-out", *texts] if texts else slice
-
-
-def import_slice(wildcards):
-    return plan.import_slice(dataset_of(wildcards.dataset), wildcards.split)
-
-
-def generator_slice(wildcards):
-    return plan.generator_slice(dataset_of(wildcards.dataset), wildcards.split)
-
-
-def preprocessing_slice(wildcards):
-    return plan.preprocessing_slice(dataset_of(wildcards.dataset))
-
-
-def subword_slice(wildcards):
-    return plan.subword_slice(dataset_of(wildcards.dataset))
-
-
-def published_slice(wildcards):
-    return plan.published_slice(dataset_of(wildcards.dataset))
-
-
-def published_reports(wildcards):
-    splits = sorted(dataset_of(wildcards.dataset).published_pairs)  # the order of the slice
-    return [f"results/data/{wildcards.dataset}/clean/{split}.report.json" for split in splits]
 
 
 rule import_split:
     input:
-        downloads_of_split,
+        plan.data.downloads,
     output:
         source="results/data/{dataset}/raw/{split}.source",
         target="results/data/{dataset}/raw/{split}.target",
     log:
         "logs/import_split/{dataset}/{split}.log",
     wildcard_constraints:
-        dataset=IMPORTED,
+        dataset=plan.datasets("imported"),
     group:
         "prepare"
     params:
-        slice=import_slice,
-        downloads=download_folder,
+        slice=plan.data.import_slice,
+        downloads=plan.data.download_folder,
     shell:
-        "wordorder import --config {params.slice:q} --downloads {params.downloads:q}"
+        "wordorder stage import --config {params.slice:q} --downloads {params.downloads:q}"
         " --source {output.source:q} --target {output.target:q} 2>&1 | logged {log:q}"
 
 
@@ -102,7 +36,7 @@ use rule import_split as import_tokenised_split with:
     log:
         "logs/import_tokenised_split/{dataset}/{split}.log",
     wildcard_constraints:
-        dataset=TOKENISED,
+        dataset=plan.datasets("tokenised"),
 
 
 rule detokenise_split:
@@ -113,13 +47,13 @@ rule detokenise_split:
     log:
         "logs/detokenise_split/{dataset}/{split}.{side}.log",
     wildcard_constraints:
-        dataset=TOKENISED,
+        dataset=plan.datasets("tokenised"),
     group:
         "prepare"
     params:
-        language=side_language,
+        language=plan.data.side_language,
     shell:
-        "wordorder detokenise --language {params.language:q} --input {input:q} --output {output:q} 2>&1 | logged {log:q}"
+        "wordorder stage detokenise --language {params.language:q} --input {input:q} --output {output:q} 2>&1 | logged {log:q}"
 
 
 rule generate_split:
@@ -131,13 +65,13 @@ rule generate_split:
     log:
         "logs/generate_split/{dataset}/{split}.log",
     wildcard_constraints:
-        dataset=GENERATED,
+        dataset=plan.datasets("generated"),
     group:
         "prepare"
     params:
-        slice=generator_slice,
+        slice=plan.data.generator_slice,
     shell:
-        "wordorder generate --config {params.slice:q} --split {wildcards.split:q}"
+        "wordorder stage generate --config {params.slice:q} --split {wildcards.split:q}"
         " --source {output.source:q} --target {output.target:q}"
         " --alignments {output.alignments:q} --trees {output.trees:q} 2>&1 | logged {log:q}"
 
@@ -149,7 +83,7 @@ rule generate_split:
 
 
 scattergather:
-    **{dataset.name: dataset.shards for dataset in DATASETS},
+    **{dataset.name: dataset.shards for dataset in plan.configuration.valid_datasets},
 
 
 def scattered(dataset, file):
@@ -157,20 +91,20 @@ def scattered(dataset, file):
     return getattr(scatter, dataset)(f"results/data/{dataset}/shards/{{scatteritem}}.{file}")
 
 
-def gathered(file, wildcards):
+def gathered(file):
     """``file`` of every shard of a dataset, as the inputs of a gathering rule."""
     pattern = f"results/data/{{dataset}}/shards/{{scatteritem}}.{file}"
-    return getattr(gather, wildcards.dataset)(pattern, **dict(wildcards.items()))
+    return lambda wildcards: getattr(gather, wildcards.dataset)(pattern, **dict(wildcards.items()))
 
 
-for dataset in DATASETS:
+for dataset in plan.configuration.valid_datasets:
 
     rule:
         name:
             f"scatter_{dataset.name}"
         input:
-            source=text_to_clean(dataset, "train", "source"),
-            target=text_to_clean(dataset, "train", "target"),
+            source=plan.data.text_to_clean(dataset, "train", "source"),
+            target=plan.data.text_to_clean(dataset, "train", "target"),
         output:
             sources=temp(scattered(dataset.name, "raw.source")),
             targets=temp(scattered(dataset.name, "raw.target")),
@@ -179,7 +113,7 @@ for dataset in DATASETS:
         group:
             "prepare"
         shell:
-            "wordorder scatter --source {input.source:q} --target {input.target:q}"
+            "wordorder stage scatter --source {input.source:q} --target {input.target:q}"
             " --output-sources {output.sources:q} --output-targets {output.targets:q} 2>&1 | logged {log:q}"
 
 
@@ -187,7 +121,7 @@ rule clean_shard:
     input:
         source="results/data/{dataset}/shards/{scatteritem}.raw.source",
         target="results/data/{dataset}/shards/{scatteritem}.raw.target",
-        held_out=held_out_texts,
+        held_out=plan.data.held_out_texts,
     output:
         source=temp("results/data/{dataset}/shards/{scatteritem}.clean.source"),
         target=temp("results/data/{dataset}/shards/{scatteritem}.clean.target"),
@@ -197,16 +131,17 @@ rule clean_shard:
     group:
         "prepare"
     params:
-        slice=cleaning_options,
+        slice=plan.data.preprocessing_slice,
+        held_out=plan.data.held_out_option,
     shell:
-        "wordorder clean --config {params.slice:q} --source {input.source:q} --target {input.target:q}"
+        "wordorder stage clean --config {params.slice:q} {params.held_out:q} --source {input.source:q} --target {input.target:q}"
         " --output-source {output.source:q} --output-target {output.target:q} --report {output.report:q}"
         " 2>&1 | logged {log:q}"
 
 
 rule gather_text:
     input:
-        partial(gathered, "clean.{side}"),
+        gathered("clean.{side}"),
     output:
         "results/data/{dataset}/clean/train.{side}",
     log:
@@ -214,12 +149,12 @@ rule gather_text:
     group:
         "prepare"
     shell:
-        "wordorder gather-text --inputs {input:q} --output {output:q} 2>&1 | logged {log:q}"
+        "wordorder stage gather-text --inputs {input:q} --output {output:q} 2>&1 | logged {log:q}"
 
 
 rule gather_reports:
     input:
-        partial(gathered, "report.json"),
+        gathered("report.json"),
     output:
         "results/data/{dataset}/clean/train.report.json",
     log:
@@ -227,7 +162,7 @@ rule gather_reports:
     group:
         "prepare"
     shell:
-        "wordorder gather-reports --inputs {input:q} --output {output:q} 2>&1 | logged {log:q}"
+        "wordorder stage gather-reports --inputs {input:q} --output {output:q} 2>&1 | logged {log:q}"
 
 
 # The subwords need all the text in one place, so it is gathered before; the shards wait for it.
@@ -242,9 +177,9 @@ rule train_subword:
     group:
         "prepare"
     params:
-        slice=subword_slice,
+        slice=plan.data.subword_slice,
     shell:
-        "wordorder train-subword --config {params.slice:q} --inputs {input.source:q} {input.target:q}"
+        "wordorder stage train-subword --config {params.slice:q} --inputs {input.source:q} {input.target:q}"
         " --output {output:q} 2>&1 | logged {log:q}"
 
 
@@ -260,13 +195,13 @@ rule binarise_shard:
     group:
         "prepare"
     shell:
-        "wordorder binarise --subword {input.subword:q} --source {input.source:q} --target {input.target:q}"
+        "wordorder stage binarise --subword {input.subword:q} --source {input.source:q} --target {input.target:q}"
         " --output {output:q} 2>&1 | logged {log:q}"
 
 
 rule gather_binary:
     input:
-        partial(gathered, "binary"),
+        gathered("binary"),
     output:
         binary_files("train"),
     log:
@@ -276,7 +211,7 @@ rule gather_binary:
     params:
         folder="results/data/{dataset}/binary/train",
     shell:
-        "wordorder gather-binary --inputs {input:q} --output {params.folder:q} 2>&1 | logged {log:q}"
+        "wordorder stage gather-binary --inputs {input:q} --output {params.folder:q} 2>&1 | logged {log:q}"
 
 
 # --------------------------------------------------------------------------------------- validation and test sets
@@ -284,8 +219,8 @@ rule gather_binary:
 
 rule clean_split:
     input:
-        source=partial(held_out_text, "source"),
-        target=partial(held_out_text, "target"),
+        source=plan.data.source_to_clean,
+        target=plan.data.target_to_clean,
     output:
         source="results/data/{dataset}/clean/{split}.source",
         target="results/data/{dataset}/clean/{split}.target",
@@ -293,13 +228,13 @@ rule clean_split:
     log:
         "logs/clean_split/{dataset}/{split}.log",
     wildcard_constraints:
-        split=rf"(?!gold\.){HELD_OUT}",  # gold alignments are cleaned in a way of their own: measure.smk
+        split=rf"(?!gold\.){HELD_OUT}",  # gold alignments are cleaned in another way
     group:
         "prepare"
     params:
-        slice=preprocessing_slice,
+        slice=plan.data.preprocessing_slice,
     shell:
-        "wordorder clean --keep-all --config {params.slice:q} --source {input.source:q} --target {input.target:q}"
+        "wordorder stage clean --keep-all --config {params.slice:q} --source {input.source:q} --target {input.target:q}"
         " --output-source {output.source:q} --output-target {output.target:q} --report {output.report:q}"
         " 2>&1 | logged {log:q}"
 
@@ -307,15 +242,15 @@ rule clean_split:
 # Beside the numbers that others report, so that a difference is seen.
 rule count_pairs:
     input:
-        published_reports,
+        plan.data.published_reports,
     output:
         "results/data/{dataset}/pairs.json",
     log:
         "logs/count_pairs/{dataset}.log",
     params:
-        slice=published_slice,
+        slice=plan.data.published_slice,
     shell:
-        "wordorder count-pairs --config {params.slice:q} --dataset {wildcards.dataset:q} --reports {input:q}"
+        "wordorder stage count-pairs --config {params.slice:q} --dataset {wildcards.dataset:q} --reports {input:q}"
         " --output {output:q} 2>&1 | logged {log:q}"
 
 
@@ -335,5 +270,28 @@ rule binarise_split:
     params:
         folder="results/data/{dataset}/binary/{split}",
     shell:
-        "wordorder binarise --subword {input.subword:q} --source {input.source:q} --target {input.target:q}"
+        "wordorder stage binarise --subword {input.subword:q} --source {input.source:q} --target {input.target:q}"
         " --output {params.folder:q} 2>&1 | logged {log:q}"
+
+
+# Sets of gold alignments are cleaned word by word, since the links number words. From the cleaned text on, a set is a
+# split as any other.
+rule import_gold:
+    input:
+        plan.data.gold_downloads,
+    output:
+        source="results/data/{dataset}/gold/{gold}.source",
+        target="results/data/{dataset}/gold/{gold}.target",
+        alignments="results/data/{dataset}/gold/{gold}.alignments",
+        clean_source="results/data/{dataset}/clean/gold.{gold}.source",
+        clean_target="results/data/{dataset}/clean/gold.{gold}.target",
+        report="results/data/{dataset}/clean/gold.{gold}.report.json",
+    log:
+        "logs/import_gold/{dataset}/{gold}.log",
+    params:
+        slice=plan.data.gold_slice,
+        downloads="resources/downloads/gold_alignments/{gold}",
+    shell:
+        "wordorder stage import-gold --config {params.slice:q} --downloads {params.downloads:q} --source {output.source:q}"
+        " --target {output.target:q} --alignments {output.alignments:q} --clean-source {output.clean_source:q}"
+        " --clean-target {output.clean_target:q} --report {output.report:q} 2>&1 | logged {log:q}"

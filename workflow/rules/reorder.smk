@@ -5,68 +5,19 @@
 # classes. Training the aligner takes up to 40 bytes for each two units seen in one sentence pair, and sees at most 2 million
 # pairs, unless a configuration says more: of words some 240 million such twos, as they grow from 2,500 pairs to 20,000.
 
-ALIGNMENT = "results/data/{dataset}/alignment/{aligner}"
-REORDERING = "results/data/{dataset}/reordering/{reorderer}"
-
-
-def alignment_of(wildcards):
-    """The aligner of a job, by its own name or that of its reorderer."""
-    name = wildcards.get("aligner") or reorderer_of(wildcards.reorderer).aligner
-    return told(load.load_aligners)(CONFIG)[name]
-
-
-@cache
-@told
-def reorderer_of(name):
-    return load.load_reorderers(CONFIG)[name]
-
-
-def aligner_slice(wildcards):
-    return plan.canonical(alignment_of(wildcards).aligner)
-
-
-def alignment_slice(wildcards):
-    return plan.canonical(alignment_of(wildcards))
-
-
-def oracle_slice(wildcards):
-    return plan.canonical(reorderer_of(wildcards.reorderer).oracle)
-
-
-def parser_slice(wildcards):
-    return plan.canonical(reorderer_of(wildcards.reorderer).parser)
-
 
 def text(side, split="{split}"):
     return f"results/data/{{dataset}}/clean/{split}.{side}"
 
 
-def unit_model(wildcards):
-    """The subword model where subwords are aligned and reordered; no file where words are."""
-    return "results/data/{dataset}/subword/model.model" if alignment_of(wildcards).unit == "subword" else []
-
-
-def unit_option(wildcards, input):
-    return ["--subword", input.subword] if input.subword else []
-
-
 # ------------------------------------------------------------------------------------------------------ alignment
-
-
-def aligner_model(wildcards):
-    """The trained aligner; other programs train and align in one go."""
-    return f"{ALIGNMENT}/model.npz" if alignment_of(wildcards).aligner.type == "hmm" else []
-
-
-def aligner_model_option(wildcards, input):
-    return ["--model", input.model] if input.model else []
 
 
 rule train_aligner:
     input:
         source=text("source", "train"),
         target=text("target", "train"),
-        subword=unit_model,
+        subword=plan.data.unit_model,
     output:
         f"{ALIGNMENT}/model.npz",
     log:
@@ -76,10 +27,10 @@ rule train_aligner:
     resources:
         mem_mb=grows_with_text(2000, 20, most=20_000),
     params:
-        slice=aligner_slice,
-        unit=unit_option,
+        slice=plan.data.aligner_slice,
+        unit=plan.data.unit_option,
     shell:
-        "wordorder train-aligner --config {params.slice:q} --source {input.source:q} --target {input.target:q}"
+        "wordorder stage train-aligner --config {params.slice:q} --source {input.source:q} --target {input.target:q}"
         " {params.unit:q} --model {output:q} --threads {threads} 2>&1 | logged {log:q}"
 
 
@@ -87,8 +38,8 @@ rule align_split:
     input:
         source=text("source"),
         target=text("target"),
-        subword=unit_model,
-        model=aligner_model,
+        subword=plan.data.unit_model,
+        model=plan.data.aligner_model,
     output:
         f"{ALIGNMENT}/{{split}}.links",
     log:
@@ -99,31 +50,22 @@ rule align_split:
         mem_mb=grows_with_text(2000, 13),
         runtime=grows_with_text(15, 0.05),
     params:
-        slice=alignment_slice,
-        unit=unit_option,
-        model=aligner_model_option,
+        slice=plan.data.alignment_slice,
+        unit=plan.data.unit_option,
+        model=plan.data.aligner_option,
     shell:
-        "wordorder align --config {params.slice:q} --source {input.source:q} --target {input.target:q}"
+        "wordorder stage align --config {params.slice:q} --source {input.source:q} --target {input.target:q}"
         " {params.unit:q} {params.model:q} --output {output:q} --threads {threads} 2>&1 | logged {log:q}"
 
 
 # ----------------------------------------------------------------------------------------------------- reordering
 
 
-def links(split="{split}"):
-    """The links of a reorderer's aligner."""
-
-    def find(wildcards):
-        return ALIGNMENT.replace("{aligner}", reorderer_of(wildcards.reorderer).aligner) + f"/{split}.links"
-
-    return find
-
-
 rule find_oracle:
     input:
         source=text("source"),
-        subword=unit_model,
-        links=links(),
+        subword=plan.data.unit_model,
+        links=plan.data.links,
     output:
         orders=f"{REORDERING}/oracle/{{split}}.orders",
         trees=f"{REORDERING}/oracle/{{split}}.trees",
@@ -136,32 +78,18 @@ rule find_oracle:
         mem_mb=grows_with_text(2000, 18),
         runtime=grows_with_text(15, 0.1),
     params:
-        slice=oracle_slice,
-        unit=unit_option,
+        slice=plan.data.oracle_slice,
+        unit=plan.data.unit_option,
     shell:
-        "wordorder find-oracle --config {params.slice:q} --source {input.source:q} {params.unit:q}"
+        "wordorder stage find-oracle --config {params.slice:q} --source {input.source:q} {params.unit:q}"
         " --links {input.links:q} --output {output.orders:q} --trees {output.trees:q} --record {output.record:q}"
         " 2>&1 | logged {log:q}"
-
-
-def classes_file(wildcards):
-    """The word classes of a parser, which it may have none of; of one unit and number, whoever asks for them."""
-    number, unit = reorderer_of(wildcards.reorderer).parser.classes, alignment_of(wildcards).unit
-    return f"results/data/{{dataset}}/classes/{unit}.{number}.tsv" if number else []
-
-
-def classes_option(wildcards, input):
-    return ["--classes", input.classes] if input.classes else []
-
-
-def subword_of_unit(wildcards):
-    return "results/data/{dataset}/subword/model.model" if wildcards.unit == "subword" else []
 
 
 rule train_classes:
     input:
         source=text("source", "train"),
-        subword=subword_of_unit,
+        subword=plan.data.subword_of_unit,
     output:
         "results/data/{dataset}/classes/{unit}.{number}.tsv",
     log:
@@ -175,23 +103,18 @@ rule train_classes:
         mem_mb=grows_with_text(2000, 6),
         runtime=grows_with_text(15, 0.1),
     params:
-        unit=unit_option,
+        unit=plan.data.unit_option,
     shell:
-        "wordorder train-classes --classes {wildcards.number} --source {input.source:q} {params.unit:q}"
+        "wordorder stage train-classes --classes {wildcards.number} --source {input.source:q} {params.unit:q}"
         " --output {output:q} 2>&1 | logged {log:q}"
-
-
-def left_out(wildcards):
-    """The part of the training set that a parser is trained without."""
-    return [] if wildcards.fold == "all" else ["--without", wildcards.fold.replace("of", "/")]
 
 
 rule train_parser:
     input:
         source=text("source", "train"),
-        subword=unit_model,
-        links=links("train"),
-        classes=classes_file,
+        subword=plan.data.unit_model,
+        links=plan.data.links,
+        classes=plan.data.classes_file,
     output:
         model=f"{REORDERING}/parser/{{fold}}.npz",
         record=f"{REORDERING}/parser/{{fold}}.json",
@@ -200,28 +123,22 @@ rule train_parser:
     wildcard_constraints:
         fold=r"all|\d+of\d+",
     params:
-        slice=parser_slice,
-        unit=unit_option,
-        classes=classes_option,
-        left_out=left_out,
+        slice=plan.data.parser_slice,
+        unit=plan.data.unit_option,
+        classes=plan.data.classes_option,
+        left_out=plan.data.without_fold,
         state=f"{REORDERING}/parser/{{fold}}.state",
     shell:
-        "wordorder train-parser --config {params.slice:q} --source {input.source:q} {params.unit:q}"
+        "wordorder stage train-parser --config {params.slice:q} --source {input.source:q} {params.unit:q}"
         " --links {input.links:q} {params.classes:q} {params.left_out:q} --model {output.model:q}"
         " --record {output.record:q} --state {params.state:q} 2>&1 | logged {log:q}"
 
 
-def parser_of_part(wildcards):
-    """With folds, a part of the training set is parsed by the parser that has not seen it."""
-    folds = reorderer_of(wildcards.reorderer).folds
-    return f"{REORDERING}/parser/" + (f"{wildcards.part}of{wildcards.parts}.npz" if folds else "all.npz")
-
-
 rule parse_part:
     input:
-        model=parser_of_part,
+        model=plan.data.parser_of_part,
         source=text("source", "train"),
-        subword=unit_model,
+        subword=plan.data.unit_model,
     output:
         temp(f"{REORDERING}/parts/{{part}}of{{parts}}.orders"),
     log:
@@ -232,20 +149,15 @@ rule parse_part:
     group:
         "parse"
     params:
-        unit=unit_option,
+        unit=plan.data.unit_option,
     shell:
-        "wordorder reorder --model {input.model:q} --source {input.source:q} {params.unit:q}"
+        "wordorder stage reorder --model {input.model:q} --source {input.source:q} {params.unit:q}"
         " --shard {wildcards.part}/{wildcards.parts} --output {output:q} --threads {threads} 2>&1 | logged {log:q}"
-
-
-def parts_of_training_set(wildcards):
-    count = reorderer_of(wildcards.reorderer).folds or dataset_of(wildcards.dataset).shards
-    return [f"{REORDERING}/parts/{part}of{count}.orders" for part in range(1, count + 1)]
 
 
 rule gather_orders:
     input:
-        parts_of_training_set,
+        plan.data.parts_of_training_set,
     output:
         f"{REORDERING}/predicted/train.orders",
     log:
@@ -253,14 +165,14 @@ rule gather_orders:
     group:
         "parse"
     shell:
-        "wordorder gather-text --inputs {input:q} --output {output:q} 2>&1 | logged {log:q}"
+        "wordorder stage gather-text --inputs {input:q} --output {output:q} 2>&1 | logged {log:q}"
 
 
 rule parse_split:
     input:
         model=f"{REORDERING}/parser/all.npz",
         source=text("source"),
-        subword=unit_model,
+        subword=plan.data.unit_model,
     output:
         orders=f"{REORDERING}/predicted/{{split}}.orders",
         trees=f"{REORDERING}/predicted/{{split}}.trees",
@@ -271,9 +183,9 @@ rule parse_split:
     group:
         "parse"
     params:
-        unit=unit_option,
+        unit=plan.data.unit_option,
     shell:
-        "wordorder reorder --model {input.model:q} --source {input.source:q} {params.unit:q}"
+        "wordorder stage reorder --model {input.model:q} --source {input.source:q} {params.unit:q}"
         " --output {output.orders:q} --trees {output.trees:q} --threads {threads} 2>&1 | logged {log:q}"
 
 
@@ -283,7 +195,7 @@ rule parse_split:
 rule score_orders:
     input:
         orders=f"{REORDERING}/predicted/{{split}}.orders",
-        links=links(),
+        links=plan.data.links,
     output:
         f"{REORDERING}/predicted/{{split}}.json",
     log:
@@ -291,7 +203,7 @@ rule score_orders:
     group:
         "parse"
     shell:
-        "wordorder score-orders --orders {input.orders:q} --links {input.links:q} --output {output:q}"
+        "wordorder stage score-orders --orders {input.orders:q} --links {input.links:q} --output {output:q}"
         " 2>&1 | logged {log:q}"
 
 
@@ -299,8 +211,8 @@ rule draw_reordering:
     input:
         source=text("source"),
         target=text("target"),
-        subword=unit_model,
-        links=links(),
+        subword=plan.data.unit_model,
+        links=plan.data.links,
         orders=f"{REORDERING}/predicted/{{split}}.orders",
         trees=f"{REORDERING}/predicted/{{split}}.trees",
     output:
@@ -321,9 +233,9 @@ rule draw_reordering:
     group:
         "parse"
     params:
-        unit=unit_option,
+        unit=plan.data.unit_option,
         prefix=f"{REORDERING}/figures/{{split}}.{{figure}}",
     shell:
-        "wordorder draw-reordering {wildcards.figure} --source {input.source:q} --target {input.target:q}"
+        "wordorder stage draw-reordering {wildcards.figure} --source {input.source:q} --target {input.target:q}"
         " {params.unit:q} --links {input.links:q} --orders {input.orders:q} --trees {input.trees:q}"
         " --output-prefix {params.prefix:q} 2>&1 | logged {log:q}"

@@ -49,9 +49,8 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
         "family. Seeds without hypotheses are listed. docs/statistics.md says what each test is for.",
     )
     add_config(compare, "the family of comparisons")
-    compare.add_argument(
-        "--cells", required=True, metavar="DIR", help="holds {encoding}/{size}/{seed}/{test}.hypotheses"
-    )
+    compare.add_argument("--results", required=True, type=folder, metavar="DIR", help="results/{study}")
+    compare.add_argument("--dataset", required=True, help="the dataset of the test set")
     compare.add_argument("--size", required=True, help="the size of the models to compare")
     compare.add_argument("--test", required=True, help="the test set")
     compare.add_argument("--references", required=True, metavar="FILE")
@@ -121,7 +120,15 @@ def run_compare(options: argparse.Namespace) -> None:
     from wordorder.files import write_json
 
     family = slice_argument(options.config, Family)
-    result = compare(family, options.cells, options.size, options.test, options.references, options.comet)
+    result = compare(
+        family,
+        options.results,
+        options.dataset,
+        options.size,
+        options.test,
+        options.references,
+        options.comet,
+    )
     write_json(options.output, result)
 
 

@@ -210,6 +210,7 @@ def load_vectors(report: Report, options: argparse.Namespace) -> Panels:
 
     from wordorder.errors import WordorderError
     from wordorder.model.checkpoint import load_model
+    from wordorder.results.index import read_index
 
     dataset = options.dataset or report.datasets[0].name
     size = options.size or report.sizes[0]
@@ -217,9 +218,10 @@ def load_vectors(report: Report, options: argparse.Namespace) -> Panels:
     length = options.length if options.length is not None else report.shown_positions or POSITIONS
     if length < 1:
         raise WordorderError(f"--length must be at least 1 position, not {length}.")
+    index = read_index(options.results)
     found: Panels = {}
     for encoding in report.encodings:
-        path = Path(options.results) / "cells" / dataset / encoding / size / str(seed) / "model.pt"
+        path = index.cell(dataset, size, encoding, seed).model
         if not path.is_file():
             found[encoding] = f"no trained model of seed {seed}"
             continue
@@ -233,10 +235,10 @@ def load_vectors(report: Report, options: argparse.Namespace) -> Panels:
             found[encoding] = f"the training of seed {seed} diverged"
         else:
             found[encoding] = table.double().cpu().numpy()
-    if not any((Path(options.results) / "cells" / dataset).glob(f"*/{size}/{seed}/model.pt")):
+    if not any(index.cell(dataset, size, encoding, seed).model.is_file() for encoding in report.encodings):
         raise WordorderError(
-            f"There is no trained model of dataset '{dataset}', size '{size}' and seed {seed} under "
-            f"{Path(options.results) / 'cells'}. Train one, or choose others with --dataset, --size and --seed."
+            f"The study in {options.results} has no trained model of dataset '{dataset}', size '{size}' and seed "
+            f"{seed}. Train one, or choose others with --dataset, --size and --seed."
         )
     return found
 

@@ -25,6 +25,7 @@ COMMAND_MODULES = (
     "wordorder.cli.parameters",
     "wordorder.cli.training",
     "wordorder.cli.decoding",
+    "wordorder.cli.evaluate",
     "wordorder.cli.evaluation",
     "wordorder.cli.measuring",
     "wordorder.cli.figures",
@@ -67,7 +68,8 @@ def _tidy_up_on_sigterm() -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     try:
         _tidy_up_on_sigterm()
-        options = build_parser().parse_args(arguments)
+        arguments = sys.argv[1:] if arguments is None else list(arguments)
+        options = build_parser().parse_args(arguments[1:] if arguments[:1] == ["stage"] else arguments)
         options.run(options)
     except WordorderError as error:
         print(f"wordorder: error: {error}", file=sys.stderr)

@@ -24,15 +24,16 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
 
 def run_check(options: argparse.Namespace) -> None:
     from wordorder.config.load import study_names
-    from wordorder.workflow import check
+    from wordorder.workflow.checks import check
+    from wordorder.workflow.configuration import Configuration
 
     studies = _with_companions(options.studies, options.root) or study_names(options.root)
     if not studies:
         raise WordorderError(f"There are no studies in {Path(options.root, 'studies')}. Give --root or a study's file.")
-    problems = []
+    problems, configuration = [], Configuration(Path(options.root))
     for study in studies:
         try:
-            print(check(study, options.root))
+            print(check(configuration.study(study), configuration))
         except WordorderError as error:
             problems.append(str(error))
     if problems:

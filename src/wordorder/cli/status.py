@@ -67,9 +67,11 @@ def run_plan(options: argparse.Namespace) -> None:
     from wordorder.config.load import load_with_companions
     from wordorder.status.data_size import data_size
     from wordorder.status.estimate import estimate, plan_text
+    from wordorder.workflow.configuration import Configuration
 
     studies = load_with_companions(options.study, options.root)
-    plans = [(study, estimate(study, options.root, options.results)) for study in studies]
+    configuration = Configuration(Path(options.root))
+    plans = [(study, estimate(study, configuration, options.results)) for study in studies]
     print(plan_text(plans, data_size(studies, options.root)))
 
 
@@ -108,17 +110,19 @@ def _status(options: argparse.Namespace) -> str:
 
 def _look(study: Study, options: argparse.Namespace) -> tuple[list[CellStatus], dict[str, list[str]]]:
     """What the cells of a study are doing, and the test sets of its datasets."""
-    from wordorder.config.load import load_dataset
     from wordorder.status.cells import look
     from wordorder.status.queue import training_jobs
-    from wordorder.workflow import cells, test_names
+    from wordorder.workflow.configuration import Configuration
+    from wordorder.workflow.models import cell_files
+    from wordorder.workflow.study import decoded_tests
 
-    tests = {name: test_names(study, load_dataset(name, options.root)) for name in study.datasets}
+    configuration = Configuration(Path(options.root))
+    tests = {dataset.name: decoded_tests(study, dataset) for dataset in configuration.datasets_of(study)}
+    files = cell_files(study, configuration, options.results)
     # Jobs are submitted where Snakemake was started, which is where results lies unless --directory says otherwise.
-    jobs = training_jobs(study.name, cells(study), [options.results.resolve().parent, Path.cwd()])
+    jobs = training_jobs(files, [options.results.resolve().parent, Path.cwd()])
     found = [
-        look(options.results, study.name, cell, tests[cell.dataset], jobs, log_lines=options.log_lines)
-        for cell in cells(study)
+        look(cell, own, tests[cell.dataset], jobs.get(cell), log_lines=options.log_lines) for cell, own in files.items()
     ]
     return found, tests
 
@@ -126,11 +130,11 @@ def _look(study: Study, options: argparse.Namespace) -> tuple[list[CellStatus], 
 def run_efficiency(options: argparse.Namespace) -> None:
     from wordorder.config.load import load_study
     from wordorder.files import read_object
-    from wordorder.status.cells import cell_folder
     from wordorder.status.efficiency import efficiency_text
-    from wordorder.workflow import cells
+    from wordorder.workflow.configuration import Configuration
+    from wordorder.workflow.models import cell_files
 
     study = load_study(options.study, options.root)
-    files = {cell: cell_folder(options.results, study.name, cell) / "record.json" for cell in cells(study)}
-    records = {cell: read_object(file, "status") for cell, file in files.items() if file.exists()}
+    files = cell_files(study, Configuration(Path(options.root)), options.results)
+    records = {cell: read_object(own.record, "status") for cell, own in files.items() if own.record.exists()}
     print(efficiency_text(study.name, records))

@@ -23,6 +23,7 @@ from wordorder.files import read_object, sha256
 from wordorder.metrics import comet as comet_scores
 from wordorder.metrics.scores import read_pair
 from wordorder.progress import track
+from wordorder.results.index import read_index
 from wordorder.statistics.effect import agreement
 from wordorder.statistics.over_seeds import correct, paired_t_test
 from wordorder.statistics.resampling import (
@@ -46,22 +47,24 @@ _PerSeed = dict[tuple[str, _Cell], dict[str, dict[str, Any]]]  # by kind and bas
 
 def compare(
     family: Family,
-    cells: str | Path,
+    results: str | Path,
+    dataset: str,
     size: str,
     test: str,
     references: str | Path,
     comet: str | Path | None = None,
 ) -> dict[str, Any]:
-    """Every declared comparison on one test set, from ``cells/{encoding}/{size}/{seed}/{test}.hypotheses``.
+    """Every declared comparison on one test set; ``results`` is the folder of the study.
 
     A cell without hypotheses (a file that is missing, or empty because the training diverged) is listed with its
     status and takes no part in the tests. ``comet`` is what 'wordorder comet' wrote about these hypotheses.
     """
+    index = read_index(results)
     translations: dict[_Cell, list[str]] = {}
     listed: list[dict[str, Any]] = []
     for encoding in dict.fromkeys(name for c in family.comparisons for name in (c.baseline, c.system)):
         for seed in family.seeds:
-            path = Path(cells) / encoding / size / str(seed) / f"{test}.hypotheses"
+            path = index.cell(dataset, size, encoding, seed).hypotheses(test)
             lines = read_pair(path, references)[0] if path.is_file() else None
             status = "missing" if lines is None else "translated" if lines else "no hypotheses"
             digest = sha256(path) if lines is not None else None
@@ -70,8 +73,8 @@ def compare(
                 translations[encoding, seed] = lines
     if family.comparisons and all(cell["status"] == "missing" for cell in listed):
         raise WordorderError(
-            f"No {test}.hypotheses of size '{size}' was found under {cells}, where this comparison expects "
-            f"{{encoding}}/{size}/{{seed}}/{test}.hypotheses. Translate the test set first."
+            f"No translation of the test set '{test}' of '{dataset}' by a model of size '{size}' was found for the "
+            f"study in {results}. Translate the test set first."
         )
     wanted = list(read_lines(references))
     extraction = Extraction(wanted, family.metrics, family.target_language)

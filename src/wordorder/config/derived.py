@@ -56,10 +56,18 @@ def derive(
         inherited = base.data if isinstance(base.data, dict) else {}
         inherited = {key: value for key, value in inherited.items() if key not in _NOT_INHERITED}
         own = {key: value for key, value in document.data.items() if key != KEY}
+        if _names_decodings(inherited) != _names_decodings(own):  # a single decoding and several do not mix
+            inherited = {key: value for key, value in inherited.items() if key != "decoding" or key not in own}
         lines = {**document.lines, (): document.lines[(KEY,)]}
         return Document(document.origin, merged(inherited, own), lines)
 
     return on_top(document)
+
+
+def _names_decodings(study: Mapping[str, Any]) -> bool:
+    """Return whether a study has several decodings, each with a name."""
+    decoding = study.get("decoding")
+    return isinstance(decoding, dict) and any(isinstance(value, dict) for value in decoding.values())
 
 
 def merged(base: Any, own: Any) -> Any:

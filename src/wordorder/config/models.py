@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Discriminator, Field, RootModel, Tag, model_validator
 
 from wordorder.config.analyses import Analyses
-from wordorder.config.base import Model, Name, Positive, Rate, unset
+from wordorder.config.base import Model, Name, Positive, Rate
 from wordorder.config.published_scores import PublishedInStudy, Shown
 
 # ------------------------------------------------------------------------------------------- models and recipe
@@ -128,7 +128,6 @@ class Recipe(Model):
     )
     max_positions: Positive | None = Field(
         default=None,
-        exclude_if=unset,
         description="Training pairs with a side of more subwords, its end counted, are left out, for all encodings.",
     )
     accumulate: Positive = Field(default=1, description="Micro-batches an update, summed over all processes.")
@@ -186,6 +185,27 @@ class Decoding(Model):
         return self
 
 
+Metric = Literal["bleu", "bleu_legacy", "chrf", "chrf++", "ter"]
+
+
+def _one_or_several(decoding: Any) -> str:
+    """Tell a single decoding from several named ones, whose values are groups of keys."""
+    groups = isinstance(decoding, dict) and all(isinstance(own, dict | Model) for own in decoding.values())
+    return "several" if groups and decoding else "one"
+
+
+Decodings = Annotated[
+    Annotated[Decoding, Tag("one")] | Annotated[dict[Name, Decoding], Tag("several")], Discriminator(_one_or_several)
+]
+
+
+class Evaluation(Model):
+    """The slice of an evaluation job: which test sets of a dataset are translated, and how they are scored."""
+
+    tests: Annotated[list[Name], Field(min_length=1)]
+    metrics: Annotated[list[Metric], Field(min_length=1)]
+
+
 # ------------------------------------------------------------------------------------------------------ studies
 
 
@@ -203,9 +223,6 @@ class Significance(Model):
     bootstrap_samples: Positive = Field(default=1000, description="Resamples, or shuffles, of each test.")
     alpha: Rate = 0.05
     seed: Positive = Field(default=12345, description="Not 0, which means 'a new seed every time' to sacreBLEU.")
-
-
-Metric = Literal["bleu", "bleu_legacy", "chrf", "chrf++", "ter"]
 
 
 class Comet(Model):
@@ -243,7 +260,7 @@ class Family(Model):
 class ReportedDataset(Model):
     name: Name
     title: str
-    tests: list[Name]
+    tests: list[str] = Field(description="Test sets; 'TEST@DECODING' in a study with several decodings.")
 
 
 class Report(Model):
@@ -257,9 +274,9 @@ class Report(Model):
     seeds: list[int]
     metrics: Annotated[list[Metric], Field(min_length=1)]
     baseline: Name
-    alpha: Rate = Field(default=0.05, exclude_if=lambda value: value == 0.05)
-    comet: Comet | None = Field(default=None, exclude_if=unset)
-    shown_positions: Positive | None = Field(default=None, exclude_if=unset)
+    alpha: Rate = 0.05
+    comet: Comet | None = None
+    shown_positions: Positive | None = None
 
 
 class Analysed(Model):
@@ -302,7 +319,7 @@ class Page(Model):
     figures: list[Name]
     analyses: list[Name] = []
     reorderings: list[DrawnReordering] = []
-    companions: list[Companion] = Field(default=[], exclude_if=unset)
+    companions: list[Companion] = []
     source_languages: dict[Name, str] = Field(description="By dataset.")
     target_languages: dict[Name, str] = Field(description="By dataset.")
 
@@ -364,7 +381,11 @@ class Study(Model):
     tests: list[Name] = Field(default=[], description="Test sets to translate; all of the datasets' if empty.")
     recipe: Recipe
     reordering: Reordering = Reordering()
-    decoding: Decoding = Decoding()
+    decoding: Decodings = Field(
+        default=Decoding(),
+        description="The beam search; or several by name, such as {paper: {beam: 4, alpha: 0.6}, ours: {beam: 5}}: "
+        "every model then translates each test set once per decoding, and the tables show them side by side.",
+    )
     metrics: Annotated[list[Metric], Field(min_length=1)] = ["bleu", "chrf++"]
     comet: Comet | None = Field(default=None, description="Scores by COMET, too; see docs/statistics.md.")
     baseline: Name
@@ -392,3 +413,8 @@ class Study(Model):
         default=None, description="How many positions the figures of vectors show; 64 if missing."
     )
     analyses: Analyses = Analyses()
+
+    @property
+    def decodings(self) -> dict[str, Decoding]:
+        """The decodings by name; a single one has the name ''."""
+        return self.decoding if isinstance(self.decoding, dict) else {"": self.decoding}

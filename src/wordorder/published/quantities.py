@@ -13,6 +13,7 @@ from wordorder.config.models import Report
 from wordorder.config.published_scores import ALIGNMENT, MEMORY, PARAMETERS, PublishedScores, Shown
 from wordorder.files import read_object
 from wordorder.results.frames import cell_folders, load_scores
+from wordorder.results.index import CellFiles
 
 # The status of what a trained model has no number of: of memory where there was no GPU.
 NOT_MEASURED = "not measured"
@@ -45,24 +46,24 @@ def _quantities(report: Report, results: Path, tables: Sequence[tuple[Shown, Pub
         if not column.is_score
     )
     rows = []
-    for cell, folder in cell_folders(report, results):
-        if not (folder / "record.json").is_file():
+    for cell, files in cell_folders(report, results):
+        if not files.record.is_file():
             continue
         for dataset, test, metric in wanted:
             if dataset != cell["dataset"]:
                 continue
             split = test if test in tests[dataset] else gold_split(test)
-            found = _found(metric, folder, split)
+            found = _found(metric, files, split)
             score = None if found is None else found * _UNITS[metric]
             status = NOT_MEASURED if score is None else "measured"
             rows.append(cell | {"test": test, "metric": metric, "score": score, "status": status})
     return rows
 
 
-def _found(metric: str, folder: Path, split: str) -> float | None:
+def _found(metric: str, files: CellFiles, split: str) -> float | None:
     """What the files of a cell say, in their units."""
-    record = read_object(folder / "record.json", "status")
-    alignment = folder / f"{split}.alignment.json"
+    record = read_object(files.record, "status")
+    alignment = files.folder / f"{split}.alignment.json"
     found: float | None = None
     if metric == PARAMETERS:
         found = record.get("parameters", {}).get("total")

@@ -28,10 +28,10 @@ def check(report: Report, results: Path) -> None:
     A cell without a record or without scores is not finished, which the page says. A file of tests must be there.
     """
     tests = {dataset.name: dataset.tests for dataset in report.datasets}
-    for cell, folder in cell_folders(report, results):
-        _check_if_there(folder / "record.json", _RECORD, "a training record")
+    for cell, files in cell_folders(report, results):
+        _check_if_there(files.record, _RECORD, "a training record")
         for test in tests[cell["dataset"]]:
-            _check_if_there(folder / f"{test}.scores.json", _SCORES, "a file of scores")
+            _check_if_there(files.scores(test), _SCORES, "a file of scores")
     for dataset in report.datasets:
         for size in report.sizes:
             for test in dataset.tests:

@@ -44,8 +44,8 @@ class Record:
 def load(asked: Page, results: Path) -> list[Record]:
     """The record of every cell of the study, also of those that are not trained; :mod:`.inputs` has checked them."""
     found = []
-    for cell, folder in cell_folders(asked.report, results):
-        path = folder / "record.json"
+    for cell, files in cell_folders(asked.report, results):
+        path = files.record
         content = read_json(path) if path.is_file() else {}
         found.append(Record(**cell, status=content.get("status", MISSING), content=content))
     return found

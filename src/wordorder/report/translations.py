@@ -18,6 +18,7 @@ from wordorder.errors import WordorderError
 from wordorder.files import read_json
 from wordorder.metrics.scores import LABELS
 from wordorder.results.frames import training_status
+from wordorder.results.index import CellFiles, read_index, text_of
 
 SENTENCES = 20
 # Scores of single sentences by which they are chosen: a sentence's chrF says more than its BLEU.
@@ -80,8 +81,8 @@ def load(asked: Page, results: Path, data: Path) -> list[TestSet]:
 
 
 def _test_set(asked: Page, dataset: str, title: str, size: str, test: str, results: Path, data: Path) -> TestSet:
-    report = asked.report
-    source, reference = (data / dataset / "raw" / f"{test}.{side}" for side in ("source", "target"))
+    report, index = asked.report, read_index(results)
+    source, reference = (data / dataset / "raw" / f"{text_of(test)}.{side}" for side in ("source", "target"))
     for path in (source, reference):
         if not path.is_file():
             raise WordorderError(
@@ -94,14 +95,14 @@ def _test_set(asked: Page, dataset: str, title: str, size: str, test: str, resul
     lines: dict[str, list[str]] = {}
     scores: dict[str, list[float]] = {}
     for encoding in report.encodings:
-        folders = {seed: results / "cells" / dataset / encoding / size / str(seed) for seed in report.seeds}
-        seed = next((seed for seed, folder in folders.items() if _has_lines(folder / f"{test}.hypotheses")), None)
+        cells = {seed: index.cell(dataset, size, encoding, seed) for seed in report.seeds}
+        seed = next((seed for seed, files in cells.items() if _has_lines(files.hypotheses(test))), None)
         if seed is None:
-            absent.append((encoding, _reasons(folders)))
+            absent.append((encoding, _reasons(cells)))
             continue
         shown.append((encoding, seed))
-        lines[encoding] = _hypotheses(folders[seed] / f"{test}.hypotheses", len(pairs))
-        if found := _sentence_scores(folders[seed] / f"{test}.scores.json", metric, len(pairs)):
+        lines[encoding] = _hypotheses(cells[seed].hypotheses(test), len(pairs))
+        if found := _sentence_scores(cells[seed].scores(test), metric, len(pairs)):
             scores[encoding] = found
     language = asked.target_languages[dataset]
     sentences = [
@@ -138,8 +139,8 @@ def _has_lines(path: Path) -> bool:
     return path.is_file() and path.stat().st_size > 0
 
 
-def _reasons(folders: dict[int, Path]) -> str:
-    return "; ".join(f"seed {seed} {training_status(folder) or 'not trained'}" for seed, folder in folders.items())
+def _reasons(cells: dict[int, CellFiles]) -> str:
+    return "; ".join(f"seed {seed} {training_status(files) or 'not trained'}" for seed, files in cells.items())
 
 
 def _hypotheses(path: Path, wanted: int) -> list[str]:

@@ -13,6 +13,7 @@ from wordorder.config.models import Report
 from wordorder.errors import WordorderError
 from wordorder.files import demand, read_object
 from wordorder.metrics.comet import signature as comet_signature
+from wordorder.results.index import CellFiles, read_index
 
 CELL = ["dataset", "size", "encoding", "seed"]
 
@@ -32,14 +33,15 @@ _COMET = ("status", "systems")
 _SIGNIFICANCE = ("size", "test", "cells", "metrics")
 
 
-def cell_folders(report: Report, results: str | Path) -> Iterator[tuple[dict[str, Any], Path]]:
-    """Each cell of the report, in the report's order: its dataset, size, encoding and seed, and its folder."""
+def cell_folders(report: Report, results: str | Path) -> Iterator[tuple[dict[str, Any], CellFiles]]:
+    """Yield each cell of the report, in its order: dataset, size, encoding and seed, and the cell's files."""
+    index = read_index(results)
     for dataset in report.datasets:
         for size in report.sizes:
             for encoding in report.encodings:
                 for seed in report.seeds:
                     cell = {"dataset": dataset.name, "size": size, "encoding": encoding, "seed": seed}
-                    yield cell, Path(results) / "cells" / dataset.name / encoding / size / str(seed)
+                    yield cell, index.cell(dataset.name, size, encoding, seed)
 
 
 def groups(frame: pd.DataFrame, keys: list[str]) -> Iterator[tuple[Any, pd.DataFrame]]:
@@ -55,15 +57,15 @@ def load_scores(report: Report, results: str | Path) -> pd.DataFrame:
     tests = {dataset.name: dataset.tests for dataset in report.datasets}
     rows: list[dict[str, Any]] = []
     comet: dict[Path, dict[str, Any]] = {}
-    for cell, folder in cell_folders(report, results):
+    for cell, files in cell_folders(report, results):
         for test in tests[cell["dataset"]]:
-            path = folder / f"{test}.scores.json"
+            path = files.scores(test)
             scored: dict[str, Any] = {"status": "missing", "metrics": {}}
             if path.is_file():
                 scored = read_object(path, "status", "metrics", "hypotheses.sha256")
             status = scored["status"]
             if status == "no hypotheses":
-                status = reason(folder, status)
+                status = reason(files, status)
             for metric in report.metrics:
                 if path.is_file() and metric not in scored["metrics"]:
                     raise WordorderError(
@@ -103,22 +105,22 @@ def load_comet(report: Report, results: str | Path) -> list[dict[str, Any]]:
     return [read_object(comet_path(results, *names), *_COMET) for names in sets]
 
 
-def training_status(folder: Path) -> str | None:
+def training_status(files: CellFiles) -> str | None:
     """The status in the training record of a cell, e.g. "finished" or "diverged"; None without a record."""
-    path = folder / "record.json"
+    path = files.record
     return read_object(path, "status")["status"] if path.is_file() else None
 
 
-def reason(folder: Path, status: str) -> str:
+def reason(files: CellFiles, status: str) -> str:
     """Why a cell has no number: its training diverged, or else ``status``."""
-    return "diverged" if training_status(folder) == "diverged" else status
+    return "diverged" if training_status(files) == "diverged" else status
 
 
 def load_records(report: Report, results: str | Path) -> pd.DataFrame:
     """One row for each cell: CELL, status, and from its training record the numbers that the parameters table shows."""
     rows: list[dict[str, Any]] = []
-    for cell, folder in cell_folders(report, results):
-        path = folder / "record.json"
+    for cell, files in cell_folders(report, results):
+        path = files.record
         record: dict[str, Any] = read_object(path, "status") if path.is_file() else {"status": "missing"}
         parameters = record.get("parameters", {})
         counts = {"parameters": parameters.get("total"), "encoding_parameters": parameters.get("encoding")}
@@ -158,8 +160,8 @@ def load_metrics(report: Report, results: str | Path) -> pd.DataFrame:
     """
     columns = ["split", "update", "epoch", "loss", "perplexity"]
     frames: list[pd.DataFrame] = []
-    for cell, folder in cell_folders(report, results):
-        path = folder / "metrics.jsonl"
+    for cell, files in cell_folders(report, results):
+        path = files.metrics
         if not path.is_file():
             continue
         rows = [row | {"split": row["kind"], "loss": row.get("nll", row["loss"])} for row in _json_lines(path)]
@@ -167,7 +169,7 @@ def load_metrics(report: Report, results: str | Path) -> pd.DataFrame:
     frames = [frame for frame in frames if (frame["split"] == "valid").any()]
     if not frames:
         raise WordorderError(
-            f"No metrics.jsonl with validations was found under {Path(results) / 'cells'}. Train the cells first."
+            f"No metrics.jsonl with validations was found for the study in {results}. Train its models first."
         )
     return pd.concat(frames, ignore_index=True)[[*CELL, *columns]]
 

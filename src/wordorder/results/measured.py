@@ -22,9 +22,9 @@ def load_measures(
     sets: from the name of a dataset to those of its sets; its test sets if missing.
     """
     tests = {dataset.name: dataset.tests for dataset in report.datasets}
-    for cell, folder in cell_folders(report, results):
+    for cell, files in cell_folders(report, results):
         for test in sets(cell["dataset"]) if sets else tests[cell["dataset"]]:
-            path = folder / f"{test}.{measure}.json"
+            path = files.folder / f"{test}.{measure}.json"
             found = read_object(path, "status") if path.is_file() else MISSING
-            status = found["status"] if found["status"] == "measured" else reason(folder, found["status"])
+            status = found["status"] if found["status"] == "measured" else reason(files, found["status"])
             yield {**cell, "test": test, "status": status}, found

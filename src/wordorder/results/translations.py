@@ -14,6 +14,7 @@ from wordorder.data.text import read_lines
 from wordorder.errors import WordorderError
 from wordorder.metrics.scores import read_pair
 from wordorder.results.frames import CELL, cell_folders, reason
+from wordorder.results.index import CellFiles, text_of
 
 # What every row of an analysis begins with: its cell and its test set.
 CELL_TEST = [*CELL, "test"]
@@ -45,26 +46,24 @@ def read_test_sets(analysed: Analysed, results: Path, data: Path) -> Iterator[Tr
     many lines as its references.
     """
     for dataset in analysed.report.datasets:
-        cells = [
-            (cell, folder) for cell, folder in cell_folders(analysed.report, results) if cell["dataset"] == dataset.name
-        ]
+        cells = [(cell, own) for cell, own in cell_folders(analysed.report, results) if cell["dataset"] == dataset.name]
         for test in dataset.tests:
             path = raw(data, dataset.name, test, "target")
-            translations = [_read({**cell, "test": test}, folder, path) for cell, folder in cells]
+            translations = [_read({**cell, "test": test}, own, path) for cell, own in cells]
             yield TranslatedSet(dataset.name, test, list(read_lines(path)), translations)
 
 
 def raw(data: Path, dataset: str, test: str, what: str) -> Path:
     """A file of a test set before any preprocessing: ``what`` is source, target or trees."""
-    return data / dataset / "raw" / f"{test}.{what}"
+    return data / dataset / "raw" / f"{text_of(test)}.{what}"
 
 
-def _read(cell: dict[str, Any], folder: Path, references: Path) -> Translation:
-    path = folder / f"{cell['test']}.hypotheses"
+def _read(cell: dict[str, Any], files: CellFiles, references: Path) -> Translation:
+    path = files.hypotheses(cell["test"])
     if not path.is_file():
         return Translation(cell, [], "missing")
     lines, _ = read_pair(path, references)
-    return Translation(cell, lines, "scored" if lines else reason(folder, "no hypotheses"))
+    return Translation(cell, lines, "scored" if lines else reason(files, "no hypotheses"))
 
 
 def check_count(found: int, test: TranslatedSet, path: Path, what: str) -> None:

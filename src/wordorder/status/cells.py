@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from wordorder.errors import WordorderError
 from wordorder.files import read_json, read_object
+from wordorder.results.index import CellFiles
 from wordorder.status.queue import Job
 from wordorder.training.lock import Holder, holder
-from wordorder.workflow import CellName
+from wordorder.workflow.study import CellName
 
 State = Literal["done", "running", "stopped", "queued", "failed"]
 STATES: tuple[State, ...] = ("done", "running", "stopped", "queued", "failed")
@@ -44,23 +45,24 @@ class CellStatus:
     log_tail: list[str] = field(default_factory=list)
 
 
-def cell_folder(results: Path, study: str, cell: CellName) -> Path:
-    return results / study / "cells" / cell.dataset / cell.encoding / cell.size / str(cell.seed)
+def cell_log(folder: Path) -> Path:
+    """Return the log of a training; the workflow writes logs next to ``results``."""
+    results = folder.parents[5]  # results/models/DATASET/ENCODING/SIZE/DIGEST/SEED
+    return results.parent.joinpath("logs", "train_model", *folder.parts[-5:-1], f"{folder.name}.log")
 
 
-def cell_log(results: Path, study: str, cell: CellName) -> Path:
-    """The workflow writes logs beside ``results``."""
-    parts = (study, cell.dataset, cell.encoding, cell.size, f"{cell.seed}.log")
-    return results.parent.joinpath("logs", "train_model", *parts)
+def look(cell: CellName, files: CellFiles, tests: Iterable[str], job: Job | None, *, log_lines: int = 3) -> CellStatus:
+    """Return what the training of a cell is doing.
 
-
-def look(
-    results: Path, study: str, cell: CellName, tests: Iterable[str], jobs: Mapping[CellName, Job], *, log_lines: int = 3
-) -> CellStatus:
-    """What a cell is doing."""
-    folder = cell_folder(results, study, cell)
-    state, log = folder / "state", cell_log(results, study, cell)
-    job = jobs.get(cell)
+    Args:
+        cell: The cell.
+        files: The files of its model.
+        tests: The test sets of the study, with their decodings.
+        job: The SLURM job that trains the cell.
+        log_lines: How many lines of the log to keep.
+    """
+    folder = files.folder
+    state, log = folder / "state", cell_log(folder)
     tail = _tail(log, log_lines)
     shared: dict[str, Any] = {"name": cell, "job": job, "log": log if tail else None, "log_tail": tail}
     progress = _progress(state)
@@ -68,7 +70,7 @@ def look(
         return CellStatus(state="running", reason=_where(training), **shared, **progress)
     record = _record(folder, state)
     if record is not None:
-        scored = sum((folder / f"{test}.scores.json").exists() for test in tests)
+        scored = sum(files.scores(test).exists() for test in tests)
         shared |= {"seconds": record.get("seconds"), "tokens_per_second": record.get("target_tokens_per_second")}
         shared |= {"update": record.get("updates"), "planned": record.get("updates"), "scored": scored}
         if record.get("status") == "diverged":

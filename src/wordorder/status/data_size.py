@@ -17,7 +17,8 @@ from wordorder.config.datasets import Dataset
 from wordorder.config.load import load_dataset
 from wordorder.config.models import Study
 from wordorder.status.text import disk_size
-from wordorder.workflow import downloads, test_names
+from wordorder.workflow.dataset_slices import downloads
+from wordorder.workflow.study import test_names
 
 PAIR_BYTES, PACKED = 800, 8
 RULE = (

@@ -7,7 +7,7 @@ from typing import Any
 
 from tabulate import tabulate
 
-from wordorder.workflow import CellName
+from wordorder.workflow.study import CellName
 
 GB = 1 << 30
 # A job asked for far more than it used when it got so many times as much.

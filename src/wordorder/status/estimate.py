@@ -10,14 +10,15 @@ from typing import Any
 
 from tabulate import tabulate
 
-from wordorder.config.load import load_dataset, load_sizes
+from wordorder.config.load import load_encodings, load_sizes
 from wordorder.config.models import Recipe, Study
 from wordorder.files import read_json, read_object
 from wordorder.model.counts import counted
-from wordorder.status.cells import cell_folder
 from wordorder.status.data_size import RULE, DataSize
 from wordorder.status.text import all_of, disk_size, sections
-from wordorder.workflow import cells, encoding_parameters
+from wordorder.workflow.configuration import Configuration
+from wordorder.workflow.models import cell_files
+from wordorder.workflow.study import cells
 
 # Bytes of a weight: of a model; and of a saved state, with Adam's two moments.
 _MODEL_BYTES, _STATE_BYTES = 4, 12
@@ -67,19 +68,20 @@ class Part:
         return self.parameters * (_STATE_BYTES + self.average * _MODEL_BYTES)
 
 
-def estimate(study: Study, root: str | Path, results: Path) -> list[Part]:
-    """The parts of a study, in its order."""
-    sizes, measured = load_sizes(root), speeds(results, study.recipe.precision)
+def estimate(study: Study, configuration: Configuration, results: Path) -> list[Part]:
+    """Return the parts of a study, in its order."""
+    root, files = configuration.root, cell_files(study, configuration, results)
+    sizes, encodings, measured = load_sizes(root), load_encodings(root), speeds(results, study.recipe.precision)
     parts = []
     for dataset in study.datasets:
         meta = results / "data" / dataset / "binary" / "train" / "meta.json"
         corpus: dict[str, Any] | None = read_json(meta) if meta.exists() else None
-        vocabulary = corpus["vocabulary_size"] if corpus else load_dataset(dataset, root).preprocessing.vocabulary
+        vocabulary = corpus["vocabulary_size"] if corpus else configuration.dataset(dataset).preprocessing.vocabulary
         for size in study.sizes:
             own = [cell for cell in cells(study) if (cell.dataset, cell.size) == (dataset, size)]
-            done = sum((cell_folder(results, study.name, cell) / "record.json").exists() for cell in own)
+            done = sum(files[cell].record.exists() for cell in own)
             models = (
-                counted(encoding_parameters(encoding, root), sizes[size], study.recipe, vocabulary)["total"]
+                counted(encodings[encoding], sizes[size], study.recipe, vocabulary)["total"]
                 for encoding in study.encodings
             )
             parts.append(
@@ -110,10 +112,10 @@ def planned_tokens(recipe: Recipe, corpus_tokens: int | None) -> float | None:
 def speeds(results: Path, precision: str) -> dict[str, Speed]:
     """By the name of a size; where several kinds of device trained it, that of the fastest."""
     found: dict[str, dict[str, list[float]]] = {}
-    for path in sorted(results.glob("*/cells/*/*/*/*/record.json")):
+    for path in sorted(results.glob("models/*/*/*/*/*/record.json")):
         record = read_object(path, "precision")
         if record.get("precision") == precision and record.get("target_tokens_per_second"):
-            of_size = found.setdefault(path.parents[1].name, {})
+            of_size = found.setdefault(path.parents[2].name, {})
             of_size.setdefault(record["device"], []).append(record["target_tokens_per_second"])
     return {
         size: max(

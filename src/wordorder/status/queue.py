@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from wordorder.workflow import CellName
+from wordorder.results.index import CellFiles
+from wordorder.workflow.study import CellName
 
 # What Snakemake's executor for SLURM writes into the comment of a job, the wildcards in the order of the output's path.
-_COMMENT = "rule_train_model_wildcards_{study}_{dataset}_{encoding}_{size}_{seed}"
+_COMMENT = "rule_train_model_wildcards_{}"
 _SEPARATOR = "\x1f"
 _FIELDS = ("%i", "%T", "%r", "%k", "%Z")
 
@@ -29,8 +30,8 @@ class Job(NamedTuple):
         return f"SLURM job {self.number} is {self.state.lower()}{waits}"
 
 
-def training_jobs(study: str, cells: Iterable[CellName], folders: Iterable[Path]) -> dict[CellName, Job]:
-    """The user's jobs that train these cells, submitted in one of ``folders``. None where squeue does not answer."""
+def training_jobs(cells: Mapping[CellName, CellFiles], folders: Iterable[Path]) -> dict[CellName, Job]:
+    """Return the user's jobs that train these cells, submitted in one of ``folders``; none without an answer."""
     if not shutil.which("squeue"):
         return {}
     command = ["squeue", "--me", "--noheader", "--format", _SEPARATOR.join(_FIELDS)]
@@ -44,5 +45,6 @@ def training_jobs(study: str, cells: Iterable[CellName], folders: Iterable[Path]
         fields = line.split(_SEPARATOR)
         if len(fields) == len(_FIELDS) and fields[4] in ours:
             found[fields[3]] = Job(*fields[:3])
-    comments = {cell: _COMMENT.format(study=study, **cell._asdict()) for cell in cells}
+    # The wildcards of the rule are the last five parts of a model's folder.
+    comments = {cell: _COMMENT.format("_".join(files.folder.parts[-5:])) for cell, files in cells.items()}
     return {cell: found[comment] for cell, comment in comments.items() if comment in found}

@@ -21,6 +21,7 @@ from wordorder.errors import WordorderError
 from wordorder.files import read_object, sha256
 from wordorder.metrics.scores import LABELS
 from wordorder.results.frames import cell_folders, load_significance
+from wordorder.results.index import text_of
 from wordorder.tables.study import Table
 
 SOURCE = "Marie et al. 2021"
@@ -47,9 +48,9 @@ def credibility_items(report: Report, results: str | Path) -> list[Item]:
     """The whole list, for the files under ``results``: scores, translations, records and tests of significance."""
     scores = list(_score_files(report, results))
     records = [
-        (folder, read_object(folder / "record.json", "data.train", "vocabulary_size", "cell.recipe"))
-        for _, folder in cell_folders(report, results)
-        if (folder / "record.json").is_file()
+        (cell, read_object(files.record, "data.train", "vocabulary_size", "cell.recipe"))
+        for cell, files in cell_folders(report, results)
+        if files.record.is_file()
     ]
     return [
         _more_than_bleu(scores),
@@ -66,11 +67,11 @@ _Files = list[tuple[Path, dict[str, Any]]]
 
 def _score_files(report: Report, results: str | Path) -> Iterable[tuple[Path, dict[str, Any]]]:
     tests = {dataset.name: dataset.tests for dataset in report.datasets}
-    for cell, folder in cell_folders(report, results):
+    for cell, files in cell_folders(report, results):
         for test in tests[cell["dataset"]]:
-            path = folder / f"{test}.scores.json"
+            path = files.scores(test)
             if path.is_file():
-                yield path, read_object(path, *_SCORES)
+                yield path, {**read_object(path, *_SCORES), "dataset": cell["dataset"], "test": text_of(test)}
 
 
 def _more_than_bleu(scores: _Files) -> Item:
@@ -110,9 +111,9 @@ def _no_copied_scores(report: Report, results: str | Path, scores: _Files) -> It
         if not hypotheses.is_file() or sha256(hypotheses) != file["hypotheses"]["sha256"]:
             missing.append(f"{path} does not belong to {hypotheses}; delete it and score again")
     tests = {dataset.name: dataset.tests for dataset in report.datasets}
-    for cell, folder in cell_folders(report, results):
-        absent = [test for test in tests[cell["dataset"]] if not (folder / f"{test}.scores.json").is_file()]
-        missing += [f"{folder} has no {test}.scores.json" for test in absent]
+    for cell, files in cell_folders(report, results):
+        absent = [test for test in tests[cell["dataset"]] if not files.scores(test).is_file()]
+        missing += [f"{files.folder} has no {test}.scores.json" for test in absent]
     evidence = "Every score was computed here from the translations that lie beside it (SHA-256). "
     evidence += "Published numbers are shown as such and take part in no test."
     return Item("No copied scores", SOURCE, evidence, tuple(missing))
@@ -120,9 +121,8 @@ def _no_copied_scores(report: Report, results: str | Path, scores: _Files) -> It
 
 def _comparable_references(scores: _Files) -> Item:
     references: dict[tuple[str, str], set[str]] = {}
-    for path, file in scores:
-        dataset, test = path.parents[3].name, path.name.removesuffix(".scores.json")
-        references.setdefault((dataset, test), set()).add(file["references"]["sha256"])
+    for _, file in scores:
+        references.setdefault((file["dataset"], file["test"]), set()).add(file["references"]["sha256"])
     missing = [
         f"the cells of {dataset} were scored against {len(found)} different references of {test}; score them again"
         for (dataset, test), found in references.items()
@@ -132,11 +132,11 @@ def _comparable_references(scores: _Files) -> Item:
     return Item("The same references for all systems", SOURCE, evidence, tuple(missing))
 
 
-def _comparable_training(records: _Files) -> Item:
+def _comparable_training(records: list[tuple[dict[str, Any], dict[str, Any]]]) -> Item:
     """All cells of a dataset learned from the same corpus by the same recipe; shape is the size's, and may differ."""
     found: dict[str, dict[str, set[str]]] = {}
-    for folder, record in records:
-        dataset = found.setdefault(folder.parents[2].name, {"training corpora": set(), "vocabularies": set()})
+    for cell, record in records:
+        dataset = found.setdefault(cell["dataset"], {"training corpora": set(), "vocabularies": set()})
         dataset["training corpora"].add(record["data"]["train"])
         dataset["vocabularies"].add(str(record["vocabulary_size"]))
         dataset.setdefault("recipes", set()).add(json.dumps(record["cell"]["recipe"], sort_keys=True))

@@ -2,88 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
+from functools import partial
 from itertools import product
-from pathlib import Path
 
-from wordorder.config.datasets import Dataset
-from wordorder.config.load import load_aligners, load_dataset, load_gold_sets, load_sizes, load_study
 from wordorder.config.models import Study
 from wordorder.config.problems import nearest
 from wordorder.data.segment import segmenter
 from wordorder.data.tokenise import UNSPACED_LANGUAGES, base_language
 from wordorder.errors import WordorderError
+from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.gold_alignments import gold_sets
 from wordorder.workflow.positions import positions_name
-from wordorder.workflow.study import cells, comparisons, encoding_parameters, test_names
-from wordorder.workflow.study_slices import published_scores_slice
+from wordorder.workflow.study import cells, comparisons, test_names
+from wordorder.workflow.study_slices import published_tables
 
 
-def check(path_or_name: str | Path, root: str | Path = "config") -> str:
-    """Check a study and all that it uses; returns one line that says how much there is to run."""
-    study = load_study(path_or_name, root)
-    problems = []
+def check(study: Study, configuration: Configuration) -> str:
+    """Check a study and everything that it uses.
+
+    Returns:
+        One line that says how much there is to run.
+
+    Raises:
+        WordorderError: Something is wrong; the message has every problem.
+    """
+    problems: dict[str, None] = {}
+
+    def collect(look: Callable[[], object]) -> None:
+        try:
+            look()
+        except WordorderError as error:
+            problems[str(error)] = None
+
+    catalogue = configuration.catalogue
     for name in study.encodings:
-        try:
-            encoding_parameters(name, root)
-        except WordorderError as error:
-            problems.append(str(error))
+        collect(partial(catalogue.encoding, name))
+    if not problems:
+        collect(partial(catalogue.check_models, study))
+        needing = [name for name in study.encodings if catalogue.encoding(name).needs_reordered]
+        for dataset, name, split in product(configuration.datasets_of(study), needing, ("train", "test")):
+            collect(partial(positions_name, study, dataset, name, split))
+        collect(partial(check_analyses, study, configuration))
+        collect(partial(published_tables, study, configuration))
     if problems:
-        raise WordorderError("\n".join(dict.fromkeys(problems)))
-    check_models(study, root)
-    datasets = [load_dataset(name, root) for name in study.datasets]
-    for dataset, name, split in product(datasets, study.encodings, ("train", "test")):
-        try:
-            positions_name(study, dataset, name, split, root)
-        except WordorderError as error:
-            problems.append(str(error))
-    for look in (check_analyses, published_scores_slice):
-        try:
-            look(study, datasets, root)
-        except WordorderError as error:
-            problems.append(str(error))
-    if problems:
-        raise WordorderError("\n".join(problems))
-    factors = " × ".join(
-        _count(len(names), noun)
-        for names, noun in (
-            (study.datasets, "dataset"),
-            (study.encodings, "encoding"),
-            (study.sizes, "size"),
-            (study.seeds, "seed"),
-        )
-    )
-    tests = sum(len(test_names(study, dataset)) for dataset in datasets)
-    return (
-        f"{study.name}: {_count(len(cells(study)), 'cell')} ({factors}), {_count(tests, 'test set')}, "
-        f"{_count(len(comparisons(study)), 'comparison')}."
-    )
-
-
-def check_models(study: Study, root: str | Path = "config") -> None:
-    """Raise WordorderError where an encoding of the study cannot be part of a model of one of its sizes."""
-    from wordorder.model.counts import counted  # imports torch
-
-    sizes, problems = load_sizes(root), []
-    parameters = {name: encoding_parameters(name, root) for name in study.encodings}
-    for encoding, size in product(study.encodings, study.sizes):
-        try:
-            counted(parameters[encoding], sizes[size], study.recipe, vocabulary_size=8)
-        except WordorderError as error:
-            problems.append(f"In the study '{study.name}' the encoding '{encoding}' does not fit '{size}': {error}")
-    if problems:
-        raise WordorderError("\n".join(problems))
+        raise WordorderError("\n".join(problems), code="study-cannot-run")
+    factors = {
+        "dataset": len(study.datasets),
+        "encoding": len(study.encodings),
+        "size": len(study.sizes),
+        "seed": len(study.seeds),
+    }
+    tests = sum(len(test_names(study, dataset)) for dataset in configuration.datasets_of(study))
+    counts = [_count(len(cells(study)), "cell") + f" ({' × '.join(_count(n, noun) for noun, n in factors.items())})"]
+    counts += [_count(tests, "test set"), _count(len(comparisons(study)), "comparison")]
+    if len(study.decodings) > 1:
+        counts.append(_count(len(study.decodings), "decoding"))
+    return f"{study.name}: {', '.join(counts)}."
 
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def check_analyses(study: Study, datasets: Iterable[Dataset], root: str | Path = "config") -> None:
+def check_analyses(study: Study, configuration: Configuration) -> None:
     """Raise WordorderError where a dataset of the study cannot give what an analysis asks for."""
-    datasets = list(datasets)
+    datasets = configuration.datasets_of(study)
     length, reordering = study.analyses.length, study.analyses.reordering
-    aligners = load_aligners(root)
+    aligners = configuration.aligners
     for dataset in datasets:
         where = f"In the study '{study.name}' the dataset '{dataset.name}'"
         if length and length.unit == "word" and base_language(dataset.source_language) in UNSPACED_LANGUAGES:
@@ -97,7 +83,7 @@ def check_analyses(study: Study, datasets: Iterable[Dataset], root: str | Path =
                 "have. Set it to 'links'."
             )
     if study.analyses.alignment:
-        _check_gold_sets(study, datasets, root)
+        _check_gold_sets(study, configuration)
     if reordering and reordering.by == "links":
         hmms = [name for name, alignment in aligners.items() if alignment.aligner.type == "hmm"]
         if reordering.aligner not in hmms:
@@ -107,12 +93,12 @@ def check_analyses(study: Study, datasets: Iterable[Dataset], root: str | Path =
             )
 
 
-def check_languages(study: Study, datasets: Iterable[Dataset]) -> None:
+def check_languages(study: Study, configuration: Configuration) -> None:
     """Raise WordorderError where this environment cannot segment or score the language of a dataset of the study.
 
     Scores come last in a study, after hours of training.
     """
-    for dataset in datasets:
+    for dataset in configuration.datasets_of(study):
         try:
             for name in dataset.preprocessing.segment.values():
                 segmenter(name, str)
@@ -125,11 +111,12 @@ def check_languages(study: Study, datasets: Iterable[Dataset]) -> None:
             raise WordorderError(f"The study '{study.name}' has the dataset '{dataset.name}'. {error}") from error
 
 
-def _check_gold_sets(study: Study, datasets: Iterable[Dataset], root: str | Path) -> None:
+def _check_gold_sets(study: Study, configuration: Configuration) -> None:
     """Every set must be of a dataset's languages, and every dataset must have one."""
     assert study.analyses.alignment is not None
     where = f"In the study '{study.name}' 'analyses.alignment.sets'"
-    known, fitting = ["gold", *load_gold_sets(root)], {data.name: gold_sets(data, root) for data in datasets}
+    known = ["gold", *configuration.gold_sets]
+    fitting = {data.name: gold_sets(data, configuration) for data in configuration.datasets_of(study)}
     for name in study.analyses.alignment.sets:
         if name not in known:
             raise WordorderError(f"{where} names the unknown set '{name}'{nearest(name, known, 'gold sets')}")

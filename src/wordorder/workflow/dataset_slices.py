@@ -18,7 +18,7 @@ from wordorder.config.datasets import (
 )
 from wordorder.config.load import load_gold_sets
 from wordorder.errors import WordorderError
-from wordorder.workflow.json_text import canonical, only
+from wordorder.workflow.slices import canonical, only
 
 
 def gold_slice(dataset: Dataset, name: str, root: str | Path = "config") -> str:

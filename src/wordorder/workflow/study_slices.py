@@ -2,52 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 from wordorder.config.analyses import Analyses, AttentionReading
 from wordorder.config.datasets import Dataset
-from wordorder.config.load import load_published_scores, load_sizes, load_study
+from wordorder.config.load import load_published_scores
 from wordorder.config.models import (
     Analysed,
-    Cell,
     Companion,
     Family,
     Page,
     PublishedReport,
     Report,
     ReportedDataset,
-    Scoring,
     Study,
 )
 from wordorder.config.problems import nearest
 from wordorder.config.published_scores import PublishedInStudy
 from wordorder.errors import WordorderError
-from wordorder.workflow.json_text import canonical, only
+from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.positions import drawn_reorderings
-from wordorder.workflow.study import CellName, comparisons, encoding_parameters, table_names, test_names
-
-
-def cell_slice(study: Study, cell: CellName, root: str | Path = "config") -> str:
-    """``Cell``: the model to train. The data it is trained on are files, not configuration."""
-    return canonical(
-        Cell(
-            encoding=encoding_parameters(cell.encoding, root),
-            size=load_sizes(root)[cell.size],
-            recipe=study.recipe,
-            seed=cell.seed,
-        )
-    )
-
-
-def decoding_slice(study: Study) -> str:
-    """``Decoding``."""
-    return canonical(study.decoding)
-
-
-def scoring_slice(study: Study, dataset: Dataset) -> str:
-    """``Scoring``."""
-    return canonical(Scoring(metrics=study.metrics, target_language=dataset.target_language))
+from wordorder.workflow.slices import canonical, only
+from wordorder.workflow.study import comparisons, decoded_tests, table_names, test_names
 
 
 def measure_slice(study: Study, measure: str) -> str:
@@ -80,19 +56,24 @@ def significance_slice(study: Study, dataset: Dataset) -> str:
     )
 
 
-def report_slice(study: Study, datasets: Iterable[Dataset]) -> str:
-    """``Report``, for tables; ``datasets`` are those of the study."""
-    return canonical(_report(study, datasets))
+def report_slice(study: Study, configuration: Configuration) -> str:
+    """``Report``, for tables."""
+    return canonical(_report(study, configuration))
 
 
-def figure_slice(study: Study, datasets: Iterable[Dataset], figure: str) -> str:
+def figure_slice(study: Study, configuration: Configuration, figure: str) -> str:
     """``Report``, for a figure; how many positions are shown is no matter of figures without vectors."""
     shown = None if figure in ("scores", "perplexity", "mathematics") else study.shown_positions
-    return canonical(_report(study, datasets).model_copy(update={"shown_positions": shown}))
+    return canonical(_report(study, configuration).model_copy(update={"shown_positions": shown}))
 
 
-def _report(study: Study, datasets: Iterable[Dataset]) -> Report:
-    reported = [ReportedDataset(name=data.name, title=data.title, tests=test_names(study, data)) for data in datasets]
+def _report(study: Study, configuration: Configuration, *, decoded: bool = True) -> Report:
+    """Return what there is to show; ``decoded`` names test sets with their decodings."""
+    named = decoded_tests if decoded else test_names
+    reported = [
+        ReportedDataset(name=data.name, title=data.title, tests=named(study, data))
+        for data in configuration.datasets_of(study)
+    ]
     return Report(
         study=study.name,
         title=study.title,
@@ -107,50 +88,51 @@ def _report(study: Study, datasets: Iterable[Dataset]) -> Report:
     )
 
 
-def published_scores_slice(study: Study, datasets: Iterable[Dataset], root: str | Path = "config") -> str:
-    """``PublishedReport``; ``datasets`` are those of the study. An unknown table is a WordorderError."""
-    return canonical(PublishedReport(report=_report(study, datasets), published=published_tables(study, root)))
+def published_scores_slice(study: Study, configuration: Configuration) -> str:
+    """``PublishedReport``. An unknown table is a WordorderError."""
+    published = published_tables(study, configuration)
+    return canonical(PublishedReport(report=_report(study, configuration), published=published))
 
 
-def published_tables(study: Study, root: str | Path = "config") -> list[PublishedInStudy]:
+def published_tables(study: Study, configuration: Configuration) -> list[PublishedInStudy]:
     """The published tables that a study shows. An unknown one is a WordorderError."""
-    tables = {table.name: table for table in load_published_scores(root)} if study.published else {}
+    tables = {table.name: table for table in load_published_scores(configuration.root)} if study.published else {}
     for shown in study.published:
         if shown.table not in tables:
             raise WordorderError(
                 f"The study '{study.name}' shows the published table '{shown.table}', which is not in "
-                f"{Path(root, 'published', 'scores.yaml')}{nearest(shown.table, tables, 'tables')}"
+                f"{Path(configuration.root, 'published', 'scores.yaml')}{nearest(shown.table, tables, 'tables')}"
             )
     return [PublishedInStudy(shown=shown, printed=tables[shown.table]) for shown in study.published]
 
 
-def page_slice(study: Study, datasets: Iterable[Dataset], root: str | Path = "config") -> str:
-    """``Page``; ``datasets`` are those of the study. An unknown published table is a WordorderError.
+def page_slice(study: Study, configuration: Configuration) -> str:
+    """``Page``. An unknown published table is a WordorderError.
 
     Of companions it holds the titles alone, so that the page waits for none of them.
     """
-    datasets = list(datasets)
+    datasets = configuration.datasets_of(study)
     return canonical(
         Page(
-            report=_report(study, datasets),
+            report=_report(study, configuration),
             tables=table_names(study),
-            published=published_tables(study, root),
+            published=published_tables(study, configuration),
             figures=[*study.figures],
             analyses=study.analyses.names,
-            reorderings=drawn_reorderings(study, datasets, root),
-            companions=[Companion(name=name, title=load_study(name, root).title) for name in study.companions],
+            reorderings=drawn_reorderings(study, configuration),
+            companions=[Companion(name=name, title=configuration.study(name).title) for name in study.companions],
             source_languages={data.name: data.source_language for data in datasets},
             target_languages={data.name: data.target_language for data in datasets},
         )
     )
 
 
-def analysis_slice(study: Study, datasets: Iterable[Dataset], name: str) -> str:
-    """``Analysed``, for the analysis ``name``, whose settings it holds alone; ``datasets`` are those of the study."""
-    datasets = list(datasets)
+def analysis_slice(study: Study, configuration: Configuration, name: str) -> str:
+    """``Analysed``, for the analysis ``name``, whose settings it holds alone."""
+    datasets = configuration.datasets_of(study)
     return canonical(
         Analysed(
-            report=_report(study, datasets),
+            report=_report(study, configuration),
             settings=Analyses(**{name: getattr(study.analyses, name)}),
             source_languages={data.name: data.source_language for data in datasets},
             target_languages={data.name: data.target_language for data in datasets},

@@ -1,0 +1,135 @@
+"""Translate and score test sets with one model, in one process that loads the model once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wordorder.config.models import Decoding, Evaluation
+from wordorder.files import read_json, read_object, sha256, write_json
+from wordorder.metrics.scores import score_files
+
+if TYPE_CHECKING:
+    from wordorder.data.subword import Subword
+    from wordorder.model.translator import Translator
+
+
+def evaluate(
+    evaluation: Evaluation,
+    decoding: Decoding,
+    *,
+    model: Path,
+    data: Path,
+    language: str,
+    output: Path,
+    detokenise: bool = True,
+    positions: str | None = None,
+) -> None:
+    """Translate the test sets of a dataset, score the translations and write what was done.
+
+    The translations and their scores are written beside ``output``. Other evaluations of the same model and decoding
+    share them: what is there and was made with this model is neither translated nor scored again.
+
+    Args:
+        evaluation: The test sets and the metrics.
+        decoding: The beam search.
+        model: The trained model.
+        data: The folder of the dataset, with ``binary/``, ``raw/``, ``positions/`` and ``subword/``.
+        language: The target language, for detokenisation and for the tokenisers of metrics.
+        output: The JSON file to write: for each test set the checksum of the translations and the scores.
+        detokenise: Whether translations must be detokenised.
+        positions: The kind of reordered positions of the test sets, such as 'predicted.btg'; None without them.
+
+    Raises:
+        WordorderError: A file is missing or does not fit the model.
+    """
+    digest = sha256(model)
+    load = _loader(model, data / "subword" / "model.model")
+    found = {}
+    for test in evaluation.tests:
+        hypotheses = output.parent / f"{test}.hypotheses"
+        _translate(test, hypotheses, digest, load, decoding, data, language if detokenise else None, positions)
+        scores = _score(test, hypotheses, data / "raw" / f"{test}.target", evaluation, language)
+        found[test] = {
+            "hypotheses": scores["hypotheses"]["sha256"],
+            "metrics": {metric: scores["metrics"][metric]["score"] for metric in evaluation.metrics},
+        }
+    write_json(output, {"model": digest, "tests": found})
+
+
+def _loader(model: Path, subword: Path) -> Callable[[], tuple[Translator, Subword]]:
+    """Return a function that loads the model when it is first called, and returns the same one afterwards."""
+    loaded: list[tuple[Translator, Subword]] = []
+
+    def load() -> tuple[Translator, Subword]:
+        if not loaded:
+            from wordorder.data.subword import Subword
+            from wordorder.model.checkpoint import load_model
+            from wordorder.training import device
+
+            device.prepare()
+            loaded.append((load_model(model).to(device.of_finished_models()), Subword.load(subword)))
+        return loaded[0]
+
+    return load
+
+
+def _translate(
+    test: str,
+    hypotheses: Path,
+    model_digest: str,
+    load: Callable[[], tuple[Translator, Subword]],
+    decoding: Decoding,
+    data: Path,
+    language: str | None,
+    positions: str | None,
+) -> None:
+    """Translate a test set unless the translations that are there came from the same model and corpus."""
+    from wordorder.data.binary import ParallelCorpus
+    from wordorder.decoding.translate import check_positions, translate_corpus
+
+    folder = data / "positions" / positions / test if positions else None
+    corpus = ParallelCorpus.open(data / "binary" / test, positions=folder)
+    made_from = {
+        "model": model_digest,
+        "corpus": corpus.digest,
+        "positions": None if corpus.positions is None else corpus.positions.sha256,
+        "language": language,
+    }
+    nbest, stamp = hypotheses.with_suffix(".nbest.jsonl"), hypotheses.with_suffix(".translation.json")
+    if _is_intact(stamp, made_from, hypotheses, nbest):
+        return
+    model, subword = load()
+    check_positions(model, given=positions is not None)
+    stamp.unlink(missing_ok=True)
+    translate_corpus(model, corpus, subword, language=language, config=decoding, output=hypotheses, nbest=nbest)
+    write_json(stamp, {"made_from": made_from, "hypotheses": sha256(hypotheses), "nbest": sha256(nbest)})
+
+
+def _is_intact(stamp: Path, made_from: dict[str, Any], hypotheses: Path, nbest: Path) -> bool:
+    if not (stamp.is_file() and hypotheses.is_file() and nbest.is_file()):
+        return False
+    known = read_json(stamp)
+    return bool(known == {"made_from": made_from, "hypotheses": sha256(hypotheses), "nbest": sha256(nbest)})
+
+
+def _score(test: str, hypotheses: Path, references: Path, evaluation: Evaluation, language: str) -> dict[str, Any]:
+    """Score a test set with the metrics that its file of scores does not have yet."""
+    path = hypotheses.with_name(f"{test}.scores.json")
+    known: dict[str, Any] = {}
+    if path.is_file():
+        found = read_object(path, "metrics", "hypotheses.sha256", "references.sha256", "target_language")
+        same = (
+            found["hypotheses"]["sha256"] == sha256(hypotheses)
+            and found["references"]["sha256"] == sha256(references)
+            and found["target_language"] == language
+        )
+        known = found if same else {}
+    missing = [metric for metric in evaluation.metrics if metric not in known.get("metrics", {})]
+    if known and not missing:
+        return known
+    scored = score_files(hypotheses, references, missing, language)
+    scored["metrics"] = {**known.get("metrics", {}), **scored["metrics"]}
+    write_json(path, scored)
+    return scored

@@ -1,0 +1,165 @@
+"""What the workflow needs to know of encodings and sizes, remembered between runs.
+
+The typed configuration of an encoding lives in the encoding's file, which imports PyTorch; that takes a second, as
+long as all the rest of a dry-run. The answers depend only on ``encodings.yaml``, ``sizes.yaml`` and the source files.
+They are kept in the user's cache under a digest of these, and PyTorch is imported only when one of them has changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cached_property
+from importlib.metadata import entry_points
+from importlib.resources import files
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from wordorder.config.load import load_encodings, load_sizes
+from wordorder.config.models import Recipe, Study
+from wordorder.errors import WordorderError
+from wordorder.files import write_text
+from wordorder.registry import plugin_files
+from wordorder.workflow.addresses import canonical_json, minimal
+
+_PACKAGES = ("config", "encodings", "model")
+_KINDS = ("encodings", "architectures")
+
+
+class Described(NamedTuple):
+    """An encoding or a size.
+
+    Attributes:
+        folder: Its name in paths: of several entries that say the same, the name of the first.
+        config: Its minimal form.
+        needs_reordered: Whether it needs reordered source positions.
+    """
+
+    folder: str
+    config: dict[str, Any]
+    needs_reordered: bool = False
+
+
+class Catalogue:
+    """The encodings and sizes of a configuration folder.
+
+    Args:
+        root: The configuration folder.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._first: dict[str, str] = {}  # the first name of every configuration
+
+    def encoding(self, name: str) -> Described:
+        """Describe an entry of encodings.yaml.
+
+        Raises:
+            WordorderError: The entry is wrong.
+        """
+        return self._entry("encodings", name)
+
+    def size(self, name: str) -> Described:
+        """Describe an entry of sizes.yaml."""
+        return self._entry("sizes", name)
+
+    def check_models(self, study: Study) -> None:
+        """Check that every encoding of a study can be part of a model of each of its sizes.
+
+        Raises:
+            WordorderError: A model cannot be built.
+        """
+        known = self._content["models"]
+        problems = []
+        for encoding, size in product(study.encodings, study.sizes):
+            self.encoding(encoding)
+            key = f"{encoding}/{size}/{study.recipe.norm}/{study.recipe.tie_embeddings}"
+            if key not in known:
+                known[key] = self._why_not(encoding, size, study.recipe)
+                self._save(self._content)
+            if known[key]:
+                where = f"In the study '{study.name}' the encoding '{encoding}' does not fit '{size}'"
+                problems.append(f"{where}: {known[key]}")
+        if problems:
+            raise WordorderError("\n".join(problems), code="model-cannot-be-built")
+
+    def _entry(self, kind: str, name: str) -> Described:
+        entry = self._content[kind].get(name)
+        if entry is None:
+            raise WordorderError(
+                f"{Path(self.root, f'{kind}.yaml')} has no entry '{name}'.", code="unknown-name", key=name
+            )
+        if "error" in entry:
+            raise WordorderError(entry["error"], code=entry["code"], path=Path(self.root, f"{kind}.yaml"), key=name)
+        return Described(**entry)
+
+    def _why_not(self, encoding: str, size: str, recipe: Recipe) -> str:
+        """Return why a model cannot be built; an empty text if it can."""
+        from wordorder.model.counts import counted
+
+        try:
+            counted(load_encodings(self.root)[encoding], load_sizes(self.root)[size], recipe, vocabulary_size=8)
+        except WordorderError as error:
+            return str(error)
+        return ""
+
+    @cached_property
+    def _content(self) -> dict[str, dict[str, Any]]:
+        with suppress(OSError, ValueError):
+            known: dict[str, dict[str, Any]] = json.loads(self._file.read_text(encoding="utf-8"))
+            if known.keys() == {"encodings", "sizes", "models"}:
+                return known
+        found: dict[str, dict[str, Any]] = {
+            "encodings": dict(self._encodings()),
+            "sizes": dict(self._sizes()),
+            "models": {},
+        }
+        self._save(found)
+        return found
+
+    def _encodings(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        from wordorder.encodings.registry import encoding_types, parse
+
+        encoding_types()  # a broken plug-in file is not a mistake of an entry
+        for name, entry in load_encodings(self.root).items():
+            try:
+                config = parse(entry)
+            except WordorderError as error:
+                yield name, {"error": f"{Path(self.root, 'encodings.yaml')}, '{name}': {error}", "code": error.code}
+                continue
+            yield name, self._described(name, minimal(config), config.needs_reordered)
+
+    def _sizes(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        for name, size in load_sizes(self.root).items():
+            yield name, self._described(name, minimal(size))
+
+    def _described(self, name: str, config: dict[str, Any], needs_reordered: bool = False) -> dict[str, Any]:
+        folder = self._first.setdefault(canonical_json(config), name)
+        return Described(folder, config, needs_reordered)._asdict()
+
+    def _save(self, content: dict[str, dict[str, Any]]) -> None:
+        with suppress(OSError, WordorderError):  # a cache that cannot be written is only slower
+            write_text(self._file, json.dumps(content))
+
+    @cached_property
+    def _file(self) -> Path:
+        digest = hashlib.sha256(sys.version.encode())
+        for name in ("encodings.yaml", "sizes.yaml"):
+            with suppress(OSError):
+                digest.update(Path(self.root, name).read_bytes())
+        digest.update(str(self.root).encode())
+        package = Path(str(files("wordorder")))
+        sources = [file for name in _PACKAGES for file in sorted((package / name).rglob("*.py"))]
+        for file in [*sources, *(file for kind in _KINDS for file in plugin_files(kind))]:
+            status = file.stat()
+            digest.update(f"{file}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
+        for kind in _KINDS:
+            for point in entry_points(group=f"wordorder.{kind}"):
+                digest.update(f"{point.name}\0{point.value}\0{point.dist and point.dist.version}\n".encode())
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        return cache / "wordorder" / "catalogue" / f"{digest.hexdigest()[:32]}.json"

@@ -1,0 +1,213 @@
+"""Inputs, outputs and parameters of the rules that train, evaluate and measure one model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from wordorder.config.models import Cell, Decoding, Evaluation, Study
+from wordorder.errors import WordorderError
+from wordorder.results.index import CellFiles
+from wordorder.workflow.addresses import (
+    MODEL_FOLDER,
+    ModelAddress,
+    canonical_json,
+    cell_content,
+    decoding_label,
+    digest,
+    evaluation_label,
+    minimal,
+)
+from wordorder.workflow.configuration import Configuration
+from wordorder.workflow.data import SUBWORD, Options, binary_files, positions_files
+from wordorder.workflow.positions import positions_name
+from wordorder.workflow.store import SliceStore
+from wordorder.workflow.study import CellName, cells, test_names
+
+CELL = f"{MODEL_FOLDER}/{{seed}}"
+DECODED = f"{CELL}/{{decoding}}"
+EVALUATED = f"{DECODED}/{{evaluation}}.json"
+_SLICES = "results/slices"
+
+
+def cell_files(study: Study, configuration: Configuration, results: Path) -> dict[CellName, CellFiles]:
+    """Return the files of the model of every cell of a study, whether they exist or not.
+
+    Args:
+        study: The study.
+        configuration: The configuration folder.
+        results: The folder ``results``.
+    """
+    rules = ModelRules(configuration, SliceStore(is_main=True))
+    decodings = {name: decoding_label(own) for name, own in study.decodings.items()}
+    return {
+        cell: CellFiles(results / rules.folder(study, cell).removeprefix("results/"), decodings, {})
+        for cell in cells(study)
+    }
+
+
+class ModelRules:
+    """What the rules about models ask; wildcards are those of the rule.
+
+    Args:
+        configuration: The configuration folder.
+        store: The slices kept as files.
+    """
+
+    def __init__(self, configuration: Configuration, store: SliceStore) -> None:
+        self.configuration = configuration
+        self.store = store
+        self._known: dict[ModelAddress, dict[str, Any]] = {}
+
+    # ------------------------------------------------------------------------------------------------- addresses
+
+    def address(self, study: Study, cell: CellName) -> ModelAddress:
+        """Return the address of the model of a cell."""
+        catalogue = self.configuration.catalogue
+        encoding, size = catalogue.encoding(cell.encoding), catalogue.size(cell.size)
+        content = cell_content(encoding.config, size.config, study.recipe, self._positions(study, cell))
+        address = ModelAddress(cell.dataset, encoding.folder, size.folder, digest(content))
+        self._known[address] = content
+        return address
+
+    def _positions(self, study: Study, cell: CellName) -> dict[str, str]:
+        dataset = self.configuration.dataset(cell.dataset)
+        described = self.configuration.catalogue.encoding(cell.encoding)
+        if not described.needs_reordered:
+            return {}
+        return {split: positions_name(study, dataset, cell.encoding, split) for split in ("train", "test")}
+
+    def folder(self, study: Study, cell: CellName) -> str:
+        """Return the folder of a cell's model, with its seed."""
+        return CELL.format(**self.address(study, cell)._asdict(), seed=cell.seed)
+
+    def evaluation_of(self, study: Study, dataset: str) -> Evaluation:
+        """Return what a study evaluates of every model of a dataset; studies of other orders share it."""
+        tests = test_names(study, self.configuration.dataset(dataset))
+        return Evaluation(tests=sorted(tests), metrics=sorted(study.metrics))
+
+    def decoding_folder(self, decoding: Decoding) -> str:
+        """Return the folder of a decoding, relative to that of a cell, and remember its slice."""
+        label, content = decoding_label(decoding), minimal(decoding)
+        self.store.get(f"{_SLICES}/{label}.json", digest(content), lambda: content)
+        return label
+
+    def evaluation_file(self, study: Study, cell: CellName, decoding: str) -> str:
+        """Return the file of a cell's evaluation with one of the study's decodings, and remember its slice."""
+        evaluation = self.evaluation_of(study, cell.dataset)
+        label, content = evaluation_label(evaluation), minimal(evaluation)
+        self.store.get(f"{_SLICES}/{label}.json", digest(content), lambda: content)
+        folder = self.decoding_folder(study.decodings[decoding])
+        return f"{self.folder(study, cell)}/{folder}/{label}.json"
+
+    # --------------------------------------------------------------------------------------------------- training
+
+    def _content(self, wildcards: Any) -> dict[str, Any]:
+        """Return the content of ``cell.json`` of a job."""
+        address = ModelAddress(wildcards.dataset, wildcards.encoding, wildcards.size, wildcards.digest)
+        content: dict[str, Any] = self.store.get(
+            f"{address.folder}/cell.json", address.digest, lambda: self._find(address)
+        )
+        return content
+
+    def _find(self, address: ModelAddress) -> dict[str, Any]:
+        """Look for an address in the studies that were asked for, then in all others."""
+        if address not in self._known:
+            for name in self.configuration.study_names:
+                try:
+                    study = self.configuration.study(name)
+                    for cell in cells(study):
+                        self.address(study, cell)
+                except WordorderError:
+                    continue
+        if address not in self._known:
+            raise WordorderError(
+                f"No study asks for a model at {address.folder}. 'wordorder models' lists the models that exist, and "
+                "the studies that use them.",
+                code="unknown-model",
+            )
+        return self._known[address]
+
+    def cell_slice(self, wildcards: Any) -> str:
+        """Return the slice of a training."""
+        content = self._content(wildcards)
+        names = Cell.model_fields.keys() - {"seed"}
+        return canonical_json({name: content[name] for name in names} | {"seed": int(wildcards.seed)})
+
+    def _corpus_options(self, wildcards: Any, split: str, option: str, kind: str) -> Options:
+        """Return the folder of a corpus and, where the encoding needs them, the option with its positions."""
+        folder = f"results/data/{wildcards.dataset}"
+        name = self._content(wildcards).get("positions", {}).get(kind)
+        return [f"{folder}/binary/{split}", *([option, f"{folder}/positions/{name}/{split}"] if name else [])]
+
+    def train_options(self, wildcards: Any) -> Options:
+        """Return the folder of the training corpus, and the option with its positions."""
+        return self._corpus_options(wildcards, "train", "--train-positions", "train")
+
+    def valid_options(self, wildcards: Any) -> Options:
+        """Return the folder of the validation corpus, and the option with its positions."""
+        return self._corpus_options(wildcards, "valid", "--valid-positions", "test")
+
+    def train_positions(self, wildcards: Any) -> list[str]:
+        """Return the files of the positions of the training set."""
+        return self._position_files(wildcards, "train", "train")
+
+    def valid_positions(self, wildcards: Any) -> list[str]:
+        """Return the files of the positions of the validation set."""
+        return self._position_files(wildcards, "valid", "test")
+
+    def _position_files(self, wildcards: Any, split: str, kind: str) -> list[str]:
+        name = self._content(wildcards).get("positions", {}).get(kind)
+        return [file.format(dataset=wildcards.dataset) for file in positions_files(name, split)] if name else []
+
+    # ------------------------------------------------------------------------------------------------- evaluation
+
+    def _stored(self, label: str) -> Any:
+        """Return a decoding or an evaluation by its label, which ends in its digest."""
+        return self.store.get(f"{_SLICES}/{label}.json", label.rpartition("-")[2], lambda: self._find_slice(label))
+
+    def _find_slice(self, label: str) -> Mapping[str, Any]:
+        for name in self.configuration.study_names:
+            try:
+                study = self.configuration.study(name)
+                known: list[tuple[str, Any]] = [(decoding_label(own), own) for own in study.decodings.values()]
+                evaluations = [self.evaluation_of(study, dataset) for dataset in study.datasets]
+                known += [(evaluation_label(own), own) for own in evaluations]
+            except WordorderError:
+                continue
+            for own_label, own in known:
+                if own_label == label:
+                    content: Mapping[str, Any] = minimal(own)
+                    return content
+        raise WordorderError(f"No study asks for '{label}'.", code="unknown-slice")
+
+    def decoding_slice(self, wildcards: Any) -> str:
+        """Return the slice of the beam search."""
+        return canonical_json(self._stored(wildcards.decoding))
+
+    def evaluation_slice(self, wildcards: Any) -> str:
+        """Return the slice that says which test sets are translated and how they are scored."""
+        return canonical_json(self._stored(wildcards.evaluation))
+
+    def _tests(self, wildcards: Any) -> list[str]:
+        tests: list[str] = self._stored(wildcards.evaluation)["tests"]
+        return tests
+
+    def evaluated_corpora(self, wildcards: Any) -> list[str]:
+        """Return the files of the test sets that an evaluation reads: subwords, positions and raw references."""
+        files = [SUBWORD]
+        for test in self._tests(wildcards):
+            files += [*binary_files(test), f"results/data/{{dataset}}/raw/{test}.target"]
+            files += self._position_files(wildcards, test, "test")
+        return [file.format(dataset=wildcards.dataset) for file in files]
+
+    def positions_option(self, wildcards: Any) -> Options:
+        """Return the option that names the kind of reordered positions of test sets."""
+        name = self._content(wildcards).get("positions", {}).get("test")
+        return ["--positions", name] if name else []
+
+    def language_options(self, wildcards: Any) -> Options:
+        """Return the target language, and the option that says that there is nothing to detokenise."""
+        dataset = self.configuration.dataset(wildcards.dataset)
+        return [dataset.target_language, *([] if dataset.detokenise else ["--as-it-is"])]

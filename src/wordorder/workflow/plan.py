@@ -1,0 +1,110 @@
+"""Everything that the rules of the workflow ask, in one object; the Snakefile makes it once."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from wordorder.config import load
+from wordorder.config.datasets import Download
+from wordorder.data.download import missing
+from wordorder.errors import WordorderError
+from wordorder.workflow.configuration import Configuration, one_of
+from wordorder.workflow.data import DataRules
+from wordorder.workflow.exits import exit_on_error
+from wordorder.workflow.models import ModelRules
+from wordorder.workflow.resources import Resources, TrainingTable
+from wordorder.workflow.store import SliceStore
+from wordorder.workflow.studies import StudyRules
+from wordorder.workflow.targets import Targets
+
+
+class Plan:
+    """What to run, with which inputs, parameters and resources.
+
+    Every part answers the rules of one stage: ``data``, ``models``, ``studies``, ``targets`` and ``resources``. A
+    mistake in the configuration ends the process with its message alone, because Snakemake would add a traceback.
+
+    Args:
+        config: The configuration folder.
+        training_table: The table of what trainings need of a cluster.
+        study: The study of the milestones.
+        is_main: Whether this is the main process of Snakemake, not that of a job.
+    """
+
+    def __init__(self, config: Path, training_table: Path, study: str, *, is_main: bool) -> None:
+        self.configuration = Configuration(config)
+        self._store = SliceStore(is_main=is_main)
+        table = TrainingTable(training_table)
+        if is_main:  # Snakemake asks for resources in the middle of its work, where it would bury the message
+            exit_on_error(table.check)()
+        data, models = DataRules(self.configuration), ModelRules(self.configuration, self._store)
+        studies = StudyRules(self.configuration, models)
+        self._studies = studies
+        self.data: Any = _Reported(data)
+        self.models: Any = _Reported(models)
+        self.studies: Any = _Reported(studies)
+        self.targets: Any = _Reported(Targets(self.configuration, studies, study))
+        self.resources: Any = _Reported(Resources(table))
+
+    def constraints(self) -> dict[str, str]:
+        """Return the patterns of the wildcards that are names of the configuration."""
+        configuration, root = self.configuration, self.configuration.root
+        datasets = load.dataset_names(root)
+        folders = {dataset.folder for dataset in configuration.valid_datasets}
+
+        def patterns() -> dict[str, str]:
+            return {
+                "aligner": one_of(configuration.aligners),
+                "reorderer": one_of(configuration.reorderers),
+                "gold": one_of(configuration.gold_sets),
+                "study": one_of(configuration.study_names),
+                "dataset": one_of(datasets),
+                "folder": one_of({*folders, *datasets}),
+            }
+
+        found: dict[str, str] = exit_on_error(patterns)()
+        return found
+
+    def datasets(self, kind: str) -> str:
+        """Return a pattern of the datasets of a kind: 'imported', 'tokenised' or 'generated'."""
+        kinds = {
+            "imported": lambda dataset: not dataset.generator and not dataset.tokenised,
+            "tokenised": lambda dataset: dataset.tokenised,
+            "generated": lambda dataset: dataset.generator,
+        }
+        return one_of(dataset.name for dataset in self.configuration.valid_datasets if kinds[kind](dataset))
+
+    def start(self, jobs: Iterable[Any]) -> None:
+        """Prepare a run: ask for files that only people can get, and write the slices and the indexes of studies.
+
+        Args:
+            jobs: The jobs that will run.
+        """
+        exit_on_error(self._start)(jobs)
+
+    def _start(self, jobs: Iterable[Any]) -> None:
+        mirror = os.environ.get("WORDORDER_MIRROR")
+        said = [
+            missing(load.slice_argument(job.params.slice, Download), job.output[0], mirror=mirror)
+            for job in jobs
+            if job.rule.name in ("download_file", "download_gold")
+        ]
+        if any(said):
+            raise WordorderError("\n".join(sorted(filter(None, said))), code="files-by-hand")
+        self._store.write()
+        self._studies.write_indexes()
+
+
+class _Reported:
+    """An object whose methods end the process with the message alone where they raise WordorderError."""
+
+    def __init__(self, wrapped: Any) -> None:
+        self._wrapped = wrapped
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._wrapped, name)
+        return exit_on_error(found) if inspect.ismethod(found) else found

@@ -1,0 +1,71 @@
+"""Slices kept as files, so that a job does not depend on the studies that asked for it.
+
+The path of a model, a translation or a measure holds a digest of its slice. The main process finds the slice in the
+studies and, when the workflow starts, writes it to a file. The processes of jobs, on a cluster perhaps hours later,
+read that file: a study may be edited or removed in the meantime.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from wordorder.errors import WordorderError
+from wordorder.files import read_json, write_text
+from wordorder.workflow.addresses import canonical_json, digest
+
+
+class SliceStore:
+    """The slices that this run asked for.
+
+    Args:
+        is_main: Whether this is the main process of Snakemake, not that of a job.
+    """
+
+    def __init__(self, *, is_main: bool) -> None:
+        self.is_main = is_main
+        self._asked: dict[Path, str] = {}
+
+    def get(self, path: str | Path, expected: str, find: Callable[[], Any]) -> Any:
+        """Return a slice as plain data.
+
+        Args:
+            path: The file that keeps the slice.
+            expected: The digest of the slice, which is part of the paths of what is made from it.
+            find: Returns the slice from the studies. Raises WordorderError where no study asks for it.
+
+        Raises:
+            WordorderError: No study asks for it and there is no file, or the file was changed by hand.
+        """
+        path = Path(path)
+        if path in self._asked:
+            return json.loads(self._asked[path])
+        if not self.is_main and path.is_file():
+            return self._checked(path, expected)
+        try:
+            content = find()
+        except WordorderError:
+            if not path.is_file():
+                raise
+            return self._checked(path, expected)
+        self._asked[path] = canonical_json(content)
+        return content
+
+    def _checked(self, path: Path, expected: str) -> Any:
+        content = read_json(path)
+        if digest(content) != expected:
+            raise WordorderError(
+                f"{path} does not have the content that its name stands for ({expected}). It was changed by hand or is "
+                "damaged: delete it and start the workflow again.",
+                code="changed-slice",
+                path=path,
+            )
+        return content
+
+    def write(self) -> None:
+        """Write the slices that were asked for and are not there yet. Call it when a workflow starts."""
+        for path, text in self._asked.items():
+            if not path.is_file() or path.read_text(encoding="utf-8") != text:
+                write_text(path, text)

@@ -1,0 +1,257 @@
+"""Inputs and parameters of the rules about one study: comparisons, tables, figures, analyses and the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from wordorder.config.models import Study
+from wordorder.config.published_scores import PUBLISHED_TABLES
+from wordorder.metrics import comet
+from wordorder.results.index import text_of, write_index
+from wordorder.workflow import study_slices as slices
+from wordorder.workflow.configuration import Configuration
+from wordorder.workflow.models import ModelRules
+from wordorder.workflow.positions import drawn_reorderings
+from wordorder.workflow.study import CellName, cells, comparisons, decoded_tests, table_names, test_names
+
+RESULTS = "results/{study}"
+COMET = f"{RESULTS}/comet/{{dataset}}.{{size}}.{{test}}.json"
+SIGNIFICANCE = f"{RESULTS}/significance/{{dataset}}.{{size}}.{{test}}.json"
+TABLE_FORMATS = ("csv", "md", "tex", "html")
+FIGURE_FORMATS = ("svg", "pdf", "png", "csv")
+
+
+class StudyRules:
+    """What the rules about a study ask; wildcards are those of the rule.
+
+    Args:
+        configuration: The configuration folder.
+        models: What is asked about models.
+    """
+
+    def __init__(self, configuration: Configuration, models: ModelRules) -> None:
+        self.configuration = configuration
+        self.models = models
+        self._asked: set[str] = set()  # studies whose models this run looked for
+
+    def study(self, wildcards: Any) -> Study:
+        """Return the study of a job."""
+        return self.configuration.study(wildcards.study)
+
+    # --------------------------------------------------------------------------------------------- files of cells
+
+    def cell_files(self, study: Study, file: str) -> list[str]:
+        """Return a file in the folder of every cell's model, such as 'record.json'."""
+        self._asked.add(study.name)
+        return _once(f"{self.models.folder(study, cell)}/{file}" for cell in cells(study))
+
+    def evaluations(self, study: Study, chosen: Iterable[CellName] | None = None) -> list[str]:
+        """Return the evaluations of cells with every decoding."""
+        self._asked.add(study.name)
+        wanted = cells(study) if chosen is None else chosen
+        return _once(self.models.evaluation_file(study, cell, name) for cell in wanted for name in study.decodings)
+
+    def write_indexes(self) -> None:
+        """Write the index of every study that this run asked for. Call it when a workflow starts."""
+        for name in sorted(self._asked):
+            study = self.configuration.study(name)
+            folders = {
+                (cell.dataset, cell.size, cell.encoding, cell.seed): "../"
+                + self.models.folder(study, cell).removeprefix("results/")
+                for cell in cells(study)
+            }
+            decodings = {label: self.models.decoding_folder(own) for label, own in study.decodings.items()}
+            write_index(Path("results", name), folders, decodings, {})
+
+    def files_of_test_sets(self, study: Study, pattern: str) -> list[str]:
+        """Return the file of every dataset, size and test set, with every decoding."""
+        return [
+            pattern.format(study=study.name, dataset=dataset.name, size=size, test=test)
+            for dataset in self.configuration.datasets_of(study)
+            for size in study.sizes
+            for test in decoded_tests(study, dataset)
+        ]
+
+    def texts(self, study: Study, *files: str) -> list[str]:
+        """Return ``files`` of the data of each dataset, for each of its test sets (``{test}``)."""
+        return [
+            f"results/data/{dataset.name}/{file.format(test=test)}"
+            for dataset in self.configuration.datasets_of(study)
+            for test in test_names(study, dataset)
+            for file in files
+        ]
+
+    def raw_references(self, wildcards: Any) -> str:
+        """Return the raw references of a test set, which may be named with its decoding."""
+        return f"results/data/{wildcards.dataset}/raw/{text_of(wildcards.test)}.target"
+
+    def raw_source(self, wildcards: Any) -> str:
+        """Return the raw source of a test set, which may be named with its decoding."""
+        return f"results/data/{wildcards.dataset}/raw/{text_of(wildcards.test)}.source"
+
+    def _cells_of(self, wildcards: Any, encodings: Iterable[str] | None = None) -> list[CellName]:
+        """Return the cells of one dataset and size, of all encodings or of some."""
+        return [
+            cell
+            for cell in cells(self.study(wildcards))
+            if (cell.dataset, cell.size) == (wildcards.dataset, wildcards.size)
+            and (encodings is None or cell.encoding in encodings)
+        ]
+
+    # ------------------------------------------------------------------------------------------------------- COMET
+
+    def comet_evaluations(self, wildcards: Any) -> list[str]:
+        """Return the evaluations whose translations are scored with COMET in one process."""
+        return self.evaluations(self.study(wildcards), self._cells_of(wildcards))
+
+    def comet_hypotheses(self, wildcards: Any) -> list[str]:
+        """Return the translations that are scored with COMET in one process."""
+        study = self.study(wildcards)
+        test, _, name = wildcards.test.partition("@")
+        decoding = self.models.decoding_folder(study.decodings[name])
+        return _once(
+            f"{self.models.folder(study, cell)}/{decoding}/{test}.hypotheses" for cell in self._cells_of(wildcards)
+        )
+
+    def comet_slice(self, wildcards: Any) -> str:
+        """Return the slice of COMET scores."""
+        return slices.comet_slice(self.study(wildcards))
+
+    def comet_checkpoint(self, wildcards: Any) -> list[str]:
+        """Return the model's checkpoint where it is on this machine: scores are made once it is, and if it changes."""
+        asked = self.study(wildcards).comet
+        found = comet.find_checkpoint(asked.model) if asked else None
+        return [str(found)] if found else []
+
+    def comet_environment(self, wildcards: Any) -> bool:
+        """Return whether there is an environment with COMET."""
+        return comet.find_python() is not None
+
+    def comet_files(self, study: Study) -> list[str]:
+        """Return the COMET scores of a study that asks for them."""
+        return self.files_of_test_sets(study, COMET) if study.comet else []
+
+    # ------------------------------------------------------------------------------------------------- comparisons
+
+    def compared_evaluations(self, wildcards: Any) -> list[str]:
+        """Return the evaluations of every seed of the encodings that the declared comparisons name."""
+        study = self.study(wildcards)
+        compared = {name for comparison in comparisons(study) for name in (comparison.system, comparison.baseline)}
+        return self.evaluations(study, self._cells_of(wildcards, compared))
+
+    def comet_scores(self, wildcards: Any) -> list[str]:
+        """Return the COMET scores of a test set, of a study that asks for them."""
+        return [COMET.format(**wildcards)] if self.study(wildcards).comet else []
+
+    def comet_option(self, wildcards: Any, input: Any) -> list[str]:
+        """Return the option that names the COMET scores."""
+        return ["--comet", *input.comet] if input.comet else []
+
+    def significance_slice(self, wildcards: Any) -> str:
+        """Return the slice of the comparisons of a test set."""
+        return slices.significance_slice(self.study(wildcards), self.configuration.dataset(wildcards.dataset))
+
+    def significance_files(self, study: Study) -> list[str]:
+        """Return the comparisons of every test set."""
+        return self.files_of_test_sets(study, SIGNIFICANCE)
+
+    # ------------------------------------------------------------------------------------------------------ tables
+
+    def table_inputs(self, wildcards: Any) -> list[str]:
+        """Return what a table is made of."""
+        study, table = self.study(wildcards), wildcards.table
+        records = self.cell_files(study, "record.json")
+        if table in ("scores", *PUBLISHED_TABLES):
+            more = self._published_inputs(study) if table == "published" else []
+            return records + self.evaluations(study) + self.comet_files(study) + more
+        if table == "significance":
+            return self.significance_files(study)
+        if table == "credibility":
+            return records + self.evaluations(study) + self.significance_files(study)
+        return records
+
+    def _published_inputs(self, study: Study) -> list[str]:
+        """Return what the table 'published' holds besides scores: word alignments and marks of significance."""
+        printed = [shown.printed for shown in slices.published_tables(study, self.configuration)]
+        alignments: list[str] = []
+        return alignments + (self.significance_files(study) if any(table.marks_mean for table in printed) else [])
+
+    def table_slice(self, wildcards: Any) -> str:
+        """Return the slice of a table."""
+        make = slices.published_scores_slice if wildcards.table in PUBLISHED_TABLES else slices.report_slice
+        return make(self.study(wildcards), self.configuration)
+
+    def tables(self, study: Study) -> list[str]:
+        """Return the tables of a study, and the credibility list, without which no study is finished."""
+        names = [*table_names(study), "credibility"]
+        return [f"results/{study.name}/tables/{name}.{format}" for name in names for format in TABLE_FORMATS]
+
+    # ----------------------------------------------------------------------------------------------------- figures
+
+    def figure_inputs(self, wildcards: Any) -> list[str]:
+        """Return what a figure is drawn from."""
+        study, figure = self.study(wildcards), wildcards.figure
+        if figure == "mathematics":
+            return []
+        if figure == "scores":
+            return self.cell_files(study, "record.json") + self.evaluations(study)
+        if figure == "perplexity":
+            return self.cell_files(study, "metrics.jsonl")
+        # The figures of vectors show one model of each encoding.
+        first = study.model_copy(update={key: getattr(study, key)[:1] for key in ("datasets", "sizes", "seeds")})
+        return self.cell_files(first, "model.pt")
+
+    def figure_slice(self, wildcards: Any) -> str:
+        """Return the slice of a figure."""
+        return slices.figure_slice(self.study(wildcards), self.configuration, wildcards.figure)
+
+    def figures(self, study: Study) -> list[str]:
+        """Return the figures of a study."""
+        return [f"results/{study.name}/figures/{name}.{format}" for name in study.figures for format in FIGURE_FORMATS]
+
+    # ---------------------------------------------------------------------------------------------------- analyses
+
+    def analyses(self, study: Study) -> list[str]:
+        """Return the analyses of a study."""
+        names = study.analyses.names
+        return [f"results/{study.name}/analyses/{name}.{format}" for name in names for format in FIGURE_FORMATS]
+
+    # -------------------------------------------------------------------------------------------------- reordering
+
+    def reorderings(self, study: Study) -> list[str]:
+        """Return how good the predicted orders of the test sets are, for every reorderer that the study uses."""
+        return [
+            f"results/data/{drawn.dataset}/reordering/{drawn.reorderer}/{file}"
+            for drawn in drawn_reorderings(study, self.configuration)
+            for file in (
+                f"predicted/{drawn.test}.json",
+                *(f"figures/{drawn.test}.{figure}.{end}" for figure in ("matrix", "tau") for end in FIGURE_FORMATS),
+            )
+        ]
+
+    # -------------------------------------------------------------------------------------------------------- page
+
+    def page_inputs(self, wildcards: Any) -> list[str]:
+        """Return the files that the page shows: of a picture the vectors, the pixels and the numbers."""
+        study = self.study(wildcards)
+        drawings = (file for file in self.reorderings(study) if "/figures/" in file)
+        drawn = [*self.figures(study), *self.analyses(study), *drawings]
+        return [
+            *self.cell_files(study, "record.json"),
+            *self.evaluations(study),
+            *self.texts(study, "raw/{test}.source", "raw/{test}.target"),
+            *self.comet_files(study),
+            *self.significance_files(study),
+            *(file for file in drawn if not file.endswith(".pdf")),
+        ]
+
+    def page_slice(self, wildcards: Any) -> str:
+        """Return the slice of the page."""
+        return slices.page_slice(self.study(wildcards), self.configuration)
+
+
+def _once(files: Iterable[str]) -> list[str]:
+    """Return each file once: names of a study may mean the same model."""
+    return list(dict.fromkeys(files))

@@ -1,0 +1,113 @@
+"""What the targets of the workflow consist of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from wordorder.config.models import Study
+from wordorder.workflow.checks import check_analyses, check_languages
+from wordorder.workflow.configuration import Configuration
+from wordorder.workflow.data import binary_files, positions_files
+from wordorder.workflow.exits import exit_on_error
+from wordorder.workflow.gold_alignments import aligned_splits
+from wordorder.workflow.positions import positions_name
+from wordorder.workflow.studies import StudyRules
+from wordorder.workflow.study import test_names
+
+
+class Targets:
+    """The files that each target asks for; the milestones are those of one study.
+
+    Args:
+        configuration: The configuration folder.
+        studies: What is asked about studies.
+        study: The study of the milestones.
+    """
+
+    def __init__(self, configuration: Configuration, studies: StudyRules, study: str) -> None:
+        self.configuration = configuration
+        self.studies = studies
+        self.name = study
+
+    def _checked(self, name: str) -> Study:
+        """Return a study whose models can be built, and whose languages can be segmented and scored here."""
+        study = self.configuration.study(name)
+        self.configuration.catalogue.check_models(study)
+        check_languages(study, self.configuration)
+        return study
+
+    def prepared(self, wildcards: Any) -> list[str]:
+        """Everything that is made of the datasets of the study."""
+        study = self._checked(self.name)
+        files = self._cleaning_reports(study)
+        for dataset in self.configuration.datasets_of(study):
+            gold = [split for split in aligned_splits(study, dataset, self.configuration) if split.startswith("gold.")]
+            for split in ("train", "valid", *test_names(study, dataset), *gold):
+                patterns = [*binary_files(split), *self._positions(study, dataset.name, split)]
+                files += [pattern.format(dataset=dataset.name) for pattern in patterns]
+        return files
+
+    def _positions(self, study: Study, dataset: str, split: str) -> list[str]:
+        catalogue, data = self.configuration.catalogue, self.configuration.dataset(dataset)
+        needing = (name for name in study.encodings if catalogue.encoding(name).needs_reordered)
+        names = sorted({positions_name(study, data, name, split) for name in needing})
+        return [file for name in names for file in positions_files(name, split)]
+
+    def trained(self, wildcards: Any) -> list[str]:
+        """The models of the study."""
+        return self.studies.cell_files(self._checked(self.name), "model.pt")
+
+    def evaluated(self, wildcards: Any) -> list[str]:
+        """The translations of the study and their scores."""
+        study = self._checked(self.name)
+        return self.studies.evaluations(study) + self.studies.comet_files(study)
+
+    def tables(self, wildcards: Any) -> list[str]:
+        """The tables of the study."""
+        return self.studies.tables(self._checked(self.name))
+
+    def figures(self, wildcards: Any) -> list[str]:
+        """The figures of the study."""
+        return self.studies.figures(self._checked(self.name))
+
+    def analyses(self, wildcards: Any) -> list[str]:
+        """The analyses of the study."""
+        study = self._checked(self.name)
+        check_analyses(study, self.configuration)
+        return self.studies.analyses(study)
+
+    def whole(self, wildcards: Any) -> list[str]:
+        """Everything that the study and its companions ask for."""
+        return self.of_study(self.name)
+
+    def study(self, name: str) -> Callable[[Any], list[str]]:
+        """Return the input function of the target that bears a study's name."""
+        return exit_on_error(lambda wildcards: self.of_study(name))
+
+    def of_study(self, name: str) -> list[str]:
+        """Everything that a study and its companions ask for, each file once."""
+        names = [name, *self.configuration.study(name).companions]
+        return list(dict.fromkeys(file for own in names for file in self._of_one(self._checked(own))))
+
+    def _of_one(self, study: Study) -> list[str]:
+        """Everything that is made again when it is deleted.
+
+        Models are not among it: whoever deletes them for their size keeps the rest.
+        """
+        check_analyses(study, self.configuration)
+        return [
+            *self._cleaning_reports(study),
+            *self.studies.evaluations(study),
+            *self.studies.significance_files(study),
+            *self.studies.tables(study),
+            *self.studies.figures(study),
+            *self.studies.analyses(study),
+            *self.studies.reorderings(study),
+            f"results/{study.name}/index.html",
+        ]
+
+    def _cleaning_reports(self, study: Study) -> list[str]:
+        datasets = self.configuration.datasets_of(study)
+        reports = [f"results/data/{dataset.name}/clean/train.report.json" for dataset in datasets]
+        return reports + [f"results/data/{dataset.name}/pairs.json" for dataset in datasets if dataset.published_pairs]

@@ -1,0 +1,44 @@
+# One job translates and scores all test sets that a study asks for, with one model and one decoding. The translations and
+# their scores are kept beside the output and shared by all studies. Scores are computed on raw references, so that they
+# do not depend on our preprocessing.
+rule evaluate_model:
+    input:
+        model=f"{CELL}/model.pt",
+        data=plan.models.evaluated_corpora,
+    output:
+        EVALUATED,
+    log:
+        "logs/evaluate_model/{dataset}/{encoding}/{size}/{digest}/{seed}/{decoding}/{evaluation}.log",
+    resources:
+        gpu=plan.resources.one_gpu,
+    params:
+        slice=plan.models.evaluation_slice,
+        decoding=plan.models.decoding_slice,
+        data="results/data/{dataset}",
+        positions=plan.models.positions_option,
+        language=plan.models.language_options,
+    shell:
+        "wordorder stage evaluate --config {params.slice:q} --decoding {params.decoding:q} --model {input.model:q}"
+        " --data {params.data:q} {params.positions:q} --language {params.language:q} --output {output:q}"
+        " --threads {threads} 2>&1 | logged {log:q}"
+
+
+rule score_comet:
+    input:
+        evaluations=plan.studies.comet_evaluations,
+        source=plan.studies.raw_source,
+        references=plan.studies.raw_references,
+        checkpoint=plan.studies.comet_checkpoint,
+    output:
+        COMET,
+    log:
+        "logs/score_comet/{study}/{dataset}.{size}.{test}.log",
+    resources:
+        gpu=plan.resources.one_gpu,
+    params:
+        slice=plan.studies.comet_slice,
+        environment=plan.studies.comet_environment,
+        hypotheses=plan.studies.comet_hypotheses,
+    shell:
+        "wordorder stage comet --config {params.slice:q} --source {input.source:q} --references {input.references:q}"
+        " --hypotheses {params.hypotheses:q} --output {output:q} 2>&1 | logged {log:q}"
