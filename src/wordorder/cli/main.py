@@ -33,6 +33,7 @@ COMMAND_MODULES = (
     "wordorder.cli.page",
     "wordorder.cli.plan",
     "wordorder.cli.status",
+    "wordorder.cli.models",
 )
 
 

@@ -1,0 +1,91 @@
+"""The models that exist, which studies use them, and their size."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tabulate import tabulate
+
+from wordorder.config.load import study_names
+from wordorder.errors import WordorderError
+from wordorder.status.text import disk_size
+from wordorder.training.lock import holder
+from wordorder.workflow.configuration import Configuration
+from wordorder.workflow.models import cell_files
+
+
+@dataclass
+class StoredModel:
+    """The folder of one model and seed.
+
+    Attributes:
+        folder: ``results/models/DATASET/ENCODING/SIZE/DIGEST/SEED``.
+        bytes: The size of everything in it, translations included.
+        trained: Whether the model is there; a training may have begun only.
+        studies: The studies that use it.
+    """
+
+    folder: Path
+    bytes: int
+    trained: bool
+    studies: list[str] = field(default_factory=list)
+
+
+def stored_models(results: Path, configuration: Configuration) -> list[StoredModel]:
+    """Find the models below a results folder, and the studies of a configuration that use them.
+
+    Raises:
+        WordorderError: A study has a mistake, so that its models are not known.
+    """
+    folders = sorted(path for path in results.glob("models/*/*/*/*/*") if path.is_dir())
+    found = {folder: StoredModel(folder, _size(folder), (folder / "model.pt").is_file()) for folder in folders}
+    for name in study_names(configuration.root):
+        study = configuration.study(name)
+        for files in cell_files(study, configuration, results).values():
+            if files.folder in found and name not in found[files.folder].studies:
+                found[files.folder].studies.append(name)
+    return list(found.values())
+
+
+def _size(folder: Path) -> int:
+    return sum(file.lstat().st_size for file in folder.rglob("*") if file.is_file())
+
+
+def models_text(models: Sequence[StoredModel]) -> str:
+    """Return a table of models, and their total."""
+    if not models:
+        return "There are no such models."
+    rows = [
+        {
+            **dict(zip(("dataset", "encoding", "size", "digest", "seed"), model.folder.parts[-5:], strict=True)),
+            "state": "trained" if model.trained else "begun",
+            "disk": disk_size(model.bytes),
+            "studies": ", ".join(model.studies) or "none",
+        }
+        for model in models
+    ]
+    table = tabulate(rows, headers="keys", tablefmt="simple", disable_numparse=True)
+    return f"{table}\n\n{len(models)} models, {disk_size(sum(model.bytes for model in models))}."
+
+
+def remove(models: Sequence[StoredModel]) -> None:
+    """Remove the folders of models with everything in them.
+
+    Raises:
+        WordorderError: A training is running in one of them. Nothing is removed then.
+    """
+    running = [model.folder for model in models if holder(model.folder / "state" / "lock")]
+    if running:
+        raise WordorderError(
+            f"A training is running in {running[0]}. Stop it first, or wait until it has finished.",
+            code="training-runs",
+            path=running[0],
+        )
+    for model in models:
+        shutil.rmtree(model.folder)
+        address = model.folder.parent
+        if not any(path.is_dir() for path in address.iterdir()):  # only cell.json is left
+            shutil.rmtree(address)
