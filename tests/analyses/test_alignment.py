@@ -41,7 +41,7 @@ from wordorder.decoding.forced import Forced
 from wordorder.encodings.registry import parse
 from wordorder.errors import WordorderError
 from wordorder.model.batch import PAD, Batch
-from wordorder.workflow import canonical
+from wordorder.workflow.slices import canonical
 
 ROOT = Path(__file__).parents[2]
 MIRROR = os.environ.get("WORDORDER_MIRROR")
@@ -285,12 +285,6 @@ def test_a_set_without_pairs_is_refused(tmp_path: Path) -> None:
         (tmp_path / name).touch()
     with pytest.raises(WordorderError, match=r"/links should hold a set of gold alignments, but there is no sentence"):
         read_gold_set(GoldText(source="de", target="en", links="links", first=0), tmp_path)
-
-
-def test_what_a_set_does_not_use_is_no_part_of_its_slice() -> None:
-    """What was imported before sets could be archives stays imported."""
-    text = load_gold_sets(ROOT / "config")["hansards-en-fr"].text
-    assert canonical(text) == '{"first":1,"joint":"test.src-tgt","links":"test.gold","source":null,"target":null}'
 
 
 def test_a_line_without_its_other_side(tmp_path: Path, joint: GoldText) -> None:

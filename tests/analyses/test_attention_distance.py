@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from numpy.testing import assert_allclose
 
 from forced_samples import corpus_of, lstm
+from index_samples import index_cells
 from measured_samples import analysed, cell_folder
 from tiny_models import SIZE, tiny_model
 from wordorder.analyses import attention_distance
@@ -118,6 +119,7 @@ def test_frame_and_figure(tmp_path: Path) -> None:
 
 def test_nothing_measured(tmp_path: Path) -> None:
     slice_ = analysed({"attention_distance": {}})
+    index_cells(tmp_path, slice_.report)
     frame = attention_distance.frame(slice_, tmp_path, tmp_path)
     assert len(frame) == 4 and frame["distance"].isna().all()
     assert isinstance(draw(frame, slice_), Figure)

@@ -24,7 +24,7 @@ from wordorder.model import checkpoint
 from wordorder.model.checkpoint import build_model, save_model
 from wordorder.model.translator import Translator
 from wordorder.training import device
-from wordorder.workflow import canonical
+from wordorder.workflow.slices import canonical
 
 ENCODINGS = ("rope", "inxl")  # the second needs reordered positions
 VOCABULARY = 23

@@ -124,9 +124,7 @@ def test_seed_decides_and_the_environment_is_as_before(monkeypatch: pytest.Monke
 def compared(tmp_path: Path, rates: dict[str, float], seeds: list[int], **options: Any) -> dict[str, Any]:
     encodings = list(options.pop("encodings", rates))
     references = write_study(tmp_path, report(encodings, seeds, ("test_1",)), rates, **options)
-    return compare(
-        family(encodings, seeds), tmp_path / "cells" / "pair", "tiny", "test_1", references / "test_1.target"
-    )
+    return compare(family(encodings, seeds), tmp_path, "pair", "tiny", "test_1", references / "test_1.target")
 
 
 def test_comparison_over_seeds(tmp_path: Path) -> None:
@@ -157,7 +155,7 @@ def test_lower_ter_is_better(tmp_path: Path) -> None:
     rates = {"base": 0.5, "better": 0.1}
     references = write_study(tmp_path, report(list(rates), [1, 2, 3], ("test_1",)), rates)
     asked = family(list(rates), [1, 2, 3], metrics=["ter"])
-    result = compare(asked, tmp_path / "cells" / "pair", "tiny", "test_1", references / "test_1.target")
+    result = compare(asked, tmp_path, "pair", "tiny", "test_1", references / "test_1.target")
     (entry,) = result["metrics"]["ter"]["comparisons"]
     assert entry["t_test"]["mean_difference"] < 0
     assert entry["verdict"].startswith("better is significantly better than base (-")
@@ -209,9 +207,19 @@ def test_verdicts(p: float, difference: float, sentence: str) -> None:
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     asked = family(["base", "good"], [1, 2])
     references = write_study(tmp_path, report(["base", "good"], [1, 2], ("test_1",)), {"base": 0.5, "good": 0.2})
-    cells, output = tmp_path / "cells" / "pair", tmp_path / "significance" / "out.json"
-    command = ["compare", "--config", asked.model_dump_json(), "--size", "tiny", "--test", "test_1"]
-    files = ["--cells", str(cells), "--references", str(references / "test_1.target"), "--output", str(output)]
+    output = tmp_path / "significance" / "out.json"
+    command = [
+        "compare",
+        "--config",
+        asked.model_dump_json(),
+        "--dataset",
+        "pair",
+        "--size",
+        "tiny",
+        "--test",
+        "test_1",
+    ]
+    files = ["--results", str(tmp_path), "--references", str(references / "test_1.target"), "--output", str(output)]
     assert main([*command, *files]) == 0
     first = output.read_bytes()
     assert main([*command, *files]) == 0
@@ -220,7 +228,7 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     p = json.loads(first)["metrics"]["bleu"]["comparisons"][0]["t_test"]["p"]
     assert p is not None and math.isfinite(p)
 
-    write_lines(cells / "good" / "tiny" / "2" / "test_1.hypotheses", ["zu kurz"])
+    write_lines(tmp_path / "cells" / "pair" / "good" / "tiny" / "2" / "test_1.hypotheses", ["zu kurz"])
     assert main([*command, *files]) == 1
     assert "has 1 lines but its references" in capsys.readouterr().err
     assert output.read_bytes() == first
@@ -253,8 +261,9 @@ def test_every_kind_of_test_is_there_and_corrected_within_the_family(tmp_path: P
 def test_comet_is_compared_by_its_segment_scores(tmp_path: Path) -> None:
     names, seeds = ["base", "good"], [1, 2, 3]
     references = write_study(tmp_path, report(names, seeds, ("test_1",)), {"base": 0.5, "good": 0.2}, ("good", 2))
-    cells, target = tmp_path / "cells" / "pair", references / "test_1.target"
-    files = {(name, seed): cells / name / "tiny" / str(seed) / "test_1.hypotheses" for name in names for seed in seeds}
+    cells, target = tmp_path, references / "test_1.target"
+    folder = cells / "cells" / "pair"
+    files = {(name, seed): folder / name / "tiny" / str(seed) / "test_1.hypotheses" for name in names for seed in seeds}
     systems = {}
     for (name, seed), path in files.items():
         scores = [0.5 + 0.01 * seed + (0.1 + 0.02 * (i % 3) + 0.001 * seed**2) * (name == "good") for i in range(25)]
@@ -263,7 +272,7 @@ def test_comet_is_compared_by_its_segment_scores(tmp_path: Path) -> None:
     scored = {"status": "scored", "model": "x/wmt22-comet-da", "precision": "fp32", "systems": systems}
     comet = tmp_path / "comet.json"
     write_json(comet, scored | {"references": {"sha256": sha256(target)}})
-    result = compare(family(names, seeds), cells, "tiny", "test_1", target, comet)
+    result = compare(family(names, seeds), cells, "pair", "tiny", "test_1", target, comet)
     (entry,) = result["metrics"]["comet"]["comparisons"]
     assert entry["t_test"]["n"] == 2
     assert entry["t_test"]["mean_difference"] == pytest.approx(0.1 + 0.0192 + 0.005)
@@ -278,15 +287,16 @@ def test_comet_is_compared_by_its_segment_scores(tmp_path: Path) -> None:
     )
 
     write_json(comet, {"status": "not scored", "model": "m", "reason": "No model.", "how": "Get it.", "systems": {}})
-    result = compare(family(names, seeds), cells, "tiny", "test_1", target, comet)
+    result = compare(family(names, seeds), cells, "pair", "tiny", "test_1", target, comet)
     assert list(result["metrics"]) == ["bleu", "chrf++"]
     assert result["comet"]["reason"] == "No model."
     write_json(comet, scored | {"references": {"sha256": "0"}})
     with pytest.raises(WordorderError, match="of other references"):
-        compare(family(names, seeds), cells, "tiny", "test_1", target, comet)
+        compare(family(names, seeds), cells, "pair", "tiny", "test_1", target, comet)
 
 
 def test_wrong_folder_is_said(tmp_path: Path) -> None:
     references = write_lines(tmp_path / "references", sentences(5))
-    with pytest.raises(WordorderError, match=r"No test_1\.hypotheses of size 'tiny' was found under"):
-        compare(family(["base", "good"], [1]), tmp_path / "nowhere", "tiny", "test_1", references)
+    with pytest.raises(WordorderError) as raised:
+        compare(family(["base", "good"], [1]), tmp_path / "nowhere", "pair", "tiny", "test_1", references)
+    assert raised.value.code == "missing-file"

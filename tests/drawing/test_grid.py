@@ -15,6 +15,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from analysis_samples import analysed, write_sample
+from index_samples import index_cells
 from wordorder.cli.analyses import ANALYSES
 from wordorder.config.models import Analysed
 from wordorder.drawing.grid import LINES
@@ -34,7 +35,9 @@ def drawn(name: str, slice_: Analysed, frame: pd.DataFrame) -> Figure:
 
 
 def computed(name: str, slice_: Analysed, folder: Path) -> pd.DataFrame:
-    found: pd.DataFrame = import_module(ANALYSES[name][0]).frame(slice_, *write_sample(folder))
+    results, data = write_sample(folder)
+    index_cells(results, slice_.report)
+    found: pd.DataFrame = import_module(ANALYSES[name][0]).frame(slice_, results, data)
     return found
 
 
@@ -121,6 +124,7 @@ def test_without_the_baseline_there_are_numbers_and_no_colours() -> None:
 def test_a_crowd_without_translations_says_so(name: str, settings: dict[str, Any], tmp_path: Path) -> None:
     slice_ = crowd(["opr", "sinusoidal", *MORE, "none"], **{name: settings})
     results, data = write_sample(tmp_path)
+    index_cells(results, slice_.report)
     shutil.rmtree(results / "cells")
     frame = import_module(ANALYSES[name][0]).frame(slice_, results, data)
     for panel in drawn(name, slice_, frame).axes:

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from evaluation_samples import report
+from index_samples import index_cells
 from wordorder.config.models import Comet, Report
 from wordorder.config.published_scores import PublishedInStudy, PublishedScores, Shown
 from wordorder.files import write_json
@@ -57,6 +58,7 @@ def write(results: Path, encoding: str, seed: int, memory: int | None, alignment
 def results(tmp_path: Path) -> Path:
     """The second seed of 'opr' was not run, and its first was on a processor."""
     measured = {"status": "measured", "aer": 0.25, "precision": 0.75, "recall": 0.125}
+    index_cells(tmp_path, ASKED)
     write(tmp_path, "sinusoidal", 1, 6_400_000_000, measured)
     write(tmp_path, "sinusoidal", 2, 6_600_000_000, {"status": "not a number", "aer": None})
     write(tmp_path, "opr", 1, None, None)

@@ -11,13 +11,14 @@ import pytest
 
 from evaluation_samples import report
 from snakemake_runs import ROOT
-from wordorder import workflow as plan
-from wordorder.config.load import load_dataset, load_encodings, load_published_scores, load_sizes, load_study
+from wordorder.config.load import load_encodings, load_published_scores, load_sizes
 from wordorder.config.models import PublishedReport
 from wordorder.config.published_scores import PublishedScores, Shown
 from wordorder.published.marks import OurMarks
 from wordorder.published.scores import prediction_interval, published_frame, published_table
 from wordorder.tables.study import to_latex
+from wordorder.workflow.configuration import Configuration
+from wordorder.workflow.study_slices import published_scores_slice
 
 PRINTED = PublishedScores.model_validate(
     {
@@ -342,9 +343,9 @@ def test_a_table_without_marks_has_none_of_ours() -> None:
 @pytest.mark.parametrize("name", ["posnet", "posnet_big", "opr_k"])
 def test_who_has_the_printed_scores_has_reproduced_them(name: str) -> None:
     """The datasets of the tables are those of the study that is to reproduce them."""
-    study = load_study(name, ROOT / "config")
-    datasets = [load_dataset(dataset, ROOT / "config") for dataset in study.datasets]
-    asked = PublishedReport.model_validate_json(plan.published_scores_slice(study, datasets, ROOT / "config"))
+    configuration = Configuration(ROOT / "config")
+    study = configuration.study(name)
+    asked = PublishedReport.model_validate_json(published_scores_slice(study, configuration))
     tables = [(each.shown, each.printed) for each in asked.published]
     tests = {dataset.name: dataset.tests for dataset in asked.report.datasets}
     ours = pd.concat(

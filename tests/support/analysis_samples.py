@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from index_samples import index_cells
 from wordorder.config.models import Analysed
 from wordorder.data.binary import write_corpus
 from wordorder.files import write_json
@@ -48,6 +49,7 @@ def write_binary(data: Path, split: str, lengths: Iterable[int]) -> None:
 def write_sample(folder: Path, diverged: tuple[str, int] | None = ("none", 2)) -> tuple[Path, Path]:
     """The folders results/{study} and results/data. Sentence i, from 1, has i subwords and i words."""
     results, data = folder / "results", folder / "data"
+    index_cells(results, analysed().report)
     draw = random.Random(1)
     references = [" ".join(draw.choices(WORDS, k=draw.randint(3, 12))) for _ in range(PAIRS)]
     write_lines(data / "pair/raw/test.source", (" ".join(["word"] * number) for number in range(1, PAIRS + 1)))

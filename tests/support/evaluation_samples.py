@@ -7,6 +7,7 @@ import math
 import random
 from pathlib import Path
 
+from index_samples import index_cells
 from wordorder.config.models import Comparison, Family, Report, ReportedDataset, Significance
 from wordorder.files import write_json
 from wordorder.metrics.scores import score_files
@@ -69,6 +70,7 @@ def write_study(results: Path, asked: Report, rates: dict[str, float], diverged:
     The cell called ``diverged`` has empty hypotheses, as 'wordorder translate' leaves them. An encoding without a
     rate has no files at all.
     """
+    index_cells(results, asked)
     references = results / "references"
     for number, test in enumerate(asked.datasets[0].tests):
         write_lines(references / f"{test}.target", sentences(25, seed=number))

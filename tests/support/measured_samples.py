@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from index_samples import index_cells
 from wordorder.config.models import Analysed
 
 
@@ -24,5 +25,6 @@ def analysed(settings: dict[str, Any]) -> Analysed:
 
 def cell_folder(results: Path, encoding: str, seed: int) -> Path:
     folder = results / "cells" / "pair" / encoding / "mini" / str(seed)
+    index_cells(results, analysed({}).report)
     folder.mkdir(parents=True, exist_ok=True)
     return folder

@@ -64,9 +64,7 @@ def write_sample(folder: Path) -> tuple[Page, Path, Path]:
         record = path.with_name("record.json")
         more = {"data": {"train": "abc" * 20}, "vocabulary_size": 99, "cell": {"recipe": RECIPE}, "note": HOSTILE}
         write_json(record, read_json(record) | more)
-    compared = compare(
-        family(ENCODINGS, SEEDS, samples=20), results / "cells" / "pair", "tiny", "test", raw / "test.target"
-    )
+    compared = compare(family(ENCODINGS, SEEDS, samples=20), results, "pair", "tiny", "test", raw / "test.target")
     write_json(results / "significance" / "pair.tiny.test.json", compared)
     for path in [
         *(results / "figures" / name for name in FIGURES),

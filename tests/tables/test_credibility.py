@@ -25,7 +25,8 @@ def results(tmp_path: Path) -> Path:
     for test in ASKED.datasets[0].tests:
         compared = compare(
             family(["null", "learned"], [1, 2], samples=20),
-            tmp_path / "cells" / "pair",
+            tmp_path,
+            "pair",
             "tiny",
             test,
             references / f"{test}.target",

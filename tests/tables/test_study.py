@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 from evaluation_samples import family, report, sentences, write_lines, write_study
+from index_samples import index_cells
 from wordorder.cli.main import main
 from wordorder.comparison.significance import compare
 from wordorder.config.models import Comet, Report
@@ -29,9 +30,7 @@ def study(tmp_path: Path) -> Report:
     asked = report(ENCODINGS, SEEDS)
     references = write_study(tmp_path, asked, RATES, diverged=("learned_t5", 2))
     for test in asked.datasets[0].tests:
-        found = compare(
-            family(ENCODINGS, SEEDS), tmp_path / "cells" / "pair", "tiny", test, references / f"{test}.target"
-        )
+        found = compare(family(ENCODINGS, SEEDS), tmp_path, "pair", "tiny", test, references / f"{test}.target")
         write_json(tmp_path / "significance" / f"pair.tiny.{test}.json", found)
     return asked
 
@@ -150,6 +149,7 @@ def test_comet_is_a_column_scored_or_not(study: Report, tmp_path: Path) -> None:
 def test_the_legacy_score_is_marked(tmp_path: Path) -> None:
     asked = report(["none"], [1], ("test_1",)).model_copy(update={"metrics": ["bleu", "bleu_legacy"]})
     folder = tmp_path / "cells/pair/none/tiny/1"
+    index_cells(tmp_path, asked)
     one, two = (write_lines(tmp_path / name, sentences(5)) for name in ("hypotheses", "references"))
     write_json(folder / "test_1.scores.json", score_files(one, two, asked.metrics, "de"))
     _, markdown, _ = table("scores", asked, tmp_path)
@@ -218,7 +218,7 @@ def test_latex_is_booktabs_with_everything_escaped(study: Report, tmp_path: Path
 def test_a_study_without_comparisons_has_empty_significance(tmp_path: Path) -> None:
     asked = report(["none"], [1], ("test_1",))
     references = write_study(tmp_path, asked, {"none": 0.5})
-    found = compare(family(["none"], [1]), tmp_path / "cells" / "pair", "tiny", "test_1", references / "test_1.target")
+    found = compare(family(["none"], [1]), tmp_path, "pair", "tiny", "test_1", references / "test_1.target")
     write_json(tmp_path / "significance" / "pair.tiny.test_1.json", found)
     _, markdown, latex = table("significance", asked, tmp_path)
     assert "No comparisons" in markdown

@@ -66,7 +66,7 @@ class Plan:
                 "folder": one_of({*folders, *datasets}),
             }
 
-        found: dict[str, str] = exit_on_error(patterns)()
+        found: dict[str, str] = exit_on_error(patterns)()  # type: ignore[no-untyped-call]
         return found
 
     def datasets(self, kind: str) -> str:
