@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from wordorder.config import load
-from wordorder.config.datasets import Download
+from wordorder.config.datasets import Dataset, Download
 from wordorder.data.download import missing
 from wordorder.errors import WordorderError
 from wordorder.workflow.configuration import Configuration, one_of
@@ -66,12 +66,12 @@ class Plan:
                 "folder": one_of({*folders, *datasets}),
             }
 
-        found: dict[str, str] = exit_on_error(patterns)()  # type: ignore[no-untyped-call]
+        found: dict[str, str] = exit_on_error(patterns)()
         return found
 
     def datasets(self, kind: str) -> str:
         """Return a pattern of the datasets of a kind: 'imported', 'tokenised' or 'generated'."""
-        kinds = {
+        kinds: dict[str, Callable[[Dataset], object]] = {
             "imported": lambda dataset: not dataset.generator and not dataset.tokenised,
             "tokenised": lambda dataset: dataset.tokenised,
             "generated": lambda dataset: dataset.generator,
