@@ -20,18 +20,16 @@ from tiny_models import SIZE, tiny_model
 from wordorder.alignment.error_rate import error_rate
 from wordorder.alignment.gold_sets import import_gold, read_gold_set, reverse, word_pieces, write_gold
 from wordorder.alignment.links import GoldLinks, Links, read_gold
-from wordorder.analyses import alignment as attention_alignment
 from wordorder.analyses.alignment import (
+    AttentionAlignment,
     Words,
     check_words,
     layer_number,
-    measure,
     strongest,
     word_weights,
 )
 from wordorder.cli.main import main
 from wordorder.config.alignments import GoldImport, GoldSet, GoldText, gold_split
-from wordorder.config.analyses import AttentionReading
 from wordorder.config.datasets import Preparation, TextPreprocessing
 from wordorder.config.load import load_gold_sets
 from wordorder.data.binary import ParallelCorpus, write_corpus
@@ -112,7 +110,7 @@ def pass_of(weights: dict[int, Tensor], monkeypatch: pytest.MonkeyPatch) -> None
     batch = Batch(nothing, nothing, nothing, padded=False, target_tokens=count)
     # The longer sentence comes first, as in a batch by length.
     forced = Forced(np.array([1, 0]), batch, torch.zeros(count, 1), {"cross": layers})
-    monkeypatch.setattr(attention_alignment, "force", lambda *_, **__: iter([forced]))
+    monkeypatch.setattr("wordorder.decoding.forced.force", lambda *_, **__: iter([forced]))
 
 
 @pytest.fixture
@@ -136,15 +134,15 @@ def test_alignment_by_hand(pairs: ParallelCorpus, monkeypatch: pytest.MonkeyPatc
     pass_of({0: penultimate[:, None], 1: last[:, None]}, monkeypatch)
     gold = GoldLinks(Links.of([[(1, 0), (0, 1)], [(0, 0)]]), Links.of([[(1, 0), (0, 1)], [(0, 0), (1, 1)]]))
     model = tiny_model(parse({"type": "none"}))
-    found = measure(model, pairs, WORDS, gold, AttentionReading())
+    found = AttentionAlignment().align(model, pairs, WORDS, gold)
     assert (found["status"], found["layer"], found["layers"], found["sentences"]) == ("measured", 0, 2, 2)
     assert (found["aer"], found["precision"], found["recall"]) == (0, 1, 1)
     # The last layer: sentence 1 links both words to word 1, sentence 0 both to word 0.
-    found = measure(model, pairs, WORDS, gold, AttentionReading(layer=-1))
+    found = AttentionAlignment(layer=-1).align(model, pairs, WORDS, gold)
     assert found["links"] == {"found": 4, "sure": 3, "found_sure": 1, "found_possible": 2}
     assert found["aer"] == pytest.approx(1 - (1 + 2) / (4 + 3))
     # A step later: sentence 0 links its first word to word 0, sentence 1 to word 1. What else they see is their ends.
-    found = measure(model, pairs, WORDS, gold, AttentionReading(step="read"))
+    found = AttentionAlignment(step="read").align(model, pairs, WORDS, gold)
     assert found["links"] == {"found": 4, "sure": 3, "found_sure": 1, "found_possible": 1}
 
 
@@ -152,7 +150,7 @@ def test_attention_to_the_end_is_no_link_to_a_word(pairs: ParallelCorpus, monkey
     weights = torch.tensor([[0.1, 0.2, 0.1, 0.6], [0.3, 0.1, 0.1, 0.5]])
     pass_of({0: torch.stack((weights, weights))[:, None]}, monkeypatch)
     gold = sure(Links.of([[(1, 0), (0, 1)], [(1, 0), (0, 1)]]))
-    assert measure(tiny_model(parse({"type": "none"})), pairs, WORDS, gold, AttentionReading())["aer"] == 0
+    assert AttentionAlignment().align(tiny_model(parse({"type": "none"})), pairs, WORDS, gold)["aer"] == 0
 
 
 def test_heads_are_averaged_or_chosen(pairs: ParallelCorpus, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,11 +159,11 @@ def test_heads_are_averaged_or_chosen(pairs: ParallelCorpus, monkeypatch: pytest
     pass_of({0: torch.stack((0.4 * right + 0.6 * wrong, 0.4 * right, wrong, 0.9 * right), 1)}, monkeypatch)
     gold = sure(Links.of([[(1, 0), (0, 1)], [(0, 0), (1, 1)]]))
     model = tiny_model(parse({"type": "none"}))
-    assert measure(model, pairs, WORDS, gold, AttentionReading(heads=[1, 3]))["aer"] == 0
-    assert measure(model, pairs, WORDS, gold, AttentionReading(heads=[2, 3]))["aer"] == 1
-    assert measure(model, pairs, WORDS, gold, AttentionReading())["aer"] == 0
+    assert AttentionAlignment(heads=[1, 3]).align(model, pairs, WORDS, gold)["aer"] == 0
+    assert AttentionAlignment(heads=[2, 3]).align(model, pairs, WORDS, gold)["aer"] == 1
+    assert AttentionAlignment().align(model, pairs, WORDS, gold)["aer"] == 0
     with pytest.raises(WordorderError, match="heads 0 to 3"):
-        measure(model, pairs, WORDS, gold, AttentionReading(heads=[4]))
+        AttentionAlignment(heads=[4]).align(model, pairs, WORDS, gold)
 
 
 def test_a_real_model_is_read_in_both_steps(tmp_path: Path) -> None:
@@ -176,7 +174,7 @@ def test_a_real_model_is_read_in_both_steps(tmp_path: Path) -> None:
     words = Words([[1] * len(s) for s, _ in rows], [[1] * len(t) for _, t in rows])
     gold = sure(Links.of([[(0, 0)] for _ in rows]))
     for step in ("produce", "read"):
-        found = measure(tiny_model(parse({"type": "sinusoidal"})), corpus, words, gold, AttentionReading(step=step))
+        found = AttentionAlignment(step=step).align(tiny_model(parse({"type": "sinusoidal"})), corpus, words, gold)
         assert found["links"]["found"] == sum(len(t) for _, t in rows)
 
 
@@ -185,7 +183,7 @@ def test_a_model_that_diverged(pairs: ParallelCorpus) -> None:
     with torch.no_grad():
         model.source_embedding.weight.fill_(float("nan"))
     gold = sure(Links.of([[(1, 0)], [(0, 0)]]))
-    found = measure(model, pairs, WORDS, gold, AttentionReading())
+    found = AttentionAlignment().align(model, pairs, WORDS, gold)
     assert (found["status"], found["aer"], found["recall"]) == ("not a number", None, None)
     assert SIZE.decoder_layers == found["layers"]
 

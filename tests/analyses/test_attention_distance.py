@@ -11,14 +11,12 @@ import torch
 from matplotlib.figure import Figure
 from numpy.testing import assert_allclose
 
+from analysis_runs import computed, drawn, sentences
 from forced_samples import corpus_of, lstm
 from index_samples import index_cells
 from measured_samples import analysed, cell_folder
 from tiny_models import SIZE, tiny_model
-from wordorder.analyses import attention_distance
-from wordorder.analyses.attention_distance import measure, profile, uniform
-from wordorder.analyses.draw_attention_distance import draw, mean_profile
-from wordorder.config.analyses import AttentionDistance
+from wordorder.analyses.attention_distance import AttentionDistance, mean_profile, profile, uniform
 from wordorder.decoding.forced import force
 from wordorder.encodings.registry import parse
 from wordorder.files import write_json
@@ -44,7 +42,7 @@ def test_even_weights() -> None:
 @pytest.mark.parametrize("kind", ["sinusoidal", "t5"])
 def test_profiles_as_the_definition_says(kind: str, tmp_path: Path) -> None:
     corpus, model = corpus_of(tmp_path, LENGTHS), tiny_model(parse({"type": kind}))
-    found = measure(model, corpus, AttentionDistance(sentences=3))
+    found = AttentionDistance(sentences=3).measure(model, sentences(corpus))
     assert found["sentences"] == 3
     for stack, side in (("encoder", 0), ("decoder", 1)):
         values: dict[tuple[int, int], list[tuple[float, float, float]]] = {}
@@ -79,13 +77,13 @@ def test_alibi_makes_later_heads_look_farther(tmp_path: Path) -> None:
             layer.self_attention.project_in.weight.zero_()  # type: ignore[union-attr, operator]
             layer.self_attention.project_in.bias.zero_()  # type: ignore[union-attr, operator]
     corpus = corpus_of(tmp_path, [(30, 3), (25, 2)])
-    found = measure(model, corpus, AttentionDistance())["stacks"]["encoder"]
+    found = AttentionDistance().measure(model, sentences(corpus))["stacks"]["encoder"]
     distances = [head["distance"] for head in found["layers"][0]]
     assert distances == sorted(distances) and distances[0] < 0.6 * distances[-1] < found["uniform"]["distance"]
 
 
 def test_an_lstm_has_none(tmp_path: Path) -> None:
-    found = measure(lstm(), corpus_of(tmp_path, LENGTHS), AttentionDistance())
+    found = AttentionDistance().measure(lstm(), sentences(corpus_of(tmp_path, LENGTHS)))
     assert found["status"] == "measured" and found["stacks"]["encoder"]["layers"] == []
 
 
@@ -93,7 +91,7 @@ def test_a_model_that_diverged(tmp_path: Path) -> None:
     model = tiny_model(parse({"type": "sinusoidal"}))
     with torch.no_grad():
         model.source_embedding.weight.fill_(math.nan)
-    found = measure(model, corpus_of(tmp_path, LENGTHS), AttentionDistance())
+    found = AttentionDistance().measure(model, sentences(corpus_of(tmp_path, LENGTHS)))
     assert found["status"] == "not a number"
     assert found["stacks"]["encoder"]["layers"][0][0]["distance"] is None
 
@@ -105,13 +103,13 @@ def test_frame_and_figure(tmp_path: Path) -> None:
         layers = [heads, heads[::-1] if seed == 1 else heads]
         stack = {"tokens": 9, "uniform": {"distance": 4.0, "entropy": 2.0}, "layers": layers}
         content = {"status": "measured", "stacks": {"encoder": stack, "decoder": stack | {"layers": []}}}
-        write_json(cell_folder(tmp_path, "opr", seed) / "test.attention_distance.json", content)
-    frame = attention_distance.frame(slice_, tmp_path, tmp_path)
+        write_json(cell_folder(tmp_path, "opr", seed) / "attention_distance.json", {"sets": {"test": content}})
+    frame = computed(slice_, tmp_path, tmp_path)
     assert len(frame) == 2 + 2 * 4, "a row for each missing cell, and for each head"
     own = frame[(frame["encoding"] == "opr") & (frame["seed"] == 1)]
     assert own[["layer", "head", "distance"]].to_numpy().tolist() == [[1, 1, 3], [1, 2, 1], [2, 1, 1], [2, 2, 3]]
     assert mean_profile(frame[frame["encoding"] == "opr"]).tolist() == [[1, 3], [1, 3]]
-    figure = draw(frame, slice_)
+    figure = drawn(slice_, frame)
     assert isinstance(figure, Figure)
     texts = [text.get_text() for axes in figure.axes for text in axes.texts]
     assert texts.count("not\nmeasured") == 3 and "1.0" in texts
@@ -120,6 +118,6 @@ def test_frame_and_figure(tmp_path: Path) -> None:
 def test_nothing_measured(tmp_path: Path) -> None:
     slice_ = analysed({"attention_distance": {}})
     index_cells(tmp_path, slice_.report)
-    frame = attention_distance.frame(slice_, tmp_path, tmp_path)
+    frame = computed(slice_, tmp_path, tmp_path)
     assert len(frame) == 4 and frame["distance"].isna().all()
-    assert isinstance(draw(frame, slice_), Figure)
+    assert isinstance(drawn(slice_, frame), Figure)

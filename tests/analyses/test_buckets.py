@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from analysis_runs import computed
 from evaluation_samples import write_lines
 from translated_study import PAIRS, analysed, write_sample
-from wordorder.analyses import extrapolation, length, reordering
 from wordorder.analyses.extrapolation import longest_trained
 from wordorder.analyses.length import length_buckets, word_lengths
 from wordorder.analyses.reordering import links_tau, tau_buckets, tree_tau
@@ -53,7 +53,7 @@ def test_a_bucket_holds_its_first_edge_and_not_the_next() -> None:
 
 def test_a_bucket_has_the_corpus_score_of_its_sentences(tmp_path: Path) -> None:
     results, data = write_sample(tmp_path)
-    found = length.frame(analysed(length={"unit": "subword", "edges": [8, 30]}), results, data)
+    found = computed(analysed(length={"unit": "subword", "edges": [8, 30]}), results, data)
     assert list(found["bucket"].unique()) == ["0–7", "8–29", "≥ 30"]
     assert list(found.drop_duplicates("bucket")["pairs"]) == [7, PAIRS - 7, 0]
     rows = found[(found["encoding"] == "opr") & (found["bucket"] == "8–29")].set_index(["metric", "seed"])
@@ -75,7 +75,7 @@ def test_a_bucket_has_the_corpus_score_of_its_sentences(tmp_path: Path) -> None:
 
 def test_empty_buckets_and_missing_cells_are_listed(tmp_path: Path) -> None:
     results, data = write_sample(tmp_path)
-    found = length.frame(analysed(length={"unit": "subword", "edges": [30]}), results, data)
+    found = computed(analysed(length={"unit": "subword", "edges": [30]}), results, data)
     assert len(found) == 4 * 2 * 2 * 2  # encodings, seeds, buckets, metrics
     assert set(found.loc[found["bucket"] == "≥ 30", "status"]) == {"no sentences"}
     full = found[found["bucket"] == "0–29"].set_index(["encoding", "seed", "metric"])
@@ -88,7 +88,7 @@ def test_sources_of_another_test_set_are_refused(tmp_path: Path) -> None:
     results, data = write_sample(tmp_path)
     write_lines(data / "pair/raw/test.source", ["one line"])
     with pytest.raises(WordorderError, match=r"test\.source has 1 lines, but the test set 'test' of 'pair' has 25"):
-        length.frame(analysed(length={}), results, data)
+        computed(analysed(length={}), results, data)
 
 
 # ---------------------------------------------------------------------------------------------------- extrapolation
@@ -105,12 +105,12 @@ def test_the_longest_trained_length_covers_this_share(percentile: float) -> None
 
 def test_sentences_longer_than_every_training_source(tmp_path: Path) -> None:
     results, data = write_sample(tmp_path)
-    found = extrapolation.frame(analysed(extrapolation={}), results, data).drop_duplicates("bucket")
+    found = computed(analysed(extrapolation={}), results, data).drop_duplicates("bucket")
     assert found[["bucket", "begin", "end", "pairs"]].to_numpy().tolist() == [
         ["within", 0, 10, 10],
         ["beyond", 11, PAIRS, PAIRS - 10],
     ]
-    found = extrapolation.frame(analysed(extrapolation={"percentile": 80}), results, data).drop_duplicates("bucket")
+    found = computed(analysed(extrapolation={"percentile": 80}), results, data).drop_duplicates("bucket")
     assert list(found["pairs"]) == [8, PAIRS - 8]
 
 
@@ -160,6 +160,6 @@ def test_scores_by_amount_of_reordering(
     settings: dict[str, object], least: list[float], pairs: list[int], tmp_path: Path
 ) -> None:
     results, data = write_sample(tmp_path)
-    found = reordering.frame(analysed(reordering=settings), results, data).drop_duplicates("bucket")
+    found = computed(analysed(reordering=settings), results, data).drop_duplicates("bucket")
     assert list(found["begin"]) == pytest.approx(least)
     assert list(found["pairs"]) == pairs

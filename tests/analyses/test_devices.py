@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 import torch
 
+from analysis_runs import PREPARATION
 from elsewhere import DEVICE, Elsewhere
 from tiny_models import SIZE, tiny_model
 from wordorder.analyses.probes import Sources, cosine_distance
 from wordorder.cli.main import main
-from wordorder.config.datasets import Preparation, TextPreprocessing
-from wordorder.config.models import Cell, Recipe
+from wordorder.config.analyses import Analyses
+from wordorder.config.models import Cell, Measured, Recipe
 from wordorder.data.binary import ParallelCorpus
 from wordorder.data.positions import write_positions
 from wordorder.data.subword import binarise, train_subword
@@ -24,7 +25,6 @@ from wordorder.model import checkpoint
 from wordorder.model.checkpoint import build_model, save_model
 from wordorder.model.translator import Translator
 from wordorder.training import device
-from wordorder.workflow.slices import canonical
 
 ENCODINGS = ("rope", "inxl")  # the second needs reordered positions
 VOCABULARY = 23
@@ -37,13 +37,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     generator = np.random.default_rng(0)
     lines = [" ".join(generator.choice(["haus", "hund", "baum", "und", "rot"], 1 + n % 6)) for n in range(80)]
     write_lines(folder / "many", lines)
-    write_lines(folder / "text", lines[:7])
-    write_lines(folder / "links", [" ".join(f"{i}-{i}" for i in range(len(line.split()))) for line in lines[:7]])
-    train_subword([folder / "many"], folder / "subword", vocabulary=VOCABULARY, sentences=1000)
-    binarise(folder / "subword", folder / "text", folder / "text", folder / "corpus")
-    corpus = ParallelCorpus.open(folder / "corpus")
+    for side in ("source", "target"):
+        write_lines(folder / f"raw/test.{side}", lines[:7])
+    write_lines(
+        folder / "raw/test.alignments", [" ".join(f"{i}-{i}" for i in range(len(line.split()))) for line in lines[:7]]
+    )
+    train_subword([folder / "many"], folder / "subword/model.model", vocabulary=VOCABULARY, sentences=1000)
+    text = [folder / f"raw/test.{side}" for side in ("source", "target")]
+    binarise(folder / "subword/model.model", *text, folder / "binary/test")
+    corpus = ParallelCorpus.open(folder / "binary/test")
     rows = [np.arange(int(length))[::-1] for length in corpus.source_lengths]
-    write_positions(folder / "positions", rows, kind="gold", corpus=corpus)
+    write_positions(folder / "positions/gold/test", rows, kind="gold", corpus=corpus)
     for encoding in ENCODINGS:
         torch.manual_seed(1)
         cell = Cell(encoding={"type": encoding}, size=SIZE, recipe=Recipe(max_updates=1), seed=1)
@@ -52,16 +56,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def command(name: str, encoding: str, folder: Path, output: Path) -> list[str]:
-    words = f"measure {name} --model {folder}/{encoding}.pt --corpus {folder}/corpus --output {output}".split()
-    words += ["--positions", f"{folder}/positions"] if encoding == "inxl" else []
-    if name == "perplexity":
-        words += ["--references", f"{folder}/text"]
-    if name == "alignment":
-        preprocessing = TextPreprocessing(tokenise=False)
-        preparation = Preparation(source_language="de", target_language="de", preprocessing=preprocessing)
-        words += ["--preparation", canonical(preparation), "--subword", f"{folder}/subword"]
-        words += f"--source {folder}/text --target {folder}/text --links {folder}/links".split()
-    return words
+    slice_ = Measured(settings=Analyses({name: None}), preparation=PREPARATION).model_dump_json()
+    words = f"measure {name} --model {folder}/{encoding}.pt --data {folder} --sets test --output {output}".split()
+    return [*words, "--config", slice_, *(["--positions", "gold"] if encoding == "inxl" else [])]
 
 
 def test_a_gpu_is_taken_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,7 +105,9 @@ def test_probes_compare_what_the_encoder_gave_on_its_device() -> None:
 def test_the_time_of_forward_passes_says_of_which_device_it_is(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    arguments = ["measure", "forward_time", "--config", '{"sentences": 2, "length": 4, "passes": 1, "rounds": 1}']
+    settings = Analyses({"forward_time": {"sentences": 2, "length": 4, "passes": 1, "rounds": 1}})
+    slice_ = Measured(settings=settings, preparation=PREPARATION).model_dump_json()
+    arguments = ["measure", "forward_time", "--config", slice_]
     arguments += ["--output", str(tmp_path / "out"), "--models", *(f"{name}={folder}/{name}.pt" for name in ENCODINGS)]
     run_elsewhere(arguments, monkeypatch)
     assert read_json(tmp_path / "out")["device"] == DEVICE.type

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 import torch
 
+from analysis_runs import PREPARATION, computed, drawn
 from evaluation_samples import report
 from tiny_models import SIZE, VOCABULARY
-from wordorder.analyses import forward_time
-from wordorder.analyses.draw_forward_time import draw
+from wordorder.analyses.forward_time import ForwardTime
 from wordorder.cli.main import main
-from wordorder.config.analyses import ForwardTime
-from wordorder.config.models import Analysed, Cell, Recipe
+from wordorder.config.analyses import Analyses
+from wordorder.config.models import Analysed, Cell, Measured, Recipe
 from wordorder.files import write_json
 from wordorder.model.checkpoint import build_model, load_model, save_model
 
@@ -34,7 +34,7 @@ def test_every_model_passes_the_same_batch_in_every_round(tmp_path: Path) -> Non
     seen: list[tuple[str, list[int]]] = []
     for name, model in models.items():
         model.register_forward_pre_hook(lambda _, given, name=name: seen.append((name, given[0].flatten().tolist())))
-    found = forward_time.measure(models, SETTINGS)
+    found = SETTINGS.measure(models)
     assert [name for name, _ in seen] == ["none", "none", "inxl", "inxl"] * 5, "four rounds and one to warm up"
     assert all(batch == seen[0][1] and len(batch) == 15 for _, batch in seen)
     assert {name: len(seconds) for name, seconds in found["seconds"].items()} == {"none": 4, "inxl": 4}
@@ -45,19 +45,20 @@ def test_a_ratio_is_of_one_round_and_what_was_not_measured_is_said(tmp_path: Pat
     measured = {"seconds": {"none": [1.0, 2.0, 4.0], "opr": [2.0, 3.0, 4.0]}, "device": "cpu", "threads": 2}
     write_json(tmp_path / "forward_time/pair.tiny.json", measured)
     asked = Analysed.model_validate({"report": report(["none", "opr", "rope"], [1]), "settings": {"forward_time": {}}})
-    rows = forward_time.frame(asked, tmp_path, tmp_path)
+    rows = computed(asked, tmp_path, tmp_path)
     assert list(rows.loc[rows["encoding"] == "opr", "ratio"]) == [2, 1.5, 1]
     assert list(rows.loc[rows["encoding"] == "rope", "status"]) == ["missing"]
-    (panel,) = draw(rows, asked).axes
+    (panel,) = drawn(asked, rows).axes
     said = [text.get_text() for text in panel.texts]
     assert said == [" not measured", "1.50 (3.00 s)", "1.00 (2.00 s)"]
     assert panel.get_xlabel() == "time over that of none (cpu, 2 threads)"
-    none = forward_time.frame(asked, tmp_path / "nowhere", tmp_path)
-    assert "not measured" in [text.get_text() for text in draw(none, asked).axes[0].texts]
+    none = computed(asked, tmp_path / "nowhere", tmp_path)
+    assert "not measured" in [text.get_text() for text in drawn(asked, none).axes[0].texts]
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["measure", "forward_time", "--config", SETTINGS.model_dump_json(), "--output", str(tmp_path / "out")]
+    slice_ = Measured(settings=Analyses({"forward_time": SETTINGS}), preparation=PREPARATION).model_dump_json()
+    command = ["measure", "forward_time", "--config", slice_, "--output", str(tmp_path / "out")]
     assert main([*command, "--models", f"a={saved(tmp_path, 'none')}", f"b={saved(tmp_path, 'rope')}"]) == 0
     assert list(json.loads((tmp_path / "out").read_text())["seconds"]) == ["a", "b"]
     assert main([*command, "--models", "model.pt"]) == 1

@@ -12,8 +12,8 @@ import pytest
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
+from analysis_runs import computed
 from translated_study import analysed, write_sample
-from wordorder.analyses import ngram_gap
 from wordorder.results.translations import raw
 
 SETTINGS = {"characters": 12, "words": 4, "bleu": 6}
@@ -21,7 +21,7 @@ SETTINGS = {"characters": 12, "words": 4, "bleu": 6}
 
 @pytest.fixture
 def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
-    monkeypatch.setattr(ngram_gap, "_BLOCK", 10)  # so that 25 sentences are three blocks
+    monkeypatch.setattr("wordorder.analyses.ngram_gap._BLOCK", 10)  # so that 25 sentences are three blocks
     return write_sample(tmp_path)
 
 
@@ -31,7 +31,7 @@ def hypotheses(results: Path, encoding: str, seed: int) -> Path:
 
 def test_every_score_is_that_of_sacrebleu_with_this_n(sample: tuple[Path, Path]) -> None:
     results, data = sample
-    found = ngram_gap.frame(analysed(ngram_gap=SETTINGS), results, data)
+    found = computed(analysed(ngram_gap=SETTINGS), results, data)
     references = raw(data, "pair", "test", "target").read_text(encoding="utf-8").splitlines()
     metrics = {("chrf_characters", n): CHRF(char_order=n, word_order=2) for n in range(1, 13)}
     metrics |= {("chrf_words", n): CHRF(char_order=6, word_order=n) for n in range(1, 5)}
@@ -47,7 +47,7 @@ def test_every_score_is_that_of_sacrebleu_with_this_n(sample: tuple[Path, Path])
 
 def test_scores_are_those_of_the_command_line(sample: tuple[Path, Path]) -> None:
     results, data = sample
-    found = ngram_gap.frame(analysed(ngram_gap=SETTINGS | {"character_words": 0}), results, data)
+    found = computed(analysed(ngram_gap=SETTINGS | {"character_words": 0}), results, data)
     rows = found[(found["encoding"] == "opr") & (found["seed"] == 1)].set_index(["panel", "n"])["score"]
     for key, options in {
         ("chrf_characters", 9): ["-m", "chrf", "--chrf-char-order", "9"],
@@ -66,7 +66,7 @@ def test_scores_are_those_of_the_command_line(sample: tuple[Path, Path]) -> None
 
 def test_the_gap_is_to_the_baseline_of_the_same_seed(sample: tuple[Path, Path]) -> None:
     results, data = sample
-    found = ngram_gap.frame(analysed(ngram_gap=SETTINGS), results, data)
+    found = computed(analysed(ngram_gap=SETTINGS), results, data)
     at = found[(found["panel"] == "bleu") & (found["n"] == 3)].set_index(["encoding", "seed"])
     gaps = [at.loc[("opr", seed), "score"] - at.loc[("sinusoidal", seed), "score"] for seed in (1, 2)]
     assert list(at.loc["opr", "gap"]) == pytest.approx(gaps)
@@ -77,7 +77,7 @@ def test_the_gap_is_to_the_baseline_of_the_same_seed(sample: tuple[Path, Path]) 
 
 def test_cells_without_translations_are_listed(sample: tuple[Path, Path]) -> None:
     results, data = sample
-    found = ngram_gap.frame(analysed(ngram_gap=SETTINGS), results, data)
+    found = computed(analysed(ngram_gap=SETTINGS), results, data)
     assert len(found) == 4 * 2 * (12 + 4 + 6)
     status = found.groupby(["encoding", "seed"])["status"].unique().map(list).to_dict()
     assert status[("none", 1)] == ["scored"] and status[("none", 2)] == ["diverged"]

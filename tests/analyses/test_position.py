@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from sacrebleu.metrics.bleu import BLEU
 
+from analysis_runs import computed
 from translated_study import analysed, write_sample
-from wordorder.analyses.position import frame, recall_counts
+from wordorder.analyses.position import recall_counts
 
 
 def test_words_by_hand() -> None:
@@ -34,7 +35,7 @@ def test_a_reference_shorter_than_n_has_no_n_grams() -> None:
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_the_bins_add_up_to_the_matches_that_bleu_counts(n: int, tmp_path: Path) -> None:
     results, data = write_sample(tmp_path)
-    rows = frame(analysed(position={"bins": 7, "ngrams": [n]}), results, data)
+    rows = computed(analysed(position={"bins": 7, "ngrams": [n]}), results, data)
     references = (data / "pair/raw/test.target").read_text(encoding="utf-8").splitlines()
     lines = (results / "cells/pair/opr/tiny/1/test.hypotheses").read_text(encoding="utf-8").splitlines()
     bleu = BLEU()
@@ -51,14 +52,14 @@ def test_the_reference_itself_is_found_everywhere(tmp_path: Path) -> None:
     results, data = write_sample(tmp_path, diverged=None)
     target = (data / "pair/raw/test.target").read_bytes()
     (results / "cells/pair/opr/tiny/1/test.hypotheses").write_bytes(target)
-    rows = frame(analysed(position={}), results, data)
+    rows = computed(analysed(position={}), results, data)
     own = rows[(rows["encoding"] == "opr") & (rows["seed"] == 1)]
     assert len(own) == 20 and own["recall"].dropna().tolist() == pytest.approx([1.0] * len(own["recall"].dropna()))
 
 
 def test_cells_without_translations_are_listed(tmp_path: Path) -> None:
     results, data = write_sample(tmp_path)
-    rows = frame(analysed(position={}), results, data).set_index(["encoding", "seed"])
+    rows = computed(analysed(position={}), results, data).set_index(["encoding", "seed"])
     assert set(rows.loc[("none", 2), "status"]) == {"diverged"} and rows.loc[("none", 2), "recall"].isna().all()
     assert set(rows.loc[("untrained", 1), "status"]) == {"missing"}
     assert rows.loc[("none", 1), "seeds"].max() == 1

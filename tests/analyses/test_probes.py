@@ -13,22 +13,19 @@ import torch
 from matplotlib.figure import Figure
 from sacrebleu import corpus_bleu, corpus_chrf
 
+from analysis_runs import computed, drawn, sentences
 from measured_samples import analysed, cell_folder
 from tiny_models import SIZE, tiny_model
 from wordorder.analyses import probes
-from wordorder.analyses.draw_probes import draw
-from wordorder.analyses.probes import Perturbation, Sources, cosine_distance, measure, perturbations, piece_order
-from wordorder.cli.main import main
-from wordorder.config.analyses import Probes
-from wordorder.config.models import Cell, Recipe
+from wordorder.analyses.probes import Perturbation, Probes, Sources, cosine_distance, piece_order
 from wordorder.data.binary import ParallelCorpus, write_corpus
 from wordorder.data.positions import write_positions
 from wordorder.data.subword import Subword, train_subword
 from wordorder.data.text import write_lines
+from wordorder.decoding import translate
 from wordorder.encodings.base import Positions
 from wordorder.encodings.registry import parse
 from wordorder.files import write_json
-from wordorder.model.checkpoint import save_model
 from wordorder.model.transformer import Transformer
 
 # ------------------------------------------------------------------------------------------------------ what moves
@@ -90,7 +87,7 @@ def test_subwords_of_a_word_move_together() -> None:
 
 
 def test_settings() -> None:
-    found = perturbations(Probes(swaps=[3], windows=[2, 5]))
+    found = Probes(swaps=[3], windows=[2, 5]).perturbations()
     assert [(p.kind, p.amount) for p in found] == [("permute", 0), ("swap", 3), ("window", 2), ("window", 5)]
     with pytest.raises(ValueError, match="nothing is asked for"):
         Probes(permute=False, swaps=[], windows=[])
@@ -194,28 +191,22 @@ def test_measured_by_sacrebleu(data: tuple[Subword, Path, list[str]]) -> None:
     subword, folder, lines = data
     model = tiny_model(parse({"type": "sinusoidal"}))
     settings = Probes(swaps=[1, 20], windows=[2], sentences=15)
-    found = measure(model, ParallelCorpus.open(folder), subword, lines, language="de", settings=settings)
+    found = settings.measure(model, sentences(ParallelCorpus.open(folder), lines, subword))
     assert (found["status"], found["sentences"]) == ("measured", 15)
     rows = {(row["kind"], row["amount"]): row for row in found["perturbations"]}
     assert rows["swap", 1]["changed"] == sum(len(line.split()) > 1 for line in lines[:15])
     assert rows["swap", 20] == {"kind": "swap", "amount": 20, "changed": 0, **dict.fromkeys(probes.VALUES)}
     assert all(row["cosine_distance"] > 0 for row in rows.values() if row["changed"])
-    again = measure(model, ParallelCorpus.open(folder), subword, lines, language="de", settings=settings)
+    again = settings.measure(model, sentences(ParallelCorpus.open(folder), lines, subword))
     assert again == found
 
 
 def test_text_that_was_not_tokenised_is_left_as_it_is(
-    data: tuple[Subword, Path, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    data: tuple[Subword, Path, list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     subword, folder, lines = data
     model = tiny_model(parse({"type": "sinusoidal"}))
-    cell = Cell(encoding={"type": "sinusoidal"}, size=SIZE, recipe=Recipe(max_updates=1), seed=1)
-    save_model(tmp_path / "model.pt", cell, subword.size, model.state_dict())
-    words = ["measure", "probes", "--config", '{"swaps": [], "windows": [], "sentences": 9}', "--language", "de"]
-    words += ["--model", str(tmp_path / "model.pt"), "--subword", str(folder.parent / "model")]
-    write_lines(tmp_path / "text", lines)
-    words += ["--corpus", str(folder), "--references", str(tmp_path / "text")]
-    monkeypatch.setattr(probes, "texts", lambda found, subword, write: [write("a , b .")])
+    monkeypatch.setattr(translate, "texts", lambda found, subword, write: [write("a , b .")])
     compared: list[str] = []
 
     def compare(lines: list[str], *_: object) -> dict[str, float]:
@@ -223,8 +214,9 @@ def test_text_that_was_not_tokenised_is_left_as_it_is(
         return {}
 
     monkeypatch.setattr(probes, "compare", compare)
-    for options in ([], ["--as-it-is"]):
-        assert main([*words, *options, "--output", str(tmp_path / "out")]) == 0
+    for detokenise in (True, False):
+        corpus = sentences(ParallelCorpus.open(folder), lines, subword, detokenise=detokenise)
+        Probes(swaps=[], windows=[], sentences=9).measure(model, corpus)
     assert compared == ["a, b.", "a , b ."]
 
 
@@ -239,7 +231,7 @@ def test_scores_are_those_of_sacrebleu() -> None:
 def test_a_model_without_order_translates_the_same(data: tuple[Subword, Path, list[str]]) -> None:
     subword, folder, lines = data
     model = tiny_model(parse({"type": "sinusoidal", "placement": "decoder"}))
-    found = measure(model, ParallelCorpus.open(folder), subword, lines, language="de", settings=Probes())
+    found = Probes().measure(model, sentences(ParallelCorpus.open(folder), lines, subword))
     for row in found["perturbations"]:
         assert row["cosine_distance"] is None or row["cosine_distance"] < 1e-6
         # Equal up to rounding, by which a tie may turn.
@@ -254,7 +246,7 @@ def test_a_model_that_needs_positions(data: tuple[Subword, Path, list[str]], tmp
     corpus = ParallelCorpus.open(folder, positions=tmp_path / "positions")
     model = tiny_model(parse({"type": "inxl"}))
     found = {
-        kind: measure(model, corpus, subword, lines, language="de", settings=Probes(positions=kind))["perturbations"]
+        kind: Probes(positions=kind).measure(model, sentences(corpus, lines, subword))["perturbations"]
         for kind in ("moved", "own")
     }
     assert all(row["cosine_distance"] > 0 for row in found["moved"] if row["changed"])
@@ -266,7 +258,7 @@ def test_a_model_that_diverged(data: tuple[Subword, Path, list[str]]) -> None:
     model = tiny_model(parse({"type": "sinusoidal"}))
     with torch.no_grad():
         model.source_embedding.weight.fill_(math.nan)
-    found = measure(model, ParallelCorpus.open(folder), subword, lines, language="de", settings=Probes())
+    found = Probes().measure(model, sentences(ParallelCorpus.open(folder), lines, subword))
     assert found["status"] == "not a number"
     assert all(found["perturbations"][0][name] is None for name in probes.VALUES)
 
@@ -276,12 +268,12 @@ def test_frame_and_figure(tmp_path: Path) -> None:
     row = {"kind": "swap", "amount": 1, "changed": 9, "cosine_distance": 0.5, "chrf": 80, "bleu": 20}
     for seed in (1, 2):
         content = {"status": "measured", "perturbations": [row | {"bleu_original": 25 + seed}]}
-        write_json(cell_folder(tmp_path, "opr", seed) / "test.probes.json", content)
-    frame = probes.frame(slice_, tmp_path, tmp_path)
+        write_json(cell_folder(tmp_path, "opr", seed) / "probes.json", {"sets": {"test": content}})
+    frame = computed(slice_, tmp_path, tmp_path)
     assert len(frame) == 2 * 2 * 2
     own = frame[(frame["encoding"] == "opr") & (frame["kind"] == "swap")]
     assert own["bleu_loss"].tolist() == [6, 7] and own["changed"].tolist() == [9, 9]
     assert frame[frame["encoding"] == "none"]["status"].eq("missing").all()
-    figure = draw(frame, slice_)
+    figure = drawn(slice_, frame)
     assert isinstance(figure, Figure) and len(figure.axes) == 3
     assert "No scores: none, 2 of 2 cells (missing)" in " ".join(figure.legends[0].get_title().get_text().split())

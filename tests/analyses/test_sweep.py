@@ -8,9 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from analysis_runs import computed, drawn
 from translated_study import analysed, write_sample
-from wordorder.analyses.draw_sweep import draw
-from wordorder.analyses.sweep import frame
 from wordorder.config.analyses import Analyses
 from wordorder.config.load import slice_argument
 from wordorder.errors import WordorderError
@@ -22,7 +21,7 @@ SWEEP = {"parameter": "k", "curves": {"waves": {"opr": 8, "sinusoidal": 2}}}
 def test_the_sweep_comes_first_by_its_numbers_with_the_scores_of_every_seed(tmp_path: Path) -> None:
     results, data = write_sample(tmp_path)
     asked = analysed(sweep=SWEEP)
-    rows = frame(asked, results, data)
+    rows = computed(asked, results, data)
     bleu = rows[rows["metric"] == "bleu"]
     assert list(bleu["encoding"].unique()) == ["sinusoidal", "opr", "none", "untrained"]
     assert list(bleu["value"].dropna()) == [2, 2, 8, 8]
@@ -38,8 +37,8 @@ def test_the_sweep_comes_first_by_its_numbers_with_the_scores_of_every_seed(tmp_
 
 def test_the_line_goes_through_the_means_and_others_are_levels(tmp_path: Path) -> None:
     results, data = write_sample(tmp_path)
-    rows = frame(asked := analysed(sweep=SWEEP), results, data)
-    panel = draw(rows, asked).axes[0]
+    rows = computed(asked := analysed(sweep=SWEEP), results, data)
+    panel = drawn(asked, rows).axes[0]
     bleu = rows[rows["metric"] == "bleu"].drop_duplicates("encoding").set_index("encoding")
     line, level = panel.containers[0].lines[0], next(line for line in panel.lines if line.get_label() == "none")
     assert list(line.get_xdata()) == [2, 8]
@@ -50,12 +49,12 @@ def test_the_line_goes_through_the_means_and_others_are_levels(tmp_path: Path) -
 
 def test_comet_without_its_model_is_no_cell_without_scores(tmp_path: Path) -> None:
     results, data = write_sample(tmp_path)
-    rows = frame(asked := analysed(sweep=SWEEP), results, data)
+    rows = computed(asked := analysed(sweep=SWEEP), results, data)
     comet = rows[rows["metric"] == "bleu"].assign(metric="comet", score=float("nan"))
     comet["status"] = comet["status"].replace("scored", "not scored")
-    figure = draw(pd.concat([rows, comet], ignore_index=True), asked)
+    figure = drawn(asked, pd.concat([rows, comet], ignore_index=True))
     legends = [legend.get_title().get_text() for legend in figure.legends]
-    assert legends == [legend.get_title().get_text() for legend in draw(rows, asked).legends]
+    assert legends == [legend.get_title().get_text() for legend in drawn(asked, rows).legends]
     assert "not scored" in [text.get_text() for text in figure.axes[-1].texts]
 
 

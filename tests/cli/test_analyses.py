@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from importlib import import_module
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,12 @@ import pytest
 
 from translated_study import analysed, write_binary, write_sample
 from wordorder import workflow as plan
-from wordorder.cli.analyses import ANALYSES
+from wordorder.analyses.base import REGISTRY
+from wordorder.cli.analyses import the_analysis
 from wordorder.cli.main import main
 from wordorder.config.analyses import Analyses
 from wordorder.config.load import load_dataset, load_study, slice_argument
-from wordorder.config.models import Analysed
+from wordorder.config.models import Analysed, Study
 from wordorder.errors import WordorderError
 
 OF_TRANSLATIONS: dict[str, dict[str, Any]] = {
@@ -79,29 +81,41 @@ def test_a_study_without_any_translation_still_has_its_figures(tmp_path: Path) -
         assert "(missing)" in (tmp_path / f"{name}.svg").read_text(encoding="utf-8")
 
 
-def test_settings_of_another_analysis_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert analyse("length", analysed(position={}), tmp_path, tmp_path, tmp_path / "figure") == 1
-    assert "must hold the settings of 'length' and of no other analysis, but it holds position." in (
-        capsys.readouterr().err
-    )
+def test_settings_of_another_analysis_are_refused() -> None:
+    with pytest.raises(WordorderError) as caught:
+        the_analysis(Analyses({"position": None}), "length")
+    assert (caught.value.code, caught.value.key) == ("wrong-slice", "--config")
 
 
 # ---------------------------------------------------------------------------------------------------- configuration
 
 
-def test_every_analysis_has_its_settings_and_its_modules() -> None:
-    assert set(Analyses.model_fields) == set(ANALYSES)
-    for computing, drawing in ANALYSES.values():
-        assert callable(import_module(computing).frame) and callable(import_module(drawing).draw)
+def test_every_analysis_is_one_file_that_says_everything() -> None:
+    assert len(REGISTRY.names()) == 11
+    for analysis in REGISTRY:
+        assert len(analysis.caption) > 60 and analysis.__doc__
+        # Nothing that it must define is left to the base class.
+        assert not analysis.__abstractmethods__, analysis
+        assert REGISTRY.module(analysis.name).__name__ == f"wordorder.analyses.{analysis.name}"
+
+
+def test_all_analyses_are_known_without_what_only_their_jobs_need() -> None:
+    code = (
+        "import sys; from wordorder.config.load import load_study; from wordorder.analyses.base import REGISTRY; "
+        f"study = load_study('arena_mini', {str(CONFIG)!r}); assert study.analyses.names and REGISTRY.names(); "
+        "print(*({'torch', 'matplotlib', 'scipy', 'pandas', 'sacrebleu'} & sys.modules.keys()))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
 
 
 def test_what_is_not_named_is_not_wanted_and_a_bare_name_asks_for_defaults() -> None:
-    asked = Analyses.model_validate_json('{"length": null, "position": {"bins": 5}}')
-    assert asked.names == ["length", "position"]
-    assert asked.length is not None and asked.length.edges == [20, 40, 60]
-    assert Analyses().names == []
-    # What a study does not want is not in its slices, so that a new kind of analysis changes none of them.
-    assert set(json.loads(asked.model_dump_json())) == {"length", "position"}
+    asked = Analyses.model_validate_json('{"position": {"bins": 5}, "length": null}')
+    assert asked.names == ["position", "length"], "in the order of the study"
+    assert asked["length"].edges == [20, 40, 60] and asked["position"].bins == 5
+    assert Analyses({}).names == []
+    assert json.loads(asked.model_dump_json()).keys() == {"length", "position"}
+    assert Analyses.model_validate_json(asked.model_dump_json()) == asked
 
 
 def test_edges_must_rise() -> None:
@@ -113,30 +127,98 @@ def test_a_slice_holds_the_settings_of_one_analysis() -> None:
     study = load_study("multi30k", CONFIG)
     datasets = [load_dataset(name, CONFIG) for name in study.datasets]
     asked = slice_argument(plan.analysis_slice(study, datasets, "length"), Analysed)
-    assert asked.settings.names == ["length"] and asked.settings.length == study.analyses.length
+    assert asked.settings.names == ["length"] and asked.settings["length"] == study.analyses["length"]
     assert asked.target_languages == {"multi30k": "de"} and asked.source_languages == {"multi30k": "en"}
     other = study.model_copy(update={"analyses": Analyses.model_validate({"length": {"edges": [3]}, "position": {}})})
     assert plan.analysis_slice(other, datasets, "length") != plan.analysis_slice(study, datasets, "length")
     assert plan.analysis_slice(other, datasets, "position") == plan.analysis_slice(study, datasets, "position")
 
 
+def asking(analyses: str, config: Path) -> Path:
+    """The study multi30k with these analyses."""
+    path = config / "studies" / "multi30k.yaml"
+    path.write_text(path.read_text(encoding="utf-8").partition("analyses:")[0] + f"analyses:\n  {analyses}\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("analyses", "key"),
+    [
+        ("reordering: {by: gold}", "reordering.by"),
+        ("reordering: {aligner: eflomal}", "reordering.aligner"),
+        ("sweep: {parameter: k, curves: {waves: {opr: 1, nobody: 2}}}", "sweep.curves.waves"),
+        ("alignment: {sets: [nowhere]}", "alignment.sets"),
+    ],
+)
+def test_a_study_that_asks_for_what_cannot_be_is_told(analyses: str, key: str, config: Path) -> None:
+    path = asking(analyses, config)
+    study = load_study("multi30k", config)
+    with pytest.raises(WordorderError) as caught:
+        plan.check_analyses(study, [load_dataset(name, config) for name in study.datasets], config)
+    error = caught.value
+    assert (error.code, error.key, error.path) == ("unsuitable-analysis", f"analyses.{key}", path)
+    assert error.line == len(path.read_text(encoding="utf-8").splitlines())
+    with pytest.raises(WordorderError, match=re.escape(str(error))):
+        plan.check("multi30k", config)
+
+
 @pytest.mark.parametrize(
     ("analyses", "error"),
     [
-        ("reordering: {by: gold}", "the dataset 'multi30k' has no gold trees"),
-        ("reordering: {aligner: eflomal}", "'analyses.reordering.aligner' is 'eflomal', but only an aligner of type"),
-        ("lenght: {}", r"'analyses\.lenght' is no known key; did you mean 'length'\?"),
+        ("lenght: {}", r"line \d+: 'analyses\.lenght' is no known key; did you mean 'length'\?"),
+        ("length: {edge: [1]}", r"line \d+: 'analyses\.length\.edge' is no known key; did you mean 'edges'\?"),
+        ("length: {edges: [1, x]}", r"line \d+: 'analyses\.length\.edges\[1\]' must be a whole number"),
+        ("length: {unit: words}", r"line \d+: 'analyses\.length\.unit' must be .* Did you mean 'word'\?"),
+        ("length: {edges: [2, 1]}", r"line \d+: 'analyses\.length' is wrong: the edges must rise"),
+        ("alignment: {heads: [-1]}", r"'analyses\.alignment\.heads"),
     ],
 )
-def test_a_study_that_asks_for_what_cannot_be_is_told(analyses: str, error: str, config: Path) -> None:
-    path = config / "studies" / "multi30k.yaml"
-    path.write_text(path.read_text(encoding="utf-8").partition("analyses:")[0] + f"analyses: {{{analyses}}}\n")
+def test_a_mistake_is_told_with_its_place(analyses: str, error: str, config: Path) -> None:
+    asking(analyses, config)
     with pytest.raises(WordorderError, match=error):
-        plan.check("multi30k", config)
+        load_study("multi30k", config)
 
 
 def test_words_of_a_language_without_spaces_are_not_counted(config: Path) -> None:
     study = load_study("multi30k", config)
     dataset = load_dataset("multi30k", config).model_copy(update={"source_language": "zh-TW"})
-    with pytest.raises(WordorderError, match=r"Set 'analyses\.length\.unit' to 'subword'"):
+    with pytest.raises(WordorderError) as caught:
         plan.check_analyses(study, [dataset], config)
+    assert caught.value.key == "analyses.length.unit"
+
+
+# --------------------------------------------------------------------------------------------- what the workflow asks
+
+
+def files(study: Study, name: str) -> set[tuple[str, str]]:
+    dataset = plan.studied_dataset(study, load_dataset(study.datasets[0], CONFIG), CONFIG)
+    return {(each.kind, each.path) for each in study.analyses[name].inputs(dataset)}
+
+
+def test_analyses_name_what_they_read() -> None:
+    study = load_study("multi30k", CONFIG)
+    test = study.tests[0] if study.tests else load_dataset("multi30k", CONFIG).test_names[0]
+    wanted = {"length": {"unit": "subword"}, "reordering": None, "extrapolation": None, "perplexity": None}
+    study = study.model_copy(update={"analyses": Analyses(wanted)})
+    always = {("translations", ""), ("records", "")}
+    assert files(study, "length") >= always | {("file", f"raw/{test}.target"), ("corpus", test)}
+    assert ("file", f"alignment/hmm/{test}.links") in files(study, "reordering")
+    assert ("corpus", "train") in files(study, "extrapolation")
+    assert files(study, "perplexity") == {("measures", "")}
+    assert plan.measured_sets(study, load_dataset("multi30k", CONFIG), "length", CONFIG) == []
+    assert test in plan.measured_sets(study, load_dataset("multi30k", CONFIG), "perplexity", CONFIG)
+
+
+def test_the_sets_of_the_alignment_are_no_part_of_what_is_measured() -> None:
+    study, dataset = load_study("multi30k", CONFIG), load_dataset("multi30k", CONFIG)
+    slices = []
+    for settings in ({"sets": ["gold"]}, {"sets": ["europarl100-de-en"]}, {"layer": -1}):
+        asked = study.model_copy(update={"analyses": Analyses({"alignment": settings})})
+        slices.append(plan.measure_slice(asked, dataset, "alignment"))
+    assert slices[0] == slices[1] != slices[2]
+    fitting = study.model_copy(update={"analyses": Analyses({"alignment": {"sets": ["europarl100-de-en"]}})})
+    assert plan.measured_sets(fitting, dataset, "alignment", CONFIG) == ["gold.europarl100-de-en"]
+    assert plan.gold_splits(fitting, dataset, CONFIG) == ["gold.europarl100-de-en"]
+    with pytest.raises(WordorderError) as caught:
+        plan.measure_slice(study, dataset, "length")
+    assert caught.value.code == "no-measure"

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -9,9 +10,9 @@ import pytest
 import torch
 
 from evaluation_samples import report, write_lines, write_study
-from wordorder.cli.figures import FIGURES
 from wordorder.cli.main import main
-from wordorder.config.models import Cell, Recipe, Report, Size
+from wordorder.config.models import Cell, FigureName, Recipe, Report, Size
+from wordorder.figures.catalogue import FIGURES
 from wordorder.model.checkpoint import build_model, save_model
 
 ENCODINGS = ["none", "sinusoidal", "learned", "untrained"]
@@ -48,6 +49,10 @@ def test_writes_the_same_four_files_twice(name: str, study: Report, tmp_path: Pa
     assert set(written[0]) == {f"{name}.{suffix}" for suffix in ("svg", "pdf", "png", "csv")}
     assert written[0] == written[1]
     assert "untrained" in written[0][f"{name}.svg"].decode()
+
+
+def test_every_figure_that_a_study_may_name_is_there() -> None:
+    assert set(get_args(FigureName)) == set(FIGURES)
 
 
 def test_the_study_says_how_many_positions_there_are_to_see(study: Report, tmp_path: Path) -> None:

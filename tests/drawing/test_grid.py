@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,9 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+import analysis_runs
 from analysis_samples import analysed, write_sample
 from index_samples import index_cells
-from wordorder.cli.analyses import ANALYSES
 from wordorder.config.models import Analysed
 from wordorder.drawing.grid import LINES
 
@@ -28,17 +27,16 @@ def crowd(encodings: list[str], **settings: Any) -> Analysed:
     return slice_.model_copy(update={"report": slice_.report.model_copy(update={"encodings": encodings})})
 
 
-def drawn(name: str, slice_: Analysed, frame: pd.DataFrame) -> Figure:
-    figure: Figure = import_module(ANALYSES[name][1]).draw(frame, slice_)
+def drawn(slice_: Analysed, frame: pd.DataFrame) -> Figure:
+    figure = analysis_runs.drawn(slice_, frame)
     FigureCanvasAgg(figure).draw()
     return figure
 
 
-def computed(name: str, slice_: Analysed, folder: Path) -> pd.DataFrame:
+def computed(slice_: Analysed, folder: Path) -> pd.DataFrame:
     results, data = write_sample(folder)
     index_cells(results, slice_.report)
-    found: pd.DataFrame = import_module(ANALYSES[name][0]).frame(slice_, results, data)
-    return found
+    return analysis_runs.computed(slice_, results, data)
 
 
 def numbers(panel: Axes) -> dict[tuple[int, int], str]:
@@ -70,8 +68,8 @@ def test_more_encodings_than_lines_are_rows(
 ) -> None:
     encodings = ["opr", "sinusoidal", "none", *MORE]
     slice_ = crowd(encodings, **{name: settings})
-    frame = computed(name, slice_, tmp_path)
-    figure = drawn(name, slice_, frame)
+    frame = computed(slice_, tmp_path)
+    figure = drawn(slice_, frame)
     assert [panel.get_title() for panel in figure.axes] == [f"test: {panel}" for panel in panels]
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == encodings
     key, groups, scale = ("bucket", "metric", 1) if name == "length" else ("begin", "n", 100)
@@ -90,13 +88,13 @@ def test_more_encodings_than_lines_are_rows(
 
 def test_as_many_encodings_as_lines_are_lines(tmp_path: Path) -> None:
     slice_ = crowd(["opr", "sinusoidal", *MORE], length={"edges": [5]})
-    figure = drawn("length", slice_, computed("length", slice_, tmp_path))
+    figure = drawn(slice_, computed(slice_, tmp_path))
     assert not any(panel.images for panel in figure.axes) and figure.axes[0].lines
 
 
 def test_colour_is_the_difference_from_the_baseline() -> None:
     encodings = ["sinusoidal", "same", "less", "more", *MORE]
-    figure = drawn("probes", crowd(encodings, probes={}), probe_rows(encodings))
+    figure = drawn(crowd(encodings, probes={}), probe_rows(encodings))
     for panel in figure.axes[:2]:
         (image,) = panel.images
         colours = image.cmap(image.norm(image.get_array()))[:, 0]
@@ -115,7 +113,7 @@ def test_without_the_baseline_there_are_numbers_and_no_colours() -> None:
     encodings = ["sinusoidal", "same", "less", "more", *MORE]
     frame = probe_rows(encodings)
     frame.loc[frame["encoding"] == "sinusoidal", ["chrf", "cosine_distance"]] = np.nan
-    panel = drawn("probes", crowd(encodings, probes={}), frame).axes[1]
+    panel = drawn(crowd(encodings, probes={}), frame).axes[1]
     assert not panel.images[0].get_array().any()
     assert len(numbers(panel)) == 4 * (len(encodings) - 1)
 
@@ -126,15 +124,15 @@ def test_a_crowd_without_translations_says_so(name: str, settings: dict[str, Any
     results, data = write_sample(tmp_path)
     index_cells(results, slice_.report)
     shutil.rmtree(results / "cells")
-    frame = import_module(ANALYSES[name][0]).frame(slice_, results, data)
-    for panel in drawn(name, slice_, frame).axes:
+    frame = analysis_runs.computed(slice_, results, data)
+    for panel in drawn(slice_, frame).axes:
         assert [text.get_text() for text in panel.texts] == ["nothing measured"]
 
 
 def test_nothing_lies_over_another(tmp_path: Path) -> None:
     encodings = ["opr", "sinusoidal", "none", *(f"an_encoding_with_a_long_name_{number}" for number in range(20))]
     slice_ = crowd(encodings, length={"edges": [5, 10, 20]})
-    figure = drawn("length", slice_, computed("length", slice_, tmp_path))
+    figure = drawn(slice_, computed(slice_, tmp_path))
     boxes = [text.get_window_extent() for text in figure.axes[0].get_yticklabels()]
     boxes += [panel.get_window_extent() for panel in figure.axes]
     assert not any(one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[:i])

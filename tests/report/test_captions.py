@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from wordorder.cli.analyses import ANALYSES
+from wordorder.analyses.base import REGISTRY
 from wordorder.cli.evaluation import TABLES
-from wordorder.cli.figures import FIGURES
 from wordorder.errors import WordorderError
+from wordorder.figures.catalogue import FIGURES
 from wordorder.report import CAPTIONS, captions
 from wordorder.report.build import NAMES
 from wordorder.report.captions import caption, first_sentence
 
 EVERYTHING = [("table", {"table": name}) for name in NAMES]
 EVERYTHING += [("figure", {"figure": name}) for name in FIGURES]
-EVERYTHING += [("analysis", {"analysis": name}) for name in ANALYSES]
+EVERYTHING += [("analysis", {"analysis": name}) for name in REGISTRY.names()]
 EVERYTHING += [("reordering", {"split": "test_2016_flickr", "figure": name}) for name in ("matrix", "tau")]
 EVERYTHING += [("workflow", {})]
 

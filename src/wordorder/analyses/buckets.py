@@ -1,30 +1,41 @@
-"""Scores of the parts of a test set into which something known of each sentence pair puts it.
+"""Analyses that score the parts of a test set: each sentence pair belongs to one bucket, such as a range of lengths.
 
 The score of a bucket is that of a corpus of its sentences, not a mean of sentence scores.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
+from wordorder.analyses.base import Analysis
 from wordorder.config.models import Analysed
-from wordorder.metrics.scores import build_metric
 from wordorder.progress import track
-from wordorder.results.translations import CELL_TEST, TranslatedSet, Translation, read_test_sets, with_spread
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+    from wordorder.results.translations import TranslatedSet, Translation
 
 METRICS = ("bleu", "chrf++")
 
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """``members``: (pairs,), whether a pair belongs to it; ``begin`` and ``end`` are inclusive, None where unknown."""
+    """A part of a test set.
+
+    Attributes:
+        label: Its name on the axis.
+        begin: The smallest value in it; None if unknown.
+        end: The largest value in it; None if unknown.
+        members: Whether each pair belongs to it, (pairs,).
+    """
 
     label: str
     begin: float | None
@@ -32,30 +43,54 @@ class Bucket:
     members: NDArray[np.bool_]
 
 
-def score_buckets(
-    analysed: Analysed, results: Path, data: Path, find: Callable[[TranslatedSet], list[Bucket]]
-) -> pd.DataFrame:
-    """One row for each cell x test x bucket x metric (BLEU and chrF++).
+class BucketAnalysis(Analysis):
+    """Scores of buckets by BLEU and chrF++."""
 
-    Columns: those of the cell, test, bucket, begin, end, pairs, metric, score, mean, sd and seeds over seeds, status
-    and signature. A bucket without pairs has rows without a score, whose status is "no sentences".
-    """
-    rows: list[dict[str, Any]] = []
-    for test in read_test_sets(analysed, results, data):
-        language = analysed.target_languages[test.dataset]
-        buckets = find(test)
-        for translation in track(test.translations, f"Scores of {test.name}", total=len(test.translations)):
-            for bucket in buckets:
-                known = {"bucket": bucket.label, "begin": bucket.begin, "end": bucket.end}
-                known["pairs"] = int(bucket.members.sum())
-                for name in METRICS:
-                    rows.append(translation.cell | known | _score(name, language, translation, test, bucket))
-    columns = ["score", "mean", "sd", "seeds", "status", "signature"]
-    frame = with_spread(pd.DataFrame(rows).astype({"score": float, "begin": float, "end": float}), "score")
-    return frame[[*CELL_TEST, "bucket", "begin", "end", "pairs", "metric", *columns]]
+    @abstractmethod
+    def buckets(self, test: TranslatedSet, asked: Analysed, data: Path) -> list[Bucket]:
+        """Cut a test set into buckets, in the order in which to show them."""
+
+    @abstractmethod
+    def axis(self) -> str:
+        """Return what the x axis shows."""
+
+    def note(self) -> str:
+        """Return what else the legend says, after '; '."""
+        return ""
+
+    def frame(self, asked: Analysed, results: Path, data: Path) -> DataFrame:
+        """Score the buckets: one row for each cell, test set, bucket and metric.
+
+        Columns: those of the cell, test, bucket, begin, end, pairs, metric, score, mean, sd and seeds over seeds,
+        status and signature. A bucket without pairs has rows without a score, whose status is "no sentences".
+        """
+        import pandas as pd
+
+        from wordorder.results.translations import CELL_TEST, read_test_sets, with_spread
+
+        rows: list[dict[str, Any]] = []
+        for test in read_test_sets(asked, results, data):
+            language = asked.target_languages[test.dataset]
+            buckets = self.buckets(test, asked, data)
+            for translation in track(test.translations, f"Scores of {test.name}", total=len(test.translations)):
+                for bucket in buckets:
+                    known = {"bucket": bucket.label, "begin": bucket.begin, "end": bucket.end}
+                    known["pairs"] = int(bucket.members.sum())
+                    for name in METRICS:
+                        rows.append(translation.cell | known | _score(name, language, translation, test, bucket))
+        columns = ["score", "mean", "sd", "seeds", "status", "signature"]
+        frame = with_spread(pd.DataFrame(rows).astype({"score": float, "begin": float, "end": float}), "score")
+        return frame[[*CELL_TEST, "bucket", "begin", "end", "pairs", "metric", *columns]]
+
+    def draw(self, frame: DataFrame, asked: Analysed) -> Figure:
+        from wordorder.drawing import buckets
+
+        return buckets.draw(frame, asked.report, self.axis(), self.note())
 
 
 def _score(name: str, language: str, translation: Translation, test: TranslatedSet, bucket: Bucket) -> dict[str, Any]:
+    from wordorder.metrics.scores import build_metric
+
     row = {"metric": name, "score": None, "status": translation.status, "signature": None}
     if not bucket.members.any():
         return row | {"status": "no sentences"}

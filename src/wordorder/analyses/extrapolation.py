@@ -3,36 +3,51 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
+from pydantic import Field
 
-from wordorder.analyses.buckets import Bucket, score_buckets
+from wordorder.analyses.base import Input, StudiedDataset
+from wordorder.analyses.buckets import Bucket, BucketAnalysis
 from wordorder.analyses.length import subword_lengths
-from wordorder.config.analyses import Extrapolation
 from wordorder.config.models import Analysed
 from wordorder.data.binary import ParallelCorpus
-from wordorder.results.translations import TranslatedSet
+
+if TYPE_CHECKING:
+    from wordorder.results.translations import TranslatedSet
 
 
-def frame(analysed: Analysed, results: Path, data: Path) -> pd.DataFrame:
-    """See :func:`score_buckets`; begin and end are lengths in subwords. The buckets are "within" and "beyond"."""
-    settings = analysed.settings.extrapolation or Extrapolation()
-    longest = {
-        dataset.name: longest_trained(
-            ParallelCorpus.open(data / dataset.name / "binary" / "train").source_lengths, settings.percentile
-        )
-        for dataset in analysed.report.datasets
-    }
+class Extrapolation(BucketAnalysis):
+    """Scores of sentences whose source is longer than those that the model was trained on."""
 
-    def find(test: TranslatedSet) -> list[Bucket]:
-        lengths, limit = subword_lengths(data, test), longest[test.dataset]
+    name: ClassVar[str] = "extrapolation"
+    caption: ClassVar[str] = (
+        "Scores of the sentences whose source is longer than those of the training set, beside those of all others. "
+        "(Where the study asks for a percentile of the training set's lengths: longer than that.)"
+    )
+
+    percentile: Annotated[float, Field(gt=0, le=100)] = Field(
+        default=100, description="100: longer than every training source; 99: than 99 % of them. Counts subwords."
+    )
+
+    def inputs(self, dataset: StudiedDataset) -> list[Input]:
+        return [*dataset.translations(), *dataset.corpora(), Input("corpus", "train")]
+
+    def buckets(self, test: TranslatedSet, asked: Analysed, data: Path) -> list[Bucket]:
+        trained = ParallelCorpus.open(data / test.dataset / "binary" / "train").source_lengths
+        lengths, limit = subword_lengths(data, test), longest_trained(trained, self.percentile)
         beyond = lengths > limit
         found = int(lengths.max()) if beyond.any() else None
         return [Bucket("within", 0, limit, ~beyond), Bucket("beyond", limit + 1, found, beyond)]
 
-    return score_buckets(analysed, results, data, find)
+    def axis(self) -> str:
+        return "subwords of the source sentence"
+
+    def note(self) -> str:
+        trained = "all training sources" if self.percentile == 100 else f"{self.percentile:g} % of the training sources"
+        return f"; {trained} are within the first bucket"
 
 
 def longest_trained(lengths: NDArray[np.int64], percentile: float) -> int:

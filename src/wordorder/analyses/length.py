@@ -8,33 +8,71 @@ preprocessing has no part in it.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
+from pydantic import Field, model_validator
 
-from wordorder.analyses.buckets import Bucket, score_buckets
-from wordorder.config.analyses import Length
+from wordorder.analyses.base import Input, StudiedDataset, StudyView
+from wordorder.analyses.buckets import Bucket, BucketAnalysis
+from wordorder.config.base import Positive
 from wordorder.config.models import Analysed
 from wordorder.data.binary import ParallelCorpus
 from wordorder.data.text import read_lines
-from wordorder.data.tokenise import tokeniser
-from wordorder.results.translations import TranslatedSet, check_count, raw
+from wordorder.data.tokenise import UNSPACED_LANGUAGES, base_language, tokeniser
+
+if TYPE_CHECKING:
+    from wordorder.results.translations import TranslatedSet
 
 
-def frame(analysed: Analysed, results: Path, data: Path) -> pd.DataFrame:
-    """See :func:`score_buckets`; begin and end are lengths."""
-    settings = analysed.settings.length or Length()
+class Length(BucketAnalysis):
+    """Scores by the length of the source sentence."""
 
-    def find(test: TranslatedSet) -> list[Bucket]:
-        if settings.unit == "subword":
-            return length_buckets(subword_lengths(data, test), settings.edges)
+    name: ClassVar[str] = "length"
+    caption: ClassVar[str] = "Scores of the sentences of each range of source lengths, means over seeds."
+
+    edges: Annotated[list[Positive], Field(min_length=1)] = Field(
+        default=[20, 40, 60], description="Where a bucket begins: [20, 40] makes 0-19, 20-39 and 40 or more."
+    )
+    unit: Literal["word", "subword"] = Field(
+        default="word",
+        description="'word' counts Moses tokens of the raw text, dashes split off; 'subword' what the model reads.",
+    )
+
+    @model_validator(mode="after")
+    def _edges_rise(self) -> Length:
+        if sorted(set(self.edges)) != self.edges:
+            raise ValueError(f"the edges must rise, but are {self.edges}")
+        return self
+
+    def inputs(self, dataset: StudiedDataset) -> list[Input]:
+        if self.unit == "word":
+            return dataset.translations("raw/{test}.source")
+        return [*dataset.translations(), *dataset.corpora()]
+
+    def check(self, view: StudyView) -> None:
+        for dataset in view.datasets:
+            if self.unit == "word" and base_language(dataset.dataset.source_language) in UNSPACED_LANGUAGES:
+                raise view.error(
+                    "has a source without spaces between words, which 'analyses.length' cannot count. "
+                    "Set 'analyses.length.unit' to 'subword'.",
+                    "length.unit",
+                    dataset,
+                )
+
+    def buckets(self, test: TranslatedSet, asked: Analysed, data: Path) -> list[Bucket]:
+        from wordorder.results.translations import check_count, raw
+
+        if self.unit == "subword":
+            return length_buckets(subword_lengths(data, test), self.edges)
         path = raw(data, test.dataset, test.name, "source")
-        lengths = word_lengths(path, analysed.source_languages[test.dataset])
+        lengths = word_lengths(path, asked.source_languages[test.dataset])
         check_count(len(lengths), test, path, "lines")
-        return length_buckets(lengths, settings.edges)
+        return length_buckets(lengths, self.edges)
 
-    return score_buckets(analysed, results, data, find)
+    def axis(self) -> str:
+        return f"{self.unit}s of the source sentence"
 
 
 def word_lengths(path: Path, language: str) -> NDArray[np.int64]:
@@ -45,6 +83,8 @@ def word_lengths(path: Path, language: str) -> NDArray[np.int64]:
 
 def subword_lengths(data: Path, test: TranslatedSet) -> NDArray[np.int64]:
     """Subwords of each source sentence of a test set as the model reads it, without the end: (pairs,)."""
+    from wordorder.results.translations import check_count
+
     path = data / test.dataset / "binary" / test.name
     lengths = ParallelCorpus.open(path).source_lengths
     check_count(len(lengths), test, path, "sentences")

@@ -11,21 +11,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
-import pandas as pd
-from sacrebleu.metrics.bleu import BLEU
-from sacrebleu.metrics.chrf import CHRF
+from pydantic import Field
 
-from wordorder.config.analyses import NgramGap
-from wordorder.config.models import Analysed
-from wordorder.metrics.scores import build_metric
+from wordorder.analyses.base import Analysis, Input, StudiedDataset
+from wordorder.config.models import Analysed, Report
 from wordorder.progress import Progress
-from wordorder.results.frames import CELL
-from wordorder.results.translations import CELL_TEST, TranslatedSet, read_test_sets, with_spread
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+    from sacrebleu.metrics.bleu import BLEU
+    from sacrebleu.metrics.chrf import CHRF
+
+    from wordorder.results.translations import TranslatedSet
+
+Order = Annotated[int, Field(ge=1, le=100)]
 
 _BLOCK = 100  # sentences: all n-grams of a whole corpus, as sacreBLEU keeps them, take gigabytes
+_WIDTH = 3.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,23 +44,74 @@ class Point:
     metric: CHRF | BLEU
 
 
-def frame(analysed: Analysed, results: Path, data: Path) -> pd.DataFrame:
-    """One row for each cell x test x panel x n: score, gap (score minus that of the baseline's model of that seed),
-    mean, sd and seeds of the gap over seeds, status and signature. Panels: chrf_characters, chrf_words, bleu."""
-    settings = analysed.settings.ngram_gap or NgramGap()
-    rows: list[dict[str, Any]] = []
-    for test in read_test_sets(analysed, results, data):
-        points = list(_points(settings, analysed.target_languages[test.dataset]))
-        scores = _scores(test, settings, points)
-        for translation, values in zip(test.translations, scores, strict=True):
-            for point, score in zip(points, values, strict=True):
-                row = {"panel": point.panel, "n": point.n, "score": score, "status": translation.status}
-                rows.append(translation.cell | row | {"signature": str(point.metric.get_signature())})
-    return _with_gap(pd.DataFrame(rows), analysed.report.baseline)
+class NgramGap(Analysis):
+    """How far each encoding is from the baseline, by the length of the n-grams that a metric counts."""
+
+    name: ClassVar[str] = "ngram_gap"
+    caption: ClassVar[str] = (
+        "Difference of each encoding from the baseline in chrF with character n-grams and with word n-grams and in "
+        "BLEU, as they count longer and longer n-grams (as in Figure 4 of the PosNet paper)."
+    )
+
+    characters: Order = Field(default=30, description="chrF with character n-grams of up to 1, 2, … this many.")
+    character_words: int = Field(
+        default=2, ge=0, le=100, description="Word order of chrF while the characters vary: 2 is chrF++, 0 chrF."
+    )
+    words: Order = Field(default=8, description="chrF with 6 characters and word n-grams of up to 1, 2, … this many.")
+    bleu: Order = Field(default=8, description="BLEU with n-grams of up to 1, 2, … this many words.")
+
+    def inputs(self, dataset: StudiedDataset) -> list[Input]:
+        return dataset.translations()
+
+    def frame(self, asked: Analysed, results: Path, data: Path) -> DataFrame:
+        """Compute one row for each cell, test set, panel and n.
+
+        ``gap`` is the score minus that of the baseline's model of the same seed; mean, sd and seeds are those of the
+        gap over seeds. The panels are chrf_characters, chrf_words and bleu.
+        """
+        import pandas as pd
+
+        from wordorder.results.translations import read_test_sets
+
+        rows: list[dict[str, Any]] = []
+        for test in read_test_sets(asked, results, data):
+            points = list(_points(self, asked.target_languages[test.dataset]))
+            scores = _scores(test, self, points)
+            for translation, values in zip(test.translations, scores, strict=True):
+                for point, score in zip(points, values, strict=True):
+                    row = {"panel": point.panel, "n": point.n, "score": score, "status": translation.status}
+                    rows.append(translation.cell | row | {"signature": str(point.metric.get_signature())})
+        return _with_gap(pd.DataFrame(rows), asked.report.baseline)
+
+    def draw(self, frame: DataFrame, asked: Analysed) -> Figure:
+        """Draw a row of panels for each test set: chrF by characters, chrF by words, BLEU; a line for each encoding."""
+        from wordorder.drawing.lines import at, legend, places, title
+        from wordorder.drawing.style import panels, wrap
+
+        report = asked.report
+        words = self.character_words
+        axis = {
+            "chrf_characters": f"chrF{'+' * words}: longest character n-gram",
+            "chrf_words": "chrF: longest word n-gram",
+            "bleu": "BLEU: longest word n-gram",
+        }
+        where = places(frame)
+        figure, axes = panels(len(where) * len(axis), len(axis), _WIDTH, 2.5)
+        for index, panel in enumerate(axes):
+            place, name = where[index // len(axis)], list(axis)[index % len(axis)]
+            rows = at(frame, place)
+            panel.set_title(wrap(title(report, place), int(_WIDTH * 11)))
+            panel.set_xlabel(axis[name])
+            panel.set_ylabel(wrap(f"difference from {report.baseline}", 28))
+            _panel(panel, rows[rows["panel"] == name], report)
+        legend(figure, axes, frame, report, "mean over seeds; band: ± standard deviation")
+        return figure
 
 
 def _points(settings: NgramGap, language: str) -> Iterator[Point]:
     """What is drawn, from left to right. The references only tell the signature that there is one of each."""
+    from sacrebleu.metrics.chrf import CHRF
+
     one = [[""]]
     for n in range(1, settings.characters + 1):
         yield Point("chrf_characters", n, CHRF(char_order=n, word_order=settings.character_words, references=one))
@@ -64,6 +122,10 @@ def _points(settings: NgramGap, language: str) -> Iterator[Point]:
 
 
 def _bleu(order: int, language: str, references: list[list[str]]) -> BLEU:
+    from sacrebleu.metrics.bleu import BLEU
+
+    from wordorder.metrics.scores import build_metric
+
     chosen = build_metric("bleu", language)
     assert isinstance(chosen, BLEU)
     return BLEU(max_ngram_order=order, trg_lang=chosen.trg_lang, references=references)
@@ -74,6 +136,8 @@ def _scores(test: TranslatedSet, settings: NgramGap, points: list[Point]) -> lis
 
     The n-grams of a corpus are counted once, up to the longest, and each point takes its part of the counts.
     """
+    from sacrebleu.metrics.chrf import CHRF
+
     chrf = CHRF(char_order=max(6, settings.characters), word_order=max(settings.words, settings.character_words))
     counts = _count_chrf(chrf, test)
     longest = points[-1].metric  # of BLEU
@@ -94,7 +158,7 @@ def _count_chrf(chrf: CHRF, test: TranslatedSet) -> list[np.ndarray]:
         for begin in range(0, len(test.references), _BLOCK):
             part = slice(begin, begin + _BLOCK)
             references = [test.references[part]]
-            block = CHRF(char_order=chrf.char_order, word_order=chrf.word_order, references=references)
+            block = type(chrf)(char_order=chrf.char_order, word_order=chrf.word_order, references=references)
             for total, translation in zip(sums, test.translations, strict=True):
                 if translation.lines:
                     total += np.sum(block._extract_corpus_statistics(translation.lines[part], None), axis=0)
@@ -104,6 +168,8 @@ def _count_chrf(chrf: CHRF, test: TranslatedSet) -> list[np.ndarray]:
 
 def _score(metric: CHRF | BLEU, chrf: np.ndarray, characters: int, bleu: Any) -> float:
     """The score that ``metric`` gives, from the counts of longer n-grams."""
+    from sacrebleu.metrics.chrf import CHRF
+
     if isinstance(metric, CHRF):
         orders = [*range(metric.char_order), *range(characters, characters + metric.word_order)]
         statistics = chrf.reshape(-1, 3)[orders].ravel().tolist()
@@ -113,7 +179,12 @@ def _score(metric: CHRF | BLEU, chrf: np.ndarray, characters: int, bleu: Any) ->
     return float(metric._compute_score_from_stats(statistics).score)
 
 
-def _with_gap(scores: pd.DataFrame, baseline: str) -> pd.DataFrame:
+def _with_gap(scores: DataFrame, baseline: str) -> DataFrame:
+    import pandas as pd
+
+    from wordorder.results.frames import CELL
+    from wordorder.results.translations import CELL_TEST, with_spread
+
     at = [name for name in [*CELL_TEST, "panel", "n"] if name != "encoding"]
     levels = scores[scores["encoding"] == baseline].set_index(at)["score"]
     gaps = scores["score"] - levels.reindex(pd.MultiIndex.from_frame(scores[at])).to_numpy()
@@ -121,3 +192,26 @@ def _with_gap(scores: pd.DataFrame, baseline: str) -> pd.DataFrame:
     return spread.assign(score=scores["score"])[
         [*CELL, "test", "panel", "n", "score", "gap", "mean", "sd", "seeds", "status", "signature"]
     ]
+
+
+def _panel(panel: Axes, rows: DataFrame, report: Report) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    from wordorder.drawing.lines import look
+    from wordorder.drawing.style import say
+
+    if rows.loc[rows["encoding"] != report.baseline, "gap"].isna().all():
+        say(panel, "nothing to compare")
+        return
+    panel.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
+    panel.grid(axis="y")
+    panel.axhline(0, color="#444444", linewidth=1, zorder=1)
+    for encoding in report.encodings:
+        means = rows[rows["encoding"] == encoding].drop_duplicates("n").dropna(subset="mean")
+        if encoding == report.baseline or means.empty:
+            continue
+        style = look(report, encoding)
+        every = max(1, len(means) // 8)
+        panel.plot(means["n"], means["mean"], label=encoding, linewidth=1.2, markersize=3.5, markevery=every, **style)
+        band = means["mean"] - means["sd"], means["mean"] + means["sd"]
+        panel.fill_between(means["n"], *band, color=style["color"], alpha=0.15, linewidth=0)

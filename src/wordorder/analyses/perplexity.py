@@ -12,62 +12,89 @@ therefore ``unknown`` counts them. Chinese and Japanese, written without spaces,
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-import pandas as pd
-
+from wordorder.analyses.base import Input, MeasuredSet, ModelAnalysis, raw_file
 from wordorder.config.models import Analysed
-from wordorder.data.binary import ParallelCorpus
-from wordorder.decoding.forced import force
 from wordorder.errors import WordorderError
-from wordorder.model.batch import UNKNOWN
-from wordorder.model.translator import Translator
-from wordorder.results.measured import load_measures
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+    from wordorder.model.translator import Translator
 
 UNITS = ("subword", "word", "character")
 
 
-def measure(model: Translator, corpus: ParallelCorpus, references: Sequence[str]) -> dict[str, Any]:
-    """Negative log-likelihood of a corpus, in nats, and its perplexity by each unit.
+class Perplexity(ModelAnalysis):
+    """Perplexity of the test sets' references, per subword, word and character."""
 
-    references: the raw target, a line a sentence. A perplexity is None where it is no finite number.
-    """
-    if len(references) != len(corpus):
-        raise WordorderError(
-            f"{corpus.directory} has {len(corpus)} sentence pairs, but there are {len(references)} references. Give "
-            "the raw target from which it was made."
-        )
-    total, unknown, tokens = 0.0, 0, 0
-    for forced in force(model, corpus):
-        total -= forced.log_probabilities.double().sum().item()
-        tokens += forced.batch.target_tokens
-        unknown += int((forced.batch.target_output == UNKNOWN).sum())
-    counts = {
-        "subword": tokens,
-        "word": sum(len(line.split()) + 1 for line in references),
-        "character": sum(len(" ".join(line.split())) + 1 for line in references),
-    }
-    return {
-        "status": "measured" if math.isfinite(total) else "not a number",
-        "sentences": len(corpus),
-        "unknown": unknown,
-        "negative_log_likelihood": total if math.isfinite(total) else None,
-        "units": {unit: {"count": count, "perplexity": _perplexity(total, count)} for unit, count in counts.items()},
-    }
+    name: ClassVar[str] = "perplexity"
+    caption: ClassVar[str] = (
+        "Perplexity of the test sets' references per subword, for every seed: how well each model predicts them, "
+        "without a search. Models with different vocabularies compare by word or character, which the CSV has, too."
+    )
+
+    def set_inputs(self, name: str) -> list[Input]:
+        return [Input("file", raw_file(name, "target"))]
+
+    def measure(self, model: Translator, sentences: MeasuredSet) -> dict[str, Any]:
+        """Measure the negative log-likelihood of a set, in nats, and its perplexity by each unit.
+
+        A perplexity is None where it is not a finite number.
+        """
+        from wordorder.decoding.forced import force
+        from wordorder.model.batch import UNKNOWN
+
+        corpus, references = sentences.corpus, sentences.references
+        if len(references) != len(corpus):
+            raise WordorderError(
+                f"{corpus.directory} has {len(corpus)} sentence pairs, but there are {len(references)} references. "
+                "Give the raw target from which it was made."
+            )
+        total, unknown, tokens = 0.0, 0, 0
+        for forced in force(model, corpus):
+            total -= forced.log_probabilities.double().sum().item()
+            tokens += forced.batch.target_tokens
+            unknown += int((forced.batch.target_output == UNKNOWN).sum())
+        counts = {
+            "subword": tokens,
+            "word": sum(len(line.split()) + 1 for line in references),
+            "character": sum(len(" ".join(line.split())) + 1 for line in references),
+        }
+        return {
+            "status": "measured" if math.isfinite(total) else "not a number",
+            "sentences": len(corpus),
+            "unknown": unknown,
+            "negative_log_likelihood": total if math.isfinite(total) else None,
+            "units": {
+                unit: {"count": count, "perplexity": _perplexity(total, count)} for unit, count in counts.items()
+            },
+        }
+
+    def frame(self, asked: Analysed, results: Path, data: Path) -> DataFrame:
+        """Return a row for each cell, test set and unit: CELL, test, unit, perplexity (NaN without one), status."""
+        import pandas as pd
+
+        from wordorder.results.measured import load_measures
+
+        rows = [
+            cell | {"unit": unit, "perplexity": measured.get("units", {}).get(unit, {}).get("perplexity")}
+            for cell, measured in load_measures(asked.report, results, self.name)
+            for unit in UNITS
+        ]
+        return pd.DataFrame(rows).astype({"perplexity": float})
+
+    def draw(self, frame: DataFrame, asked: Analysed) -> Figure:
+        """Draw the perplexity by subword."""
+        from wordorder.drawing import seeds
+
+        shown = {"perplexity": "perplexity per subword\n(lower is better)"}
+        return seeds.draw(frame[frame["unit"] == "subword"], asked.report, shown)
 
 
 def _perplexity(total: float, count: int) -> float | None:
     loss = total / count if count else math.nan
     return math.exp(loss) if loss < 700 else None
-
-
-def frame(analysed: Analysed, results: Path, data: Path) -> pd.DataFrame:
-    """A row for each cell, test set and unit: CELL, test, unit, perplexity (NaN where there is none), status."""
-    rows = [
-        cell | {"unit": unit, "perplexity": measured.get("units", {}).get(unit, {}).get("perplexity")}
-        for cell, measured in load_measures(analysed.report, results, "perplexity")
-        for unit in UNITS
-    ]
-    return pd.DataFrame(rows).astype({"perplexity": float})

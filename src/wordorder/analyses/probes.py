@@ -25,32 +25,162 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
-import pandas as pd
-import torch
 from numpy.typing import NDArray
-from torch.nn import functional
+from pydantic import Field, model_validator
 
-from wordorder.config.analyses import Probes
-from wordorder.config.models import Analysed, Decoding
+from wordorder.analyses.base import Input, MeasuredSet, ModelAnalysis, raw_file
+from wordorder.config.base import Positive
+from wordorder.config.models import Analysed, Decoding, Report
 from wordorder.data.arrays import Integers
-from wordorder.data.binary import ParallelCorpus
 from wordorder.data.subword import Subword
 from wordorder.data.tokenise import detokeniser
-from wordorder.decoding.forced import encode
-from wordorder.decoding.translate import texts, translate
-from wordorder.metrics.scores import build_metric
-from wordorder.model.translator import Translator
-from wordorder.results.measured import load_measures
-from wordorder.training.batches import pad_positions, pad_sources
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+    from torch import Tensor
+
+    from wordorder.drawing.grid import Grid
+    from wordorder.model.translator import Translator
 
 Kind = Literal["permute", "swap", "window"]
 KINDS: tuple[Kind, ...] = ("permute", "swap", "window")
 VALUES = ("cosine_distance", "chrf", "bleu", "bleu_original")
 _BATCH = 50  # sentences that are encoded together
 Order = NDArray[np.int64]
+
+_WIDTH = 3.7
+_DRAWN = {
+    "cosine_distance": "cosine distance of encoder outputs",
+    "chrf": "chrF against the original's translation",
+    "bleu_loss": "BLEU lost",
+}
+_KINDS = {"swap": "swap, distance", "window": "shuffle, window", "permute": "all"}
+
+
+class Probes(ModelAnalysis):
+    """How much encoder output and translation change when the words of the source change places."""
+
+    name: ClassVar[str] = "probes"
+    caption: ClassVar[str] = (
+        "What happens when words of the source change places: how far the encoder's output moves, how much of the "
+        "translation stays, and how much BLEU is lost, means over seeds."
+    )
+
+    permute: bool = Field(default=True, description="Put all words in a random order.")
+    swaps: list[Positive] = Field(default=[1, 2, 4, 8], description="Swap two words this far apart.")
+    windows: list[Annotated[int, Field(ge=2)]] = Field(
+        default=[2, 3, 5], description="Shuffle the words within each run of this many."
+    )
+    sentences: Positive = Field(default=200, description="The first ones of each test set.")
+    beam: Positive = Field(default=1, description="Of the translations.")
+    seed: int = Field(default=1, ge=0)
+    positions: Literal["moved", "own"] = Field(
+        default="moved",
+        description="Of encodings that need reordered positions: 'moved', every word takes along the place in target "
+        "order that it had; 'own', the words count as being in target order as they stand.",
+    )
+
+    @model_validator(mode="after")
+    def _something_to_do(self) -> Probes:
+        if not (self.permute or self.swaps or self.windows):
+            raise ValueError("nothing is asked for: 'permute' is false, and 'swaps' and 'windows' are empty")
+        return self
+
+    def set_inputs(self, name: str) -> list[Input]:
+        return [Input("file", raw_file(name, "target")), Input("file", "subword/model.model")]
+
+    def perturbations(self) -> list[Perturbation]:
+        """List the perturbations that the settings ask for."""
+        permute = [Perturbation("permute")] if self.permute else []
+        swaps = [Perturbation("swap", distance) for distance in self.swaps]
+        return permute + swaps + [Perturbation("window", width) for width in self.windows]
+
+    def measure(self, model: Translator, sentences: MeasuredSet) -> dict[str, Any]:
+        """Probe a model with the first sentences of a set."""
+        from wordorder.decoding.translate import check_vocabularies
+
+        corpus, subword, references = sentences.corpus, sentences.subword, sentences.references
+        language = sentences.preparation.target_language
+        check_vocabularies(model, subword, corpus)
+        count = min(self.sentences, len(corpus))
+        positions = corpus.positions
+        sources = Sources(
+            [corpus.source(number) for number in range(count)],
+            None if positions is None else [positions[number] for number in range(count)],
+        )
+        translator = _Translations(model, subword, detokeniser(language) if sentences.detokenise else str, self.beam)
+        original = translator(sources)
+        begins = subword.word_starts()
+        found = []
+        for perturbation in self.perturbations():
+            changed, orders = [], []
+            for sentence, tokens in enumerate(sources.tokens):
+                starts = begins[tokens]
+                order = perturbation.order(len(word_bounds(starts)), seed=self.seed, sentence=sentence)
+                if order is not None:
+                    changed.append(sentence)
+                    orders.append(piece_order(order, starts))
+            row: dict[str, Any] = {"kind": perturbation.kind, "amount": perturbation.amount, "changed": len(changed)}
+            row |= dict.fromkeys(VALUES)
+            if changed:
+                before = sources.only(changed)
+                after = before.moved(orders, self.positions)
+                row["cosine_distance"] = _finite(cosine_distance(model, before, after, orders))
+                if row["cosine_distance"] is not None:  # a model that diverged has no translations to compare either
+                    lines, wanted = [original[i] for i in changed], [references[i] for i in changed]
+                    row |= compare(translator(after), lines, wanted, language)
+            found.append(row)
+        finite = all(row["cosine_distance"] is not None for row in found if row["changed"])
+        return {
+            "status": "measured" if finite else "not a number",
+            "sentences": count,
+            "settings": self.model_dump(mode="json"),
+            "perturbations": found,
+        }
+
+    def frame(self, asked: Analysed, results: Path, data: Path) -> DataFrame:
+        """Return a row for each cell, test set and perturbation.
+
+        Columns: CELL, test, status, kind, amount, changed, VALUES and bleu_loss.
+        """
+        import pandas as pd
+
+        from wordorder.results.measured import load_measures
+
+        rows = []
+        for cell, measured in load_measures(asked.report, results, self.name):
+            found = {(row["kind"], row["amount"]): row for row in measured.get("perturbations", [])}
+            for perturbation in self.perturbations():
+                row = found.get((perturbation.kind, perturbation.amount), {})
+                names = {name: row.get(name) for name in ("changed", *VALUES)}
+                rows.append(cell | {"kind": perturbation.kind, "amount": perturbation.amount} | names)
+        table = pd.DataFrame(rows).astype(dict.fromkeys(VALUES, float))
+        return table.assign(bleu_loss=table["bleu_original"] - table["bleu"])
+
+    def draw(self, frame: DataFrame, asked: Analysed) -> Figure:
+        """Draw means over seeds, a row of panels for each test set; encodings as lines with deviations or as rows."""
+        from wordorder.drawing.grid import crowded, draw_grids
+        from wordorder.drawing.lines import at, legend, places, title
+        from wordorder.drawing.style import panels, wrap
+
+        report = asked.report
+        where = places(frame)
+        if crowded(report):
+            grids = [[_grid(at(frame, place), value, place, report) for value in _DRAWN] for place in where]
+            return draw_grids(grids, frame, report, "")
+        figure, axes = panels(len(where) * len(_DRAWN), len(_DRAWN), _WIDTH, 2.8)
+        for index, panel in enumerate(axes):
+            place, value = where[index // len(_DRAWN)], list(_DRAWN)[index % len(_DRAWN)]
+            panel.set_title(wrap(title(report, place), int(_WIDTH * 11)))
+            panel.set_ylabel(_DRAWN[value])
+            _panel(panel, at(frame, place), value, report)
+        legend(figure, axes, frame, report, "mean ± standard deviation over seeds")
+        return figure
 
 
 @dataclass(frozen=True)
@@ -73,12 +203,6 @@ class Perturbation:
             first = int(generator.integers(words - self.amount))
             order[[first, first + self.amount]] = order[[first + self.amount, first]]
         return None if np.array_equal(order, np.arange(words)) else order
-
-
-def perturbations(settings: Probes) -> list[Perturbation]:
-    permute = [Perturbation("permute")] if settings.permute else []
-    swaps = [Perturbation("swap", distance) for distance in settings.swaps]
-    return permute + swaps + [Perturbation("window", width) for width in settings.windows]
 
 
 def piece_order(order: Order, starts: NDArray[np.bool_]) -> Order:
@@ -118,61 +242,12 @@ class Sources:
         return Sources(tokens, [own[order] for own, order in zip(self.positions, orders, strict=True)])
 
 
-def measure(
-    model: Translator,
-    corpus: ParallelCorpus,
-    subword: Subword,
-    references: Sequence[str],
-    *,
-    language: str,
-    settings: Probes,
-    detokenise: bool = True,
-) -> dict[str, Any]:
-    """Probe a model with the first sentences of a corpus; references: the raw target; language: that of the target.
-
-    ``detokenise`` is false where the corpus was not tokenised: translations are then text as they are.
-    """
-    count = min(settings.sentences, len(corpus))
-    positions = corpus.positions
-    sources = Sources(
-        [corpus.source(number) for number in range(count)],
-        None if positions is None else [positions[number] for number in range(count)],
-    )
-    translator = _Translations(model, subword, detokeniser(language) if detokenise else str, settings.beam)
-    original = translator(sources)
-    begins = subword.word_starts()
-    found = []
-    for perturbation in perturbations(settings):
-        changed, orders = [], []
-        for sentence, tokens in enumerate(sources.tokens):
-            starts = begins[tokens]
-            order = perturbation.order(len(word_bounds(starts)), seed=settings.seed, sentence=sentence)
-            if order is not None:
-                changed.append(sentence)
-                orders.append(piece_order(order, starts))
-        row: dict[str, Any] = {"kind": perturbation.kind, "amount": perturbation.amount, "changed": len(changed)}
-        row |= dict.fromkeys(VALUES)
-        if changed:
-            before = sources.only(changed)
-            after = before.moved(orders, settings.positions)
-            row["cosine_distance"] = _finite(cosine_distance(model, before, after, orders))
-            if row["cosine_distance"] is not None:  # a model that diverged has no translations to compare either
-                lines, wanted = [original[i] for i in changed], [references[i] for i in changed]
-                row |= compare(translator(after), lines, wanted, language)
-        found.append(row)
-    finite = all(row["cosine_distance"] is not None for row in found if row["changed"])
-    return {
-        "status": "measured" if finite else "not a number",
-        "sentences": count,
-        "settings": settings.model_dump(mode="json"),
-        "perturbations": found,
-    }
-
-
 def compare(
     lines: Sequence[str], original: Sequence[str], references: Sequence[str], language: str
 ) -> dict[str, float]:
     """Translations of perturbed sentences against those of the original ones, and both against the references."""
+    from wordorder.metrics.scores import build_metric
+
     bleu, chrf = build_metric("bleu", language), build_metric("chrf", language)
     return {
         "chrf": chrf.corpus_score(lines, [original]).score,
@@ -181,24 +256,30 @@ def compare(
     }
 
 
-@torch.inference_mode()
 def cosine_distance(model: Translator, before: Sources, after: Sources, orders: Sequence[Order]) -> float:
     """Mean over all subwords: 1 - cos of the encoder's output before and after they were put into these orders."""
+    import torch
+    from torch.nn.functional import cosine_similarity
+
     total, tokens = 0.0, 0
     longest_first = sorted(range(len(orders)), key=lambda number: -len(orders[number]))
     for start in range(0, len(orders), _BATCH):
         # Both in one batch of the same shape, so that rounding is the same.
         numbers = longest_first[start : start + _BATCH]
-        old, new = (_encoded(model, part.only(numbers)) for part in (before, after))
-        for row, number in enumerate(numbers):
-            order = torch.from_numpy(orders[number])
-            similar = functional.cosine_similarity(old[row, order], new[row, : len(order)], dim=-1)
-            total += float((1 - similar.double()).sum())
-            tokens += len(order)
+        with torch.inference_mode():
+            old, new = (_encoded(model, part.only(numbers)) for part in (before, after))
+            for row, number in enumerate(numbers):
+                order = torch.from_numpy(orders[number])
+                similar = cosine_similarity(old[row, order], new[row, : len(order)], dim=-1)
+                total += float((1 - similar.double()).sum())
+                tokens += len(order)
     return total / tokens
 
 
-def _encoded(model: Translator, sources: Sources) -> torch.Tensor:
+def _encoded(model: Translator, sources: Sources) -> Tensor:
+    from wordorder.decoding.forced import encode
+    from wordorder.training.batches import pad_positions, pad_sources
+
     device = next(model.parameters()).device
     reordered = None if sources.positions is None else pad_positions(sources.positions).to(device)
     return encode(model, pad_sources(sources.tokens).to(device), reordered).cpu()
@@ -212,6 +293,8 @@ class _Translations:
         self.detokenise = detokenise
 
     def __call__(self, sources: Sources) -> list[str]:
+        from wordorder.decoding.translate import texts, translate
+
         found = translate(self.model, sources.tokens, self.config, positions=sources.positions)
         return ["".join(texts(hypotheses[:1], self.subword, self.detokenise)) for hypotheses in found]
 
@@ -220,16 +303,57 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def frame(analysed: Analysed, results: Path, data: Path) -> pd.DataFrame:
-    """A row for each cell, test set and perturbation: CELL, test, status, kind, amount, changed, VALUES, bleu_loss."""
-    settings = analysed.settings.probes
-    assert settings is not None
-    rows = []
-    for cell, measured in load_measures(analysed.report, results, "probes"):
-        found = {(row["kind"], row["amount"]): row for row in measured.get("perturbations", [])}
-        for perturbation in perturbations(settings):
-            row = found.get((perturbation.kind, perturbation.amount), {})
-            names = {name: row.get(name) for name in ("changed", *VALUES)}
-            rows.append(cell | {"kind": perturbation.kind, "amount": perturbation.amount} | names)
-    table = pd.DataFrame(rows).astype(dict.fromkeys(VALUES, float))
-    return table.assign(bleu_loss=table["bleu_original"] - table["bleu"])
+def _asked(rows: DataFrame) -> list[tuple[str, int]]:
+    """Each kind of probe with each of its amounts."""
+    kinds = [kind for kind in _KINDS if kind in set(rows["kind"])]
+    return [(kind, amount) for kind in kinds for amount in sorted(set(rows.loc[rows["kind"] == kind, "amount"]))]
+
+
+def _grid(rows: DataFrame, value: str, place: tuple[str, str, str], report: Report) -> Grid:
+    from wordorder.drawing.grid import Grid
+    from wordorder.drawing.lines import title
+
+    asked = _asked(rows)
+    means = rows.pivot_table(value, "encoding", ["kind", "amount"], dropna=False).reindex(columns=asked)
+    ticks = [f"{kind}\n{amount}" if amount else "all" for kind, amount in asked]
+    begins = [column for column in range(1, len(asked)) if asked[column][0] != asked[column - 1][0]]
+    form = "{:.3f}" if value == "cosine_distance" else "{:.1f}"
+    name = f"{title(report, place)}: {_DRAWN[value]}"
+    return Grid(name, "", means.set_axis(ticks, axis=1), form, begins)
+
+
+def _panel(panel: Axes, rows: DataFrame, value: str, report: Report) -> None:
+    from wordorder.drawing.lines import error_line
+    from wordorder.drawing.style import say
+
+    asked = _asked(rows)
+    kinds = list(dict.fromkeys(kind for kind, _ in asked))
+    panel.grid(axis="y")
+    if rows[value].isna().all():
+        say(panel, "nothing measured")
+        return
+    # A gap between the kinds, which are different scales.
+    place = {pair: number + kinds.index(pair[0]) * 0.7 for number, pair in enumerate(asked)}
+    panel.set_xticks(list(place.values()), [str(amount) if amount else "all" for _, amount in asked])
+    shift = 0.5 / max(len(report.encodings), 1)
+    for number, encoding in enumerate(report.encodings):
+        own = rows[rows["encoding"] == encoding].dropna(subset=value)
+        aside = shift * (number - (len(report.encodings) - 1) / 2)
+        for kind in kinds:
+            means = own[own["kind"] == kind].groupby("amount")[value].agg(mean="mean", sd="std").reset_index()
+            if len(means):
+                x = [place[kind, amount] + aside for amount in means["amount"]]
+                error_line(panel, x, means, report, encoding)
+    for kind in kinds:
+        middle = [where for (own_kind, _), where in place.items() if own_kind == kind]
+        text = "permute" if kind == "permute" else _KINDS[kind]
+        panel.annotate(
+            text,
+            (sum(middle) / len(middle), 0),
+            xycoords=("data", "axes fraction"),
+            xytext=(0, -20),
+            textcoords="offset points",
+            ha="center",
+            va="top",
+            fontsize=7.5,
+        )

@@ -8,46 +8,91 @@ word alignment with the reference asks for.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import rankdata
+from pydantic import Field
 
 from wordorder.alignment.links import read_links
-from wordorder.analyses.buckets import Bucket, score_buckets
-from wordorder.config.analyses import ReorderingAmount
+from wordorder.analyses.base import Input, StudiedDataset, StudyView
+from wordorder.analyses.buckets import Bucket, BucketAnalysis
+from wordorder.config.base import Name
 from wordorder.config.models import Analysed
 from wordorder.data.ragged import Ragged
 from wordorder.data.text import read_lines
 from wordorder.data.trees import parse_tree, tree_order
 from wordorder.errors import WordorderError
-from wordorder.reordering.metrics import identity_orders, score_orders
-from wordorder.reordering.ranks import corpus_ranks
-from wordorder.results.translations import TranslatedSet, check_count, raw
+
+if TYPE_CHECKING:
+    from wordorder.results.translations import TranslatedSet
 
 Floats = NDArray[np.float64]
 
 
-def frame(analysed: Analysed, results: Path, data: Path) -> pd.DataFrame:
-    """See :func:`score_buckets`; begin and end are the least and the largest tau in the bucket."""
-    settings = analysed.settings.reordering or ReorderingAmount()
+class ReorderingAmount(BucketAnalysis):
+    """Scores by how far the source's order is from the target's (Kendall's tau)."""
 
-    def find(test: TranslatedSet) -> list[Bucket]:
-        if settings.by == "gold":
+    name: ClassVar[str] = "reordering"
+    caption: ClassVar[str] = (
+        "Scores of the sentences with similar amounts of reordering (Kendall's tau of the source order against the "
+        "target's), means over seeds."
+    )
+
+    by: Literal["gold", "links"] = Field(
+        default="links",
+        description="'gold' takes the trees of a generated dataset, 'links' the word alignment with the reference.",
+    )
+    aligner: Name = Field(default="hmm", description="A name in aligners.yaml of type 'hmm', for 'links'.")
+    bins: Annotated[int, Field(ge=2)] = Field(
+        default=4, description="Of about as many sentences each; sentences with the same tau stay together."
+    )
+
+    def inputs(self, dataset: StudiedDataset) -> list[Input]:
+        return dataset.translations(
+            "raw/{test}.trees" if self.by == "gold" else f"alignment/{self.aligner}/{{test}}.links"
+        )
+
+    def check(self, view: StudyView) -> None:
+        for dataset in view.datasets:
+            if self.by == "gold" and dataset.dataset.generator is None:
+                raise view.error(
+                    "has no gold trees, which 'analyses.reordering.by: gold' asks for; only generated datasets have. "
+                    "Set it to 'links'.",
+                    "reordering.by",
+                    dataset,
+                )
+        hmms = [name for name, alignment in view.aligners.items() if alignment.aligner.type == "hmm"]
+        if self.by == "links" and self.aligner not in hmms:
+            raise view.error(
+                f"is '{self.aligner}', but only an aligner of type 'hmm' links test sets by what it learned: "
+                f"{', '.join(hmms) or 'there is none'}.",
+                "reordering.aligner",
+            )
+
+    def buckets(self, test: TranslatedSet, asked: Analysed, data: Path) -> list[Bucket]:
+        from wordorder.results.translations import check_count, raw
+
+        if self.by == "gold":
             path = raw(data, test.dataset, test.name, "trees")
             tau = tree_tau(path)
         else:
-            path = data / test.dataset / "alignment" / settings.aligner / f"{test.name}.links"
+            path = data / test.dataset / "alignment" / self.aligner / f"{test.name}.links"
             tau = links_tau(path)
         check_count(len(tau), test, path, "lines")
-        return tau_buckets(tau, settings.bins)
+        return tau_buckets(tau, self.bins)
 
-    return score_buckets(analysed, results, data, find)
+    def axis(self) -> str:
+        return "Kendall's τ of the source's order"
+
+    def note(self) -> str:
+        return "; τ is 1 where the target keeps the order, 0 where it reverses it"
 
 
 def tree_tau(path: Path) -> Floats:
     """tau of each tree of a file: (lines,)."""
+    from wordorder.reordering.metrics import identity_orders, score_orders
+
     ranks = []
     for number, line in enumerate(read_lines(path), start=1):
         try:
@@ -60,6 +105,9 @@ def tree_tau(path: Path) -> Floats:
 
 def links_tau(path: Path) -> Floats:
     """tau of each line of links, (lines,); NaN where the links ask for no order. Words without links are left out."""
+    from wordorder.reordering.metrics import identity_orders, score_orders
+    from wordorder.reordering.ranks import corpus_ranks
+
     links = read_links(path)
     # Units beyond the last linked one have no links and change nothing, so the text is not needed.
     lengths = np.array([pair[:, 0].max(initial=-1) + 1 for pair in links], dtype=np.int64)
@@ -75,6 +123,8 @@ def tau_buckets(tau: Floats, bins: int) -> list[Bucket]:
     Sentences of the same tau stay together, so there are fewer where many have the same. Those without a tau have a
     bucket of their own, if there are any.
     """
+    from scipy.stats import rankdata
+
     known = ~np.isnan(tau)
     # Rounded, so that the same share of pairs, computed in two ways, stays one value. Equal ones share their mean rank.
     places = (rankdata(tau[known].round(9)) - 0.5) / max(known.sum(), 1)

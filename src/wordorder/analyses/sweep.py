@@ -3,25 +3,138 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-import pandas as pd
+from pydantic import Field, model_validator
 
+from wordorder.analyses.base import Analysis, Input, StudiedDataset, StudyView
+from wordorder.config.base import Name
 from wordorder.config.models import Analysed
-from wordorder.results.frames import load_scores
-from wordorder.results.translations import CELL_TEST, with_spread
+from wordorder.config.problems import nearest
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+_WIDTH = 3.7
 
 
-def frame(analysed: Analysed, results: Path, data: Path) -> pd.DataFrame:
-    """One row for each cell x test x metric: curve and value (the encoding's number; both empty for those of no curve),
-    score, mean, sd and seeds of the score over seeds, status and signature. Curves come first, each by its numbers.
-    """
-    assert analysed.settings.sweep is not None
-    curves = analysed.settings.sweep.curves
-    places = {encoding: (curve, value) for curve, values in curves.items() for encoding, value in values.items()}
-    scores = load_scores(analysed.report, results)
-    found = [places.get(encoding, ("", float("nan"))) for encoding in scores["encoding"]]
-    scores = scores.assign(curve=[curve for curve, _ in found], value=[value for _, value in found])
-    order = {curve: number for number, curve in enumerate([*curves, ""])}
-    scores = with_spread(scores, "score").sort_values("value", kind="stable")
-    scores = scores.sort_values("curve", kind="stable", key=lambda names: names.map(order), ignore_index=True)
-    return scores[[*CELL_TEST, "metric", "curve", "value", "score", "mean", "sd", "seeds", "status", "signature"]]
+class Sweep(Analysis):
+    """Scores against a number that the study's encodings differ in."""
+
+    name: ClassVar[str] = "sweep"
+    caption: ClassVar[str] = (
+        "Scores against the number in which the encodings of a curve differ: mean and standard deviation over seeds, "
+        "with every seed as a dot. Encodings outside the sweep are levels."
+    )
+
+    parameter: Annotated[str, Field(min_length=1)] = Field(description="What the number is, as the axis shall say it.")
+    curves: Annotated[dict[str, Annotated[dict[Name, float], Field(min_length=2)]], Field(min_length=1)] = Field(
+        description="For each curve the number of each of its encodings. Encodings of no curve are drawn as levels."
+    )
+    scale: Literal["linear", "log"] = Field(default="linear", description="Of the number's axis.")
+
+    @model_validator(mode="after")
+    def _numbers_fit(self) -> Sweep:
+        for name, values in self.curves.items():
+            if len(set(values.values())) < len(values):
+                raise ValueError(f"two encodings of the curve '{name}' have the same number")
+        encodings = [encoding for values in self.curves.values() for encoding in values]
+        if len(set(encodings)) < len(encodings):
+            raise ValueError("an encoding is in two curves")
+        if self.scale == "log" and min(min(values.values()) for values in self.curves.values()) <= 0:
+            raise ValueError("a logarithmic scale has no place for numbers that are not greater than 0")
+        return self
+
+    def inputs(self, dataset: StudiedDataset) -> list[Input]:
+        return [Input("scores"), Input("records")]
+
+    def check(self, view: StudyView) -> None:
+        for curve, values in self.curves.items():
+            for name in values:
+                if name not in view.study.encodings:
+                    hint = nearest(name, view.study.encodings, "study's encodings")
+                    raise view.error(
+                        f"names '{name}', which is no encoding of this study{hint}", f"sweep.curves.{curve}"
+                    )
+
+    def frame(self, asked: Analysed, results: Path, data: Path) -> DataFrame:
+        """Return one row for each cell, test set and metric.
+
+        Columns: curve and value (the encoding's number; both empty for encodings of no curve), score, mean, sd and
+        seeds of the score over seeds, status and signature. Curves come first, each by its numbers.
+        """
+        from wordorder.results.frames import load_scores
+        from wordorder.results.translations import CELL_TEST, with_spread
+
+        curves = self.curves
+        places = {encoding: (curve, value) for curve, values in curves.items() for encoding, value in values.items()}
+        scores = load_scores(asked.report, results)
+        found = [places.get(encoding, ("", float("nan"))) for encoding in scores["encoding"]]
+        scores = scores.assign(curve=[curve for curve, _ in found], value=[value for _, value in found])
+        order = {curve: number for number, curve in enumerate([*curves, ""])}
+        scores = with_spread(scores, "score").sort_values("value", kind="stable")
+        scores = scores.sort_values("curve", kind="stable", key=lambda names: names.map(order), ignore_index=True)
+        return scores[[*CELL_TEST, "metric", "curve", "value", "score", "mean", "sd", "seeds", "status", "signature"]]
+
+    def draw(self, frame: DataFrame, asked: Analysed) -> Figure:
+        """Draw a row of panels for each test set, a column for each metric.
+
+        Dots are seeds, a line goes through the means; encodings of no curve are levels.
+        """
+        from matplotlib.ticker import NullLocator
+
+        from wordorder.drawing.lines import at, legend, places, title
+        from wordorder.drawing.style import cue, panels, say, wrap
+        from wordorder.metrics.scores import LABELS, LOWER_IS_BETTER
+
+        report = asked.report
+        levels = [name for name in report.encodings if all(name not in values for values in self.curves.values())]
+        cues = {name: cue(index) for index, name in enumerate([*self.curves, *levels])}
+        numbers = sorted({value for values in self.curves.values() for value in values.values()})
+        where, metrics = places(frame), list(frame["metric"].unique())
+        figure, axes = panels(len(where) * len(metrics), len(metrics), _WIDTH, 2.6)
+        # COMET without its model: its panels say so, and the cells lack nothing.
+        absent = [
+            metric
+            for metric in metrics
+            if "not scored" in set(frame["status"][frame["metric"] == metric])
+            and frame["score"][frame["metric"] == metric].isna().all()
+        ]
+        for index, panel in enumerate(axes):
+            place, metric = where[index // len(metrics)], metrics[index % len(metrics)]
+            rows = at(frame, place)
+            rows = rows[rows["metric"] == metric].dropna(subset="score")
+            panel.set_title(wrap(title(report, place), int(_WIDTH * 11)))
+            panel.set_ylabel(LABELS[metric] + (" (lower is better)" if metric in LOWER_IS_BETTER else ""))
+            panel.set_xlabel(self.parameter)
+            panel.grid(axis="y")
+            if rows.empty:
+                say(panel, "not scored" if metric in absent else "no scores")
+                continue
+            if self.scale == "log":
+                panel.set_xscale("log")
+                panel.xaxis.set_minor_locator(NullLocator())
+            panel.set_xticks(numbers, [f"{number:g}" for number in numbers])
+            for name in self.curves:
+                _curve(panel, rows[rows["curve"] == name], name, cues[name])
+            for name in levels:
+                own = rows[rows["encoding"] == name]
+                if len(own):
+                    style = {key: cues[name][key] for key in ("color", "linestyle")}
+                    panel.axhline(own["mean"].iloc[0], label=name, linewidth=1, **style)
+        note = (
+            "line: mean ± standard deviation over seeds; dots: each seed; levels: means of encodings outside the sweep"
+        )
+        legend(figure, axes, frame[~frame["metric"].isin(absent)], report, note, names=list(cues))
+        return figure
+
+
+def _curve(panel: Axes, rows: DataFrame, name: str, style: dict[str, object]) -> None:
+    means = rows.drop_duplicates("value")
+    panel.scatter(rows["value"], rows["score"], s=9, color=str(style["color"]), alpha=0.5, linewidths=0)
+    panel.errorbar(
+        means["value"], means["mean"], yerr=means["sd"], label=name, markersize=3.5, linewidth=1, elinewidth=0.8,
+        capsize=2, **style,  # type: ignore[arg-type]
+    )  # fmt: skip

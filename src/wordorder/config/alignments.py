@@ -17,6 +17,11 @@ def gold_split(name: str) -> str:
     return f"{_PREFIX}{name}"
 
 
+def gold_name(split: str) -> str | None:
+    """Return the gold set that a split is; None if it is not one."""
+    return split.removeprefix(_PREFIX) if split.startswith(_PREFIX) else None
+
+
 class GoldText(Model):
     """The files of text and links: two texts, or one with lines 'source ||| target'. Words stand between spaces."""
 

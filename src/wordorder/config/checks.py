@@ -128,10 +128,6 @@ def _encoding_problems(data: Any) -> Iterator[Problem]:
             yield Problem(("comparisons", i), f"{quoted(('comparisons', i))} compares '{pair[0]}' with itself.")
     others = _get(_get(data, "reordering"), "encodings")
     sides += [(("reordering", "encodings", name), name) for name in (others if isinstance(others, dict) else ())]
-    curves = _get(_get(_get(data, "analyses"), "sweep"), "curves")
-    for curve, values in (curves if isinstance(curves, dict) else {}).items():
-        at = ("analyses", "sweep", "curves", curve)
-        sides += [((*at, name), name) for name in (values if isinstance(values, dict) else ())]
     for location, name in sides:
         if isinstance(name, str) and name not in own:
             hint = nearest(name, own, "study's encodings")

@@ -13,6 +13,7 @@ from pydantic import ConfigDict, Discriminator, Field, RootModel, Tag, model_val
 
 from wordorder.config.analyses import Analyses
 from wordorder.config.base import Model, Name, Positive, Rate
+from wordorder.config.datasets import Preparation
 from wordorder.config.published_scores import PublishedInStudy, Shown
 
 # ------------------------------------------------------------------------------------------- models and recipe
@@ -288,6 +289,14 @@ class Analysed(Model):
     target_languages: dict[Name, str] = Field(default={}, description="By dataset; chooses BLEU's tokeniser.")
 
 
+class Measured(Model):
+    """The slice of a job that measures models for one analysis."""
+
+    settings: Analyses = Field(description="Those of this analysis only, as far as measuring depends on them.")
+    preparation: Preparation = Field(description="How the dataset treats text.")
+    detokenise: bool = Field(default=True, description="Whether translations must be detokenised.")
+
+
 class PublishedReport(Model):
     """The slice of the table 'published': what there is to show, and the papers' scores to show beside it."""
 
@@ -363,6 +372,19 @@ class Reordering(Positions):
         return self.encodings.get(encoding, self)
 
 
+# Each is an entry of wordorder.figures.catalogue.
+FigureName = Literal[
+    "scores",
+    "perplexity",
+    "similarity",
+    "encoding_matrix",
+    "dot_product",
+    "similarity_profile",
+    "value_range",
+    "mathematics",
+]
+
+
 class Study(Model):
     """Datasets x encodings x sizes x seeds, one recipe, and what is to be shown of it."""
 
@@ -397,22 +419,11 @@ class Study(Model):
     published: list[Shown] = Field(
         default=[], description="Published tables to show beside our scores, from published/scores.yaml."
     )
-    figures: list[
-        Literal[
-            "similarity",
-            "encoding_matrix",
-            "dot_product",
-            "similarity_profile",
-            "value_range",
-            "perplexity",
-            "scores",
-            "mathematics",
-        ]
-    ] = ["similarity", "encoding_matrix", "perplexity", "scores"]
+    figures: list[FigureName] = ["similarity", "encoding_matrix", "perplexity", "scores"]
     shown_positions: Positive | None = Field(
         default=None, description="How many positions the figures of vectors show; 64 if missing."
     )
-    analyses: Analyses = Analyses()
+    analyses: Analyses = Analyses({})
 
     @property
     def decodings(self) -> dict[str, Decoding]:

@@ -140,12 +140,14 @@ def _tagged(kind: Any) -> dict[str, Any]:
 
 
 def _inner(kind: Any) -> Any:
-    """``X`` of ``Annotated[X, ...]``, of ``X | None`` and of ``RootModel[X]``."""
+    """``X`` of ``Annotated[X, ...]``, of ``X | None`` and of ``RootModel[X]``, and what ``X.written_as`` gives."""
     while True:
         if get_origin(kind) is Annotated:
             kind = get_args(kind)[0]
         elif get_origin(kind) in (Union, UnionType) and not _tagged(kind):
             kind = next(choice for choice in get_args(kind) if choice is not type(None))
+        elif hasattr(kind, "written_as"):
+            kind = kind.written_as()
         elif isinstance(kind, type) and issubclass(kind, RootModel):
             kind = kind.model_fields["root"].annotation
         else:

@@ -3,19 +3,68 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from pathlib import Path
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator
 
+from wordorder.drawing import style
 from wordorder.drawing.style import PALETTE, cue, panels, styled
-from wordorder.published.claims import EPSILONS, OFFSETS, Measurements, similarity_frame
+from wordorder.errors import WordorderError
+from wordorder.files import write_text
+from wordorder.published.claims import (
+    EPSILONS,
+    OFFSETS,
+    Claim,
+    Measurements,
+    as_text,
+    claims_frame,
+    similarity_frame,
+    theorem_frame,
+)
 
 _GREY = "#444444"
 _SMALLEST = 1e-17  # where a difference of exactly nothing is drawn on a logarithmic axis
 _ROUNDING = 2.0**-53
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def write_claims(folder: Path, seed: int) -> None:
+    """Measure the claims, write them with their figure into a folder, and print them.
+
+    Raises:
+        WordorderError: A claim does not hold. Everything is written and printed before.
+    """
+    if not 0 <= seed < 2**32:
+        raise WordorderError(
+            f"--seed must be a number from 0 to {2**32 - 1}, not {seed}.", code="wrong-option", key="--seed", found=seed
+        )
+    found = Measurements.measure(seed)
+    checked = found.claims()
+    for name, frame in (
+        ("claims", claims_frame(checked)),
+        ("theorem", theorem_frame(found.theorem.descent)),
+        ("opr", similarity_frame()),
+    ):
+        write_text(folder / f"{name}.csv", frame.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
+    drawn = as_frame(found)
+    style.save(draw(drawn), folder / "mathematics", drawn)
+    print(as_text(checked))
+    check(checked, f"See {folder / 'claims.csv'}.")
+
+
+def check(claims: Sequence[Claim], hint: str) -> None:
+    """Raise WordorderError if a claim does not hold; ``hint`` says where to find all of them."""
+    failed = [
+        f"'{claim.claim}' ({claim.source}: {claim.measured:.3g}, {claim.bound})" for claim in claims if not claim.holds
+    ]
+    if failed:
+        raise WordorderError(
+            f"{len(failed)} of {len(claims)} claims do not hold: {'; '.join(failed)}. {hint}", code="claims-failed"
+        )
 
 
 def as_frame(found: Measurements) -> pd.DataFrame:

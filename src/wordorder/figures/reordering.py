@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -16,10 +17,17 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
 
-from wordorder.data.trees import Node, Tree, tree_order
+from wordorder.alignment.links import read_links
+from wordorder.data.ragged import Ragged
+from wordorder.data.subword import Subword
+from wordorder.data.text import read_lines
+from wordorder.data.trees import Node, Tree, parse_tree, tree_order
+from wordorder.data.units import read_units
 from wordorder.drawing.style import DASHES, PALETTE, STYLE, panels, say, styled
-from wordorder.reordering.metrics import score_order
-from wordorder.reordering.ranks import ranks
+from wordorder.errors import WordorderError
+from wordorder.reordering.metrics import identity_orders, score_order, score_orders
+from wordorder.reordering.orders import read_orders
+from wordorder.reordering.ranks import corpus_ranks, ranks
 
 _CELL = 0.22  # inches a word, where there is room
 _LARGEST = 5.0  # inches of a matrix: the cells of longer sentences are smaller
@@ -30,6 +38,59 @@ _NODE: dict[bool, dict[str, Any]] = {
     True: {"color": PALETTE[1], "linewidth": 1.8},
 }
 _EDGES = np.arange(21) / 20  # of the bins of tau; 1 belongs to the last
+
+
+READABLE_WORDS = 20
+
+
+class Files(NamedTuple):
+    """The files of a reordered set; ``subword`` where the orders are of subwords."""
+
+    source: Path
+    target: Path
+    links: Path
+    orders: Path
+    trees: Path
+    subword: Path | None = None
+
+
+def draw_files(
+    name: Literal["matrix", "tau"], files: Files, sentence: int | None = None
+) -> tuple[Figure, pd.DataFrame]:
+    """Draw one sentence of a set ('matrix') or the Kendall's tau of all of them ('tau').
+
+    Args:
+        name: The figure.
+        files: The set.
+        sentence: The sentence of the matrix, from 1. If missing, the one of up to ``READABLE_WORDS`` words whose order
+            differs most from the target's.
+    """
+    orders = Ragged.of(read_orders(files.orders))
+    links = read_links(files.links, source_lengths=orders.lengths)
+    found, ranked = corpus_ranks(links, orders.lengths)
+    before = score_orders(identity_orders(orders.offsets), found, ranked).tau
+    if name == "tau":
+        scores = {"source order": before, "predicted order": score_orders(orders, found, ranked).tau}
+        return draw_tau(scores), tau_frame(scores)
+    if sentence is None:
+        tau = np.ones(len(orders))
+        tau[ranked] = before
+        number = int(np.argmin(np.where(orders.lengths <= READABLE_WORDS, tau, 2.0))) if len(orders) else -1
+    else:
+        number = sentence - 1
+    if not 0 <= number < len(orders):
+        raise WordorderError(
+            f"{files.orders} has {len(orders)} sentences; --sentence must be one of them, from 1.",
+            code="wrong-option",
+            path=files.orders,
+            key="--sentence",
+            found=sentence,
+        )
+    subword = Subword.load(files.subword) if files.subword else None
+    source, target = (list(read_units(path, subword))[number] for path in (files.source, files.target))
+    line = list(read_lines(files.trees))[number]
+    tree = parse_tree(line) if line else None
+    return draw_matrix(source, target, links[number], tree), matrix_frame(source, target, links[number], tree)
 
 
 @styled

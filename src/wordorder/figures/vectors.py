@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,11 +14,65 @@ from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from wordorder.config.models import Report
 from wordorder.drawing.style import cue, panels, say, styled, wrap
+from wordorder.encodings.base import Stack
+from wordorder.errors import WordorderError
+from wordorder.results.frames import cell_folders
 
 Vectors = NDArray[np.float64]
 # A panel has either vectors (L, d), or words that say why there are none.
 Panels = dict[str, Vectors | str]
+
+_POSITIONS = 64  # that are drawn unless somebody says otherwise
+
+
+def load(
+    report: Report, results: Path, *, dataset: str, size: str, seed: int, stack: Stack, length: int | None
+) -> Panels:
+    """Read the vectors (length, d) of each encoding from its trained model, or say why there are none.
+
+    Raises:
+        WordorderError: There is no such model of any encoding, or ``length`` is not positive.
+    """
+    import torch
+
+    from wordorder.model.checkpoint import load_model
+
+    length = length if length is not None else report.shown_positions or _POSITIONS
+    if length < 1:
+        raise WordorderError(
+            f"--length must be at least 1 position, not {length}.", code="wrong-option", key="--length", found=length
+        )
+    chosen = {"dataset": dataset, "size": size, "seed": seed}
+    models = {
+        cell["encoding"]: files.model
+        for cell, files in cell_folders(report, results)
+        if chosen.items() <= cell.items() and files.model.is_file()
+    }
+    if not models:
+        raise WordorderError(
+            f"There is no trained model of dataset '{dataset}', size '{size}' and seed {seed} in {results}. "
+            "Train one, or choose others with --dataset, --size and --seed.",
+            code="no-model",
+            path=results,
+        )
+    found: Panels = {}
+    for encoding in report.encodings:
+        if encoding not in models:
+            found[encoding] = f"no trained model of seed {seed}"
+            continue
+        learned = load_model(models[encoding]).encoding
+        limit = learned.limit(stack)  # a learned table has an end
+        with torch.no_grad():
+            table = learned.table(length if limit is None else min(length, limit), stack)
+        if table is None:
+            found[encoding] = f"no vector for a position in the {stack}"
+        elif not bool(table.isfinite().all()):
+            found[encoding] = f"the training of seed {seed} diverged"
+        else:
+            found[encoding] = table.double().cpu().numpy()
+    return found
 
 
 def _alike(encodings: Panels) -> list[tuple[int, str, Vectors | str]]:
@@ -192,3 +248,13 @@ def _frame(encodings: Panels, rows: Callable[[Vectors], pd.DataFrame]) -> pd.Dat
     found = pd.concat(frames, ignore_index=True)
     numbers = [column for column in found if column not in ("encoding", "note")]
     return found[["encoding", *numbers, *(["note"] if "note" in found else [])]]
+
+
+# What draws each figure of vectors, and its data.
+FIGURES: dict[str, tuple[Callable[[Panels], Figure], Callable[[Panels], pd.DataFrame]]] = {
+    "similarity": (draw_similarity, partial(as_frame, drawn=similarity)),
+    "encoding_matrix": (draw_matrix, partial(as_frame, drawn=lambda each: each)),
+    "dot_product": (draw_products, partial(as_frame, drawn=lambda each: np.asarray(each @ each.T))),
+    "similarity_profile": (draw_profile, profile_frame),
+    "value_range": (draw_ranges, range_frame),
+}

@@ -63,12 +63,12 @@ def _quantities(report: Report, results: Path, tables: Sequence[tuple[Shown, Pub
 def _found(metric: str, files: CellFiles, split: str) -> float | None:
     """What the files of a cell say, in their units."""
     record = read_object(files.record, "status")
-    alignment = files.folder / f"{split}.alignment.json"
+    alignment = files.measure("alignment")
     found: float | None = None
     if metric == PARAMETERS:
         found = record.get("parameters", {}).get("total")
     elif metric == MEMORY:
         found = record.get("efficiency", {}).get("used", {}).get("gpu_memory_bytes")
     elif alignment.is_file():
-        found = read_object(alignment, "status").get(metric)
+        found = read_object(alignment, "sets")["sets"].get(split, {}).get(metric)
     return found

@@ -1,6 +1,7 @@
 """Captions: each is written once, as a template of reStructuredText, for Snakemake's report and for the page.
 
-A template knows what Snakemake gives it, ``snakemake.wildcards``; here a stand-in has the same names.
+A template knows what Snakemake gives it: ``snakemake.wildcards``, and ``snakemake.config``, in which the workflow puts
+the captions of figures and analyses. Here a stand-in has the same names.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from docutils.utils import SystemMessage
 from jinja2 import Environment, StrictUndefined, TemplateError
 from markupsafe import Markup
 
+from wordorder.analyses.base import REGISTRY
 from wordorder.errors import WordorderError
+from wordorder.figures.catalogue import FIGURES
 from wordorder.report import CAPTIONS
 
 # docutils reads no other file and no settings of the user's, and ends at what it would otherwise warn of.
@@ -26,6 +29,18 @@ _SETTINGS = {
 }
 
 
+def captions() -> dict[str, dict[str, str]]:
+    """Return the captions that stand in code, for the key "captions" of Snakemake's configuration.
+
+    Returns:
+        By kind (figure, analysis) and name, in reStructuredText.
+    """
+    return {
+        "figure": {name: figure.caption for name, figure in FIGURES.items()},
+        "analysis": {analysis.name: analysis.caption for analysis in REGISTRY},
+    }
+
+
 def caption(kind: str, **wildcards: str) -> Markup:
     """The caption ``kind`` (table, figure, analysis, reordering or workflow) for these wildcards, as HTML.
 
@@ -34,7 +49,8 @@ def caption(kind: str, **wildcards: str) -> Markup:
     path = CAPTIONS / f"{kind}.rst"
     try:
         template = Environment(undefined=StrictUndefined).from_string(path.read_text(encoding="utf-8"))
-        text = template.render(snakemake=SimpleNamespace(wildcards=SimpleNamespace(**wildcards)))
+        given = {"wildcards": SimpleNamespace(**wildcards), "config": {"captions": captions()}}
+        text = template.render(snakemake=SimpleNamespace(**given))
         return Markup(publish_parts(text, writer="html5", settings_overrides=_SETTINGS)["body"])
     except FileNotFoundError as error:
         raise WordorderError(

@@ -5,7 +5,7 @@ study, ``results/{study}/models.json``, which maps the names of each cell to the
 
     {"cells": {"DATASET/SIZE/ENCODING/SEED": "../models/…/SEED", …},
      "decodings": {"NAME": "FOLDER", …},
-     "measures": {"NAME": "FILE", …}}
+     "measures": {"DATASET/ANALYSIS": "FILE", …}}
 
 Folders of cells are relative to the folder of the study. Folders of decodings and files of measures are relative to the
 folder of a cell. A study with a single decoding has the decoding '' only; a study with several decodings reports each
@@ -121,7 +121,13 @@ def read_index(results: str | Path) -> Index:
     for names, folder in content["cells"].items():
         dataset, size, encoding, seed = names.split("/")
         cells[dataset, size, encoding, int(seed)] = CellFiles(
-            Path(results, folder), content["decodings"], content["measures"]
+            Path(results, folder),
+            content["decodings"],
+            {
+                name.removeprefix(f"{dataset}/"): file
+                for name, file in content["measures"].items()
+                if name.startswith(f"{dataset}/")
+            },
         )
     return Index(cells)
 

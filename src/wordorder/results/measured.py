@@ -1,4 +1,4 @@
-"""What was measured of each cell: results/{study}/cells/…/{set}.{measure}.json."""
+"""What analyses have measured on models: ``{"sets": {SET: …}}`` for each cell, or one file for all models of a size."""
 
 from __future__ import annotations
 
@@ -7,24 +7,41 @@ from pathlib import Path
 from typing import Any
 
 from wordorder.config.models import Report
-from wordorder.files import read_object
+from wordorder.files import demand, read_object
 from wordorder.results.frames import cell_folders, reason
 
-# Of a cell without a file of the measure; nothing of it is ever left out in silence.
+# Of a cell or set that was not measured; nothing of it is ever left out in silence.
 MISSING = {"status": "missing"}
 
 
-def load_measures(
-    report: Report, results: Path, measure: str, sets: Callable[[str], list[str]] | None = None
-) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Each cell and set, (dataset, size, encoding, seed, test, status), with what its file says.
+def joint_measure_path(results: Path, analysis: str, dataset: str, size: str) -> Path:
+    """Return the file of what an analysis has measured on all models of a dataset and size together."""
+    return results / "measures" / analysis / f"{dataset}.{size}.json"
 
-    sets: from the name of a dataset to those of its sets; its test sets if missing.
+
+def load_measures(
+    report: Report, results: Path, analysis: str, sets: Callable[[str], list[str]] | None = None
+) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Yield each cell and set, (dataset, size, encoding, seed, test, status), with what was measured.
+
+    Args:
+        report: The study.
+        results: The folder of the study's results.
+        analysis: The name of the analysis.
+        sets: From the name of a dataset to the names of its sets; its test sets if missing.
     """
     tests = {dataset.name: dataset.tests for dataset in report.datasets}
     for cell, files in cell_folders(report, results):
+        path = files.measure(analysis)
+        measured: dict[str, Any] = read_object(path, "sets")["sets"] if path.is_file() else {}
         for test in sets(cell["dataset"]) if sets else tests[cell["dataset"]]:
-            path = files.folder / f"{test}.{measure}.json"
-            found = read_object(path, "status") if path.is_file() else MISSING
+            found = measured.get(test, MISSING)
+            demand(path, found, "status")
             status = found["status"] if found["status"] == "measured" else reason(files, found["status"])
             yield {**cell, "test": test, "status": status}, found
+
+
+def load_joint_measure(results: Path, analysis: str, dataset: str, size: str) -> dict[str, Any] | None:
+    """Return what was measured on all models of a dataset and size; None without a file."""
+    path = joint_measure_path(results, analysis, dataset, size)
+    return read_object(path) if path.is_file() else None

@@ -7,12 +7,11 @@ from functools import partial
 from itertools import product
 
 from wordorder.config.models import Study
-from wordorder.config.problems import nearest
 from wordorder.data.segment import segmenter
 from wordorder.data.tokenise import UNSPACED_LANGUAGES, base_language
 from wordorder.errors import WordorderError
+from wordorder.workflow.analyses import check_analyses
 from wordorder.workflow.configuration import Configuration
-from wordorder.workflow.gold_alignments import gold_sets
 from wordorder.workflow.positions import positions_name
 from wordorder.workflow.study import cells, comparisons, test_names
 from wordorder.workflow.study_slices import published_tables
@@ -65,34 +64,6 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def check_analyses(study: Study, configuration: Configuration) -> None:
-    """Raise WordorderError where a dataset of the study cannot give what an analysis asks for."""
-    datasets = configuration.datasets_of(study)
-    length, reordering = study.analyses.length, study.analyses.reordering
-    aligners = configuration.aligners
-    for dataset in datasets:
-        where = f"In the study '{study.name}' the dataset '{dataset.name}'"
-        if length and length.unit == "word" and base_language(dataset.source_language) in UNSPACED_LANGUAGES:
-            raise WordorderError(
-                f"{where} has a source without spaces between words, which 'analyses.length' cannot count. "
-                "Set 'analyses.length.unit' to 'subword'."
-            )
-        if reordering and reordering.by == "gold" and dataset.generator is None:
-            raise WordorderError(
-                f"{where} has no gold trees, which 'analyses.reordering.by: gold' asks for; only generated datasets "
-                "have. Set it to 'links'."
-            )
-    if study.analyses.alignment:
-        _check_gold_sets(study, configuration)
-    if reordering and reordering.by == "links":
-        hmms = [name for name, alignment in aligners.items() if alignment.aligner.type == "hmm"]
-        if reordering.aligner not in hmms:
-            raise WordorderError(
-                f"In the study '{study.name}' 'analyses.reordering.aligner' is '{reordering.aligner}', but only an "
-                f"aligner of type 'hmm' links test sets by what it learnt: {', '.join(hmms) or 'there is none'}."
-            )
-
-
 def check_languages(study: Study, configuration: Configuration) -> None:
     """Raise WordorderError where this environment cannot segment or score the language of a dataset of the study.
 
@@ -109,22 +80,3 @@ def check_languages(study: Study, configuration: Configuration) -> None:
                     build_metric(metric, dataset.target_language)
         except WordorderError as error:
             raise WordorderError(f"The study '{study.name}' has the dataset '{dataset.name}'. {error}") from error
-
-
-def _check_gold_sets(study: Study, configuration: Configuration) -> None:
-    """Every set must be of a dataset's languages, and every dataset must have one."""
-    assert study.analyses.alignment is not None
-    where = f"In the study '{study.name}' 'analyses.alignment.sets'"
-    known = ["gold", *configuration.gold_sets]
-    fitting = {data.name: gold_sets(data, configuration) for data in configuration.datasets_of(study)}
-    for name in study.analyses.alignment.sets:
-        if name not in known:
-            raise WordorderError(f"{where} names the unknown set '{name}'{nearest(name, known, 'gold sets')}")
-        if not any(name in names for names in fitting.values()):
-            raise WordorderError(f"{where} names '{name}', which is of other languages than the study's datasets.")
-    for dataset, names in fitting.items():
-        if not set(names) & set(study.analyses.alignment.sets):
-            raise WordorderError(
-                f"{where} names no gold links for the dataset '{dataset}'. Of its languages there "
-                f"{'is: ' + ', '.join(names) if names else 'are none in gold_alignments.yaml'}."
-            )

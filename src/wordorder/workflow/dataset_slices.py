@@ -29,7 +29,7 @@ def gold_slice(dataset: Dataset, name: str, root: str | Path = "config") -> str:
             text=gold.text,
             members={file: entry.text_member for file, entry in gold.downloads.items() if entry.text_member},
             reverse=gold.direction(dataset.source_language, dataset.target_language) == "reverse",
-            preparation=_preparation(dataset),
+            preparation=preparation(dataset),
         )
     )
 
@@ -82,10 +82,11 @@ def generator_slice(dataset: Dataset, split: str) -> str:
 
 def preprocessing_slice(dataset: Dataset) -> str:
     """``Preparation``: what 'clean' does to the text of this pair."""
-    return canonical(_preparation(dataset))
+    return canonical(preparation(dataset))
 
 
-def _preparation(dataset: Dataset) -> Preparation:
+def preparation(dataset: Dataset) -> Preparation:
+    """Return how the text of a dataset is treated before the subwords."""
     return Preparation(
         preprocessing=only(TextPreprocessing, dataset.preprocessing),
         source_language=dataset.source_language,

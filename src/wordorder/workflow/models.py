@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+from wordorder.analyses.base import Input, ModelAnalysis
 from wordorder.config.models import Cell, Decoding, Evaluation, Study
 from wordorder.errors import WordorderError
 from wordorder.results.index import CellFiles
@@ -19,6 +21,7 @@ from wordorder.workflow.addresses import (
     evaluation_label,
     minimal,
 )
+from wordorder.workflow.analyses import measure_slice, measured_analysis, measured_content, measuring_names
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.data import SUBWORD, Options, binary_files, positions_files
 from wordorder.workflow.positions import positions_name
@@ -174,12 +177,17 @@ class ModelRules:
                 known: list[tuple[str, Any]] = [(decoding_label(own), own) for own in study.decodings.values()]
                 evaluations = [self.evaluation_of(study, dataset) for dataset in study.datasets]
                 known += [(evaluation_label(own), own) for own in evaluations]
+                for dataset, measuring in product(study.datasets, measuring_names(study)):
+                    self.measure_file(study, dataset, measuring)
             except WordorderError:
                 continue
             for own_label, own in known:
                 if own_label == label:
                     content: Mapping[str, Any] = minimal(own)
                     return content
+            found: Mapping[str, Any] | None = self.store.asked(f"{_SLICES}/{label}.json")
+            if found:
+                return found
         raise WordorderError(f"No study asks for '{label}'.", code="unknown-slice")
 
     def decoding_slice(self, wildcards: Any) -> str:
@@ -211,3 +219,39 @@ class ModelRules:
         """Return the target language, and the option that says that there is nothing to detokenise."""
         dataset = self.configuration.dataset(wildcards.dataset)
         return [dataset.target_language, *([] if dataset.detokenise else ["--as-it-is"])]
+
+    # -------------------------------------------------------------------------------------------------- measuring
+
+    def measure_file(self, study: Study, dataset: str, name: str) -> str:
+        """Return the file of an analysis' measures, relative to the folder of a cell, and remember its slice."""
+        content = measured_content(study, self.configuration.dataset(dataset), name, self.configuration)
+        label = f"{name}-{digest(content)}"
+        self.store.get(f"{_SLICES}/{label}.json", digest(content), lambda: content)
+        return f"measures/{label}.json"
+
+    def measure_name(self, wildcards: Any) -> str:
+        """Return the name of the analysis that measures."""
+        name: str = self._stored(wildcards.measure)["analysis"]
+        return name
+
+    def measured_sets(self, wildcards: Any) -> list[str]:
+        """Return the sets of sentences on which a model is measured."""
+        sets: list[str] = self._stored(wildcards.measure)["sets"]
+        return sets
+
+    def measure_slice(self, wildcards: Any) -> str:
+        """Return the slice of measuring."""
+        analysis = measured_analysis(self._stored(wildcards.measure))
+        return measure_slice(self.configuration.dataset(wildcards.dataset), analysis)
+
+    def measured_files(self, wildcards: Any) -> list[str]:
+        """Return the files of the data that measuring reads."""
+        analysis, folder = measured_analysis(self._stored(wildcards.measure)), f"results/data/{wildcards.dataset}"
+        files = []
+        for name in self.measured_sets(wildcards):
+            inputs = analysis.set_inputs(name) if isinstance(analysis, ModelAnalysis) else []
+            for each in [Input("corpus", name), *inputs]:
+                paths = binary_files(each.path) if each.kind == "corpus" else [f"{folder}/{each.path}"]
+                files += [path.format(dataset=wildcards.dataset) for path in paths]
+            files += self._position_files(wildcards, name, "test")
+        return files

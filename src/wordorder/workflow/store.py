@@ -53,6 +53,11 @@ class SliceStore:
         self._asked[path] = canonical_json(content)
         return content
 
+    def asked(self, path: str) -> Any:
+        """Return a slice that was asked for already; None otherwise."""
+        text = self._asked.get(Path(path))
+        return None if text is None else json.loads(text)
+
     def _checked(self, path: Path, expected: str) -> Any:
         content = read_json(path)
         if digest(content) != expected:

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+from wordorder.analyses.base import Input, JointAnalysis
 from wordorder.config.models import Study
 from wordorder.config.published_scores import PUBLISHED_TABLES
+from wordorder.figures.catalogue import figure_of
 from wordorder.metrics import comet
 from wordorder.results.index import text_of, write_index
 from wordorder.workflow import study_slices as slices
+from wordorder.workflow.analyses import analysis_of, measure_slice, measuring_names, studied_dataset
 from wordorder.workflow.configuration import Configuration
+from wordorder.workflow.data import DATA, binary_files
 from wordorder.workflow.models import ModelRules
 from wordorder.workflow.positions import drawn_reorderings
 from wordorder.workflow.study import CellName, cells, comparisons, decoded_tests, table_names, test_names
 
 RESULTS = "results/{study}"
 COMET = f"{RESULTS}/comet/{{dataset}}.{{size}}.{{test}}.json"
+JOINT = f"{RESULTS}/measures/{{analysis}}/{{dataset}}.{{size}}.json"
 SIGNIFICANCE = f"{RESULTS}/significance/{{dataset}}.{{size}}.{{test}}.json"
 TABLE_FORMATS = ("csv", "md", "tex", "html")
 FIGURE_FORMATS = ("svg", "pdf", "png", "csv")
@@ -63,7 +69,11 @@ class StudyRules:
                 for cell in cells(study)
             }
             decodings = {label: self.models.decoding_folder(own) for label, own in study.decodings.items()}
-            write_index(Path("results", name), folders, decodings, {})
+            measures = {
+                f"{dataset}/{analysis}": self.models.measure_file(study, dataset, analysis)
+                for dataset, analysis in product(study.datasets, measuring_names(study))
+            }
+            write_index(Path("results", name), folders, decodings, measures)
 
     def files_of_test_sets(self, study: Study, pattern: str) -> list[str]:
         """Return the file of every dataset, size and test set, with every decoding."""
@@ -175,7 +185,7 @@ class StudyRules:
     def _published_inputs(self, study: Study) -> list[str]:
         """Return what the table 'published' holds besides scores: word alignments and marks of significance."""
         printed = [shown.printed for shown in slices.published_tables(study, self.configuration)]
-        alignments: list[str] = []
+        alignments = self.measures(study, "alignment") if any(table.has_alignments for table in printed) else []
         return alignments + (self.significance_files(study) if any(table.marks_mean for table in printed) else [])
 
     def table_slice(self, wildcards: Any) -> str:
@@ -193,13 +203,14 @@ class StudyRules:
     def figure_inputs(self, wildcards: Any) -> list[str]:
         """Return what a figure is drawn from."""
         study, figure = self.study(wildcards), wildcards.figure
-        if figure == "mathematics":
+        reads = figure_of(figure).reads
+        if reads == "nothing":
             return []
-        if figure == "scores":
+        if reads == "scores":
             return self.cell_files(study, "record.json") + self.evaluations(study)
-        if figure == "perplexity":
+        if reads == "metrics":
             return self.cell_files(study, "metrics.jsonl")
-        # The figures of vectors show one model of each encoding.
+        # Figures of models show one model of each encoding.
         first = study.model_copy(update={key: getattr(study, key)[:1] for key in ("datasets", "sizes", "seeds")})
         return self.cell_files(first, "model.pt")
 
@@ -212,6 +223,64 @@ class StudyRules:
         return [f"results/{study.name}/figures/{name}.{format}" for name in study.figures for format in FIGURE_FORMATS]
 
     # ---------------------------------------------------------------------------------------------------- analyses
+
+    def analysis_inputs(self, wildcards: Any) -> list[str]:
+        """Return what an analysis reads."""
+        study, name = self.study(wildcards), wildcards.analysis
+        analysis, files = study.analyses[name], []
+        for dataset in self.configuration.datasets_of(study):
+            for each in analysis.inputs(studied_dataset(study, dataset, self.configuration)):
+                files += self._input_files(study, dataset.name, name, each)
+        return _once(files)
+
+    def _input_files(self, study: Study, dataset: str, analysis: str, read: Input) -> list[str]:
+        own = study.model_copy(update={"datasets": [dataset]})
+        if read.kind in ("translations", "scores"):
+            return self.evaluations(own) + (self.comet_files(own) if read.kind == "scores" else [])
+        if read.kind == "records":
+            return self.cell_files(own, "record.json")
+        if read.kind == "measures":
+            return self.measures(own, analysis)
+        paths = binary_files(read.path) if read.kind == "corpus" else [f"{DATA}/{read.path}"]
+        return [path.format(dataset=dataset) for path in paths]
+
+    def measures(self, study: Study, analysis: str) -> list[str]:
+        """Return what an analysis has measured: of every model, or of all models of a dataset and size together."""
+        if isinstance(analysis_of(study, analysis), JointAnalysis):
+            pairs = product(study.datasets, study.sizes)
+            return [JOINT.format(study=study.name, analysis=analysis, dataset=data, size=size) for data, size in pairs]
+        return [
+            file
+            for dataset in study.datasets
+            for file in self.cell_files(
+                study.model_copy(update={"datasets": [dataset]}), self.models.measure_file(study, dataset, analysis)
+            )
+        ]
+
+    def joint_slice(self, wildcards: Any) -> str:
+        """Return the slice of measuring all models of a dataset and size together."""
+        analysis = analysis_of(self.study(wildcards), wildcards.analysis)
+        assert isinstance(analysis, JointAnalysis)
+        return measure_slice(self.configuration.dataset(wildcards.dataset), analysis)
+
+    def _first_models(self, wildcards: Any) -> dict[str, str]:
+        """Return the models of the first seed by encoding."""
+        study = self.study(wildcards)
+        self._asked.add(study.name)
+        cells_of_first = (cell for cell in self._cells_of(wildcards) if cell.seed == study.seeds[0])
+        return {cell.encoding: f"{self.models.folder(study, cell)}/model.pt" for cell in cells_of_first}
+
+    def first_models(self, wildcards: Any) -> list[str]:
+        """Return the models that are measured together."""
+        return _once(self._first_models(wildcards).values())
+
+    def named_models(self, wildcards: Any) -> list[str]:
+        """Return the models that are measured together, each with the name of its encoding."""
+        return [f"{name}={path}" for name, path in self._first_models(wildcards).items()]
+
+    def analysis_slice(self, wildcards: Any) -> str:
+        """Return the slice of an analysis."""
+        return slices.analysis_slice(self.study(wildcards), self.configuration, wildcards.analysis)
 
     def analyses(self, study: Study) -> list[str]:
         """Return the analyses of a study."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from wordorder.config.analyses import Analyses, AttentionReading
+from wordorder.analyses.base import MeasuringAnalysis
+from wordorder.config.analyses import Analyses
 from wordorder.config.datasets import Dataset
 from wordorder.config.load import load_published_scores
 from wordorder.config.models import (
     Analysed,
     Companion,
     Family,
+    FigureName,
     Page,
     PublishedReport,
     Report,
@@ -20,16 +22,11 @@ from wordorder.config.models import (
 from wordorder.config.problems import nearest
 from wordorder.config.published_scores import PublishedInStudy
 from wordorder.errors import WordorderError
+from wordorder.figures.catalogue import FIGURES
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.positions import drawn_reorderings
-from wordorder.workflow.slices import canonical, only
+from wordorder.workflow.slices import canonical
 from wordorder.workflow.study import comparisons, decoded_tests, table_names, test_names
-
-
-def measure_slice(study: Study, measure: str) -> str:
-    """The settings of one analysis that measures models, as far as measuring depends on them."""
-    settings = getattr(study.analyses, measure) or getattr(Analyses.model_validate({measure: {}}), measure)
-    return canonical(only(AttentionReading, settings) if measure == "alignment" else settings)
 
 
 def comet_slice(study: Study) -> str:
@@ -61,9 +58,9 @@ def report_slice(study: Study, configuration: Configuration) -> str:
     return canonical(_report(study, configuration))
 
 
-def figure_slice(study: Study, configuration: Configuration, figure: str) -> str:
-    """``Report``, for a figure; how many positions are shown is no matter of figures without vectors."""
-    shown = None if figure in ("scores", "perplexity", "mathematics") else study.shown_positions
+def figure_slice(study: Study, configuration: Configuration, figure: FigureName) -> str:
+    """``Report``, for a figure; how many positions are shown does not matter to figures without vectors."""
+    shown = study.shown_positions if FIGURES[figure].reads == "models" else None
     return canonical(_report(study, configuration).model_copy(update={"shown_positions": shown}))
 
 
@@ -132,8 +129,8 @@ def analysis_slice(study: Study, configuration: Configuration, name: str) -> str
     datasets = configuration.datasets_of(study)
     return canonical(
         Analysed(
-            report=_report(study, configuration),
-            settings=Analyses(**{name: getattr(study.analyses, name)}),
+            report=_report(study, configuration, decoded=not isinstance(study.analyses[name], MeasuringAnalysis)),
+            settings=Analyses({name: study.analyses[name]}),
             source_languages={data.name: data.source_language for data in datasets},
             target_languages={data.name: data.target_language for data in datasets},
         )

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from wordorder.config.models import Study
-from wordorder.workflow.checks import check_analyses, check_languages
+from wordorder.workflow.analyses import check_analyses, gold_splits
+from wordorder.workflow.checks import check_languages
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.data import binary_files, positions_files
 from wordorder.workflow.exits import exit_on_error
-from wordorder.workflow.gold_alignments import aligned_splits
 from wordorder.workflow.positions import positions_name
 from wordorder.workflow.studies import StudyRules
 from wordorder.workflow.study import test_names
@@ -42,7 +42,7 @@ class Targets:
         study = self._checked(self.name)
         files = self._cleaning_reports(study)
         for dataset in self.configuration.datasets_of(study):
-            gold = [split for split in aligned_splits(study, dataset, self.configuration) if split.startswith("gold.")]
+            gold = gold_splits(study, dataset, self.configuration)
             for split in ("train", "valid", *test_names(study, dataset), *gold):
                 patterns = [*binary_files(split), *self._positions(study, dataset.name, split)]
                 files += [pattern.format(dataset=dataset.name) for pattern in patterns]

@@ -8,25 +8,30 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from wordorder.config.models import Analysed, Report
+from wordorder.config.models import Report
 from wordorder.drawing.grid import Grid, crowded, draw_grids
 from wordorder.drawing.lines import at, error_line, legend, places, title
-from wordorder.drawing.style import panels, say, styled, wrap
+from wordorder.drawing.style import panels, say, wrap
 from wordorder.metrics.scores import LABELS
 
 _WIDTH = 3.7
 
 
-@styled
-def draw(frame: pd.DataFrame, analysed: Analysed) -> Figure:
-    """Draw what ``length``, ``reordering`` and ``extrapolation`` give; under a bucket stands how many pairs it has."""
+def draw(frame: pd.DataFrame, report: Report, axis: str, note: str = "") -> Figure:
+    """Draw the scores of :class:`wordorder.analyses.buckets.BucketAnalysis`; each bucket shows its number of pairs.
+
+    Args:
+        frame: One row for each cell, test set, bucket and metric.
+        report: The study.
+        axis: What the x axis shows.
+        note: What else the legend says.
+    """
     metrics = list(frame["metric"].unique())
     where = places(frame)
-    report = analysed.report
-    axis, note = _words(analysed)
+    note = f"in brackets: sentence pairs{note}"
     if crowded(report):
         rows = [[_grid(at(frame, place), metric, place, report, axis) for metric in metrics] for place in where]
-        return draw_grids(rows, frame, report, f"in brackets: sentence pairs{note}")
+        return draw_grids(rows, frame, report, note)
     figure, axes = panels(len(where) * len(metrics), len(metrics), _WIDTH, 2.6)
     for index, panel in enumerate(axes):
         place, metric = where[index // len(metrics)], metrics[index % len(metrics)]
@@ -35,20 +40,8 @@ def draw(frame: pd.DataFrame, analysed: Analysed) -> Figure:
         panel.set_ylabel(LABELS[metric])
         panel.set_xlabel(axis)
         _panel(panel, own[own["metric"] == metric], report)
-    legend(figure, axes, frame, report, f"mean ± standard deviation over seeds; in brackets: sentence pairs{note}")
+    legend(figure, axes, frame, report, f"mean ± standard deviation over seeds; {note}")
     return figure
-
-
-def _words(analysed: Analysed) -> tuple[str, str]:
-    """What the x axis shows, and what more is to be said."""
-    settings = analysed.settings
-    if settings.length:
-        return f"{settings.length.unit}s of the source sentence", ""
-    if settings.reordering:
-        return "Kendall's τ of the source's order", "; τ is 1 where the target keeps the order, 0 where it reverses it"
-    share = settings.extrapolation.percentile if settings.extrapolation else 100
-    trained = "all training sources" if share == 100 else f"{share:g} % of the training sources"
-    return "subwords of the source sentence", f"; {trained} are within the first bucket"
 
 
 def _grid(rows: pd.DataFrame, metric: str, place: tuple[str, str, str], report: Report, axis: str) -> Grid:

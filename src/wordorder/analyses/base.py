@@ -1,0 +1,245 @@
+"""The interface of analyses. Each analysis is one file in this folder, in a plug-in folder or at an entry point.
+
+An analysis is a class derived from one of three. Its fields are the settings that a study may give under
+``analyses: {NAME: …}``; its class attributes ``name`` and ``caption`` register and describe it.
+
+=====================  ================================================================================
+:class:`Analysis`      reads what the study has written: translations, scores, run records, data
+:class:`ModelAnalysis` also measures every model, on sets of sentences; the measures are written once
+:class:`JointAnalysis` also measures all models of a dataset and size together, such as their speed
+=====================  ================================================================================
+
+Every analysis says what it reads (``inputs``), refuses studies that cannot provide it (``check``), computes the data
+(``frame``) and draws them (``draw``). The workflow imports all analyses to find out what to run. Import PyTorch,
+pandas, SciPy, Matplotlib and sacreBLEU inside functions, so that this stays fast.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+from wordorder.config.alignments import gold_name
+from wordorder.config.base import Model
+from wordorder.config.datasets import Dataset, Preparation
+from wordorder.config.models import Analysed, Study
+from wordorder.config.reordering import Alignment
+from wordorder.errors import WordorderError
+from wordorder.registry import Registry
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+    from wordorder.data.binary import ParallelCorpus
+    from wordorder.data.subword import Subword
+    from wordorder.model.translator import Translator
+
+REGISTRY: Registry[type[Analysis]] = Registry("analyses", "analysis")
+
+
+@dataclass(frozen=True)
+class Input:
+    """Something that a job reads. The workflow knows the file names.
+
+    ============ =====================================================================================
+    translations the translations of each cell and test set of a dataset
+    scores       the scores of each cell and test set of a dataset, with COMET's if the study has them
+    records      the run record of each cell of a dataset, which says why it has no translations
+    measures     what the analysis has measured on the models of a dataset
+    file         the file ``path`` of the dataset's folder
+    corpus       the binary corpus of the split ``path`` of the dataset
+    ============ =====================================================================================
+    """
+
+    kind: Literal["translations", "scores", "records", "measures", "file", "corpus"]
+    path: str = ""
+
+
+@dataclass(frozen=True)
+class StudiedDataset:
+    """A dataset as a study uses it.
+
+    Attributes:
+        dataset: Its configuration.
+        tests: The names of the test sets that the study translates.
+        gold_sets: The names in gold_alignments.yaml of the sets of its languages.
+    """
+
+    dataset: Dataset
+    tests: list[str]
+    gold_sets: list[str]
+
+    def translations(self, *files: str) -> list[Input]:
+        """List the translations with their references and, for each test set, ``files`` such as 'raw/{test}.source'."""
+        return [Input("translations"), Input("records"), *self.files("raw/{test}.target", *files)]
+
+    def files(self, *patterns: str) -> list[Input]:
+        """List the files of every test set, such as 'raw/{test}.target'."""
+        return [Input("file", pattern.format(test=test)) for test in self.tests for pattern in patterns]
+
+    def corpora(self) -> list[Input]:
+        """List the binary corpora of the test sets."""
+        return [Input("corpus", test) for test in self.tests]
+
+
+@dataclass(frozen=True)
+class StudyView:
+    """What an analysis may check before anything runs.
+
+    Attributes:
+        study: The study.
+        datasets: Its datasets.
+        aligners: The entries of aligners.yaml.
+        gold_sets: The names in gold_alignments.yaml, of all languages.
+    """
+
+    study: Study
+    datasets: list[StudiedDataset]
+    aligners: dict[str, Alignment]
+    gold_sets: list[str]
+
+    def error(self, sentence: str, key: str, dataset: StudiedDataset | None = None) -> WordorderError:
+        """Return an error about the setting ``key``, such as 'length.unit'; ``sentence`` continues the place."""
+        where = f" the dataset '{dataset.dataset.name}'" if dataset else f" 'analyses.{key}'"
+        return WordorderError(
+            f"In the study '{self.study.name}'{where} {sentence}",
+            code="unsuitable-analysis",
+            key=f"analyses.{key}",
+        )
+
+
+class Analysis(Model):
+    """An analysis with its settings."""
+
+    name: ClassVar[str]
+    """The name in studies, file names and commands."""
+    caption: ClassVar[str]
+    """One or more sentences of reStructuredText for Snakemake's report and the study page."""
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        if "name" in vars(cls):
+            REGISTRY.add(cls.name, cls)
+
+    @abstractmethod
+    def inputs(self, dataset: StudiedDataset) -> list[Input]:
+        """List what ``frame`` reads of one dataset of a study."""
+
+    def check(self, view: StudyView) -> None:
+        """Raise WordorderError if the study cannot have this analysis, by :meth:`StudyView.error`."""
+
+    @abstractmethod
+    def frame(self, asked: Analysed, results: Path, data: Path) -> DataFrame:
+        """Compute the data that are drawn and written as CSV.
+
+        Args:
+            asked: The study's datasets, encodings, sizes and seeds, in the order in which to show them.
+            results: The folder of the study's results.
+            data: The folder of all datasets.
+        """
+
+    @abstractmethod
+    def draw(self, frame: DataFrame, asked: Analysed) -> Figure:
+        """Draw the data, in the style that the caller has set (:func:`wordorder.drawing.style.styled`)."""
+
+
+class MeasuringAnalysis(Analysis):
+    """An analysis that measures models: a :class:`ModelAnalysis` or a :class:`JointAnalysis`."""
+
+    not_measured: ClassVar[frozenset[str]] = frozenset()
+    """The settings on which measuring does not depend."""
+
+    def measured_settings(self) -> Self:
+        """Return the analysis with the defaults of the settings on which measuring does not depend."""
+        used = set(type(self).model_fields) - self.not_measured
+        return type(self)(**{name: getattr(self, name) for name in used})
+
+    def inputs(self, dataset: StudiedDataset) -> list[Input]:
+        return [Input("measures")]
+
+
+class ModelAnalysis(MeasuringAnalysis):
+    """An analysis that measures each model on sets of sentences.
+
+    A set is a test set, 'valid', or ``gold.NAME``: a set of gold_alignments.yaml as a split of the dataset.
+    """
+
+    def measured_sets(self, dataset: StudiedDataset) -> list[str]:
+        """List the sets of a dataset on which the models are measured."""
+        return dataset.tests
+
+    def set_inputs(self, name: str) -> list[Input]:
+        """List the files and corpora that measuring on one set reads, besides its binary corpus."""
+        return []
+
+    @abstractmethod
+    def measure(self, model: Translator, sentences: MeasuredSet) -> dict[str, Any]:
+        """Measure a model on one set.
+
+        Returns:
+            What to write as JSON. ``status`` is "measured", or says why there are no numbers.
+        """
+
+
+class JointAnalysis(MeasuringAnalysis):
+    """An analysis that measures all models of a dataset and size in one process: those of the first seed."""
+
+    @abstractmethod
+    def measure(self, models: Mapping[str, Translator]) -> dict[str, Any]:
+        """Measure models, given by encoding. Returns what to write as JSON."""
+
+
+@dataclass(frozen=True)
+class MeasuredSet:
+    """A set of sentences on which a model is measured. Everything is read when it is first used.
+
+    Attributes:
+        name: A test set, 'valid' or gold.NAME.
+        data: The folder of the dataset.
+        preparation: How the dataset treats text, and its languages.
+        detokenise: Whether translations must be detokenised.
+        positions: The folder of the reordered source positions, for encodings that need them.
+    """
+
+    name: str
+    data: Path
+    preparation: Preparation
+    detokenise: bool = True
+    positions: Path | None = None
+
+    @cached_property
+    def corpus(self) -> ParallelCorpus:
+        """The binary corpus."""
+        from wordorder.data.binary import ParallelCorpus
+
+        return ParallelCorpus.open(self.data / "binary" / self.name, positions=self.positions)
+
+    @cached_property
+    def references(self) -> list[str]:
+        """The raw target, one line for each sentence."""
+        return self.lines("target")
+
+    @cached_property
+    def subword(self) -> Subword:
+        """The subword model of the dataset."""
+        from wordorder.data.subword import Subword
+
+        return Subword.load(self.data / "subword" / "model.model")
+
+    def lines(self, what: str) -> list[str]:
+        """Read the raw text of the set: 'source', 'target', or the words of a gold set, or its 'alignments'."""
+        from wordorder.data.text import read_lines
+
+        return list(read_lines(self.data / raw_file(self.name, what)))
+
+
+def raw_file(name: str, what: str) -> str:
+    """Return where the raw text of a set lies in the folder of its dataset: 'raw/test.target', 'gold/NAME.target'."""
+    gold = gold_name(name)
+    return f"raw/{name}.{what}" if gold is None else f"gold/{gold}.{what}"

@@ -1,0 +1,176 @@
+"""All figures of a study: what each reads, its caption, and how it is drawn. Nothing heavy is imported before that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from wordorder.config.models import Report
+from wordorder.config.problems import nearest
+from wordorder.errors import WordorderError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+    from wordorder.encodings.base import Stack
+
+Drawn = tuple["Figure", "DataFrame"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """What a person may choose of a figure; the study's first or own where None.
+
+    Attributes:
+        metric: The metric of the scores.
+        against: The x axis of the perplexity.
+        dataset: The dataset whose models' vectors are drawn.
+        size: The size of these models.
+        seed: The seed of these models.
+        stack: The stack whose vectors are drawn.
+        length: How many positions are drawn.
+    """
+
+    metric: str | None = None
+    against: Literal["update", "epoch"] = "update"
+    dataset: str | None = None
+    size: str | None = None
+    seed: int | None = None
+    stack: Stack = "encoder"
+    length: int | None = None
+
+
+@dataclass(frozen=True)
+class StudyFigure:
+    """A figure of a study.
+
+    Attributes:
+        reads: What it reads of each cell; of 'models' only those of the first dataset, size and seed.
+        caption: Sentences of reStructuredText for Snakemake's report and the study page.
+        draw: From the study, the folder of its results and the choices to the figure and the data drawn.
+    """
+
+    reads: Literal["scores", "metrics", "models", "nothing"]
+    caption: str
+    draw: Callable[[Report, Path, Choices], Drawn]
+
+
+def _scores(report: Report, results: Path, choices: Choices) -> Drawn:
+    from wordorder.figures import scores
+    from wordorder.results.frames import load_scores
+
+    metric = choices.metric or report.metrics[0]
+    if metric not in report.metrics:
+        raise WordorderError(
+            f"The study has no metric '{metric}'; it has {', '.join(report.metrics)}.",
+            code="unknown-metric",
+            key="--metric",
+        )
+    frame = load_scores(report, results)
+    figure = scores.draw(frame, metric, list(report.encodings), report.baseline, _titles(report))
+    return figure, frame[frame["metric"] == metric]
+
+
+def _perplexity(report: Report, results: Path, choices: Choices) -> Drawn:
+    from wordorder.figures import perplexity
+    from wordorder.results.frames import load_metrics
+
+    frame = perplexity.drawn(load_metrics(report, results))
+    return perplexity.draw(frame, list(report.encodings), _titles(report), choices.against), frame
+
+
+def _titles(report: Report) -> dict[str, str]:
+    return {dataset.name: dataset.title for dataset in report.datasets}
+
+
+def _vectors(name: str) -> Callable[[Report, Path, Choices], Drawn]:
+    def draw(report: Report, results: Path, choices: Choices) -> Drawn:
+        from wordorder.figures import vectors
+
+        drawing, frame = vectors.FIGURES[name]
+        found = vectors.load(
+            report,
+            results,
+            dataset=choices.dataset or report.datasets[0].name,
+            size=choices.size or report.sizes[0],
+            seed=report.seeds[0] if choices.seed is None else choices.seed,
+            stack=choices.stack,
+            length=choices.length,
+        )
+        return drawing(found), frame(found)
+
+    return draw
+
+
+def _mathematics(report: Report, results: Path, choices: Choices) -> Drawn:
+    """Draw the claims of the papers; nothing is drawn where one does not hold."""
+    from wordorder.figures import mathematics
+    from wordorder.published import claims
+
+    found = claims.Measurements.measure(seed=1)
+    mathematics.check(found.claims(), "'wordorder mathematics' shows all.")
+    drawn = mathematics.as_frame(found)
+    return mathematics.draw(drawn), drawn
+
+
+FIGURES: Mapping[str, StudyFigure] = {
+    "scores": StudyFigure("scores", "Scores of each encoding, with every seed shown.", _scores),
+    "perplexity": StudyFigure(
+        "metrics",
+        "Perplexity on the training set and on the validation set while the models were trained, for every seed (as "
+        "in Figure 7 of the OPR paper). A point of the training set is the mean over the batches since the validation"
+        " before it, as they were learned from: with dropout, and by weights that were still changing, so it may well"
+        " lie above the validation set's. A point of the validation set is all of it, without dropout. Neither has "
+        "label smoothing.",
+        _perplexity,
+    ),
+    "similarity": StudyFigure(
+        "models",
+        "Cosine similarity of the encoding's vectors of two positions, for each encoding that gives a position a "
+        "vector. Encodings with the same vectors share a panel. Learned vectors are those of the first seed's model.",
+        _vectors("similarity"),
+    ),
+    "encoding_matrix": StudyFigure(
+        "models",
+        "The vectors themselves, one row for each position, for each encoding that gives a position a vector. "
+        "Encodings with the same vectors share a panel. Learned vectors are those of the first seed's model.",
+        _vectors("encoding_matrix"),
+    ),
+    "dot_product": StudyFigure(
+        "models",
+        "Dot product of the encoding's vectors of two positions, for each encoding that gives a position a vector, "
+        "each with its own range of colours (as in Figure 3 of the sinusoidal document).",
+        _vectors("dot_product"),
+    ),
+    "similarity_profile": StudyFigure(
+        "models",
+        "Cosine similarity of the middle position's vector to those of all others, by distance (as in Figure 6 of the"
+        " OPR paper).",
+        _vectors("similarity_profile"),
+    ),
+    "value_range": StudyFigure(
+        "models",
+        "How far the values of each dimension of the encoding's vectors spread over the positions (as in Figure 4 of "
+        "the OPR paper): a dimension in which they hardly differ hardly distinguishes positions.",
+        _vectors("value_range"),
+    ),
+    "mathematics": StudyFigure(
+        "nothing",
+        "What the papers prove of encodings, measured on the code that trains: gradient descent to a sum of kernels "
+        "(theorem 3.1 of PosNet), similarity by distance, what permuted words change, and the sinusoid's shift as a "
+        "rotation. ``wordorder mathematics`` lists each claim with its bound.",
+        _mathematics,
+    ),
+}
+
+
+def figure_of(name: str) -> StudyFigure:
+    """Return the figure of this name. Raises WordorderError if there is none."""
+    if name not in FIGURES:
+        raise WordorderError(
+            f"There is no figure '{name}'{nearest(name, FIGURES, 'figures')}", code="unknown-figure", found=name
+        )
+    return FIGURES[name]
