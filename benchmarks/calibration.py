@@ -22,6 +22,8 @@ from typing import Any
 import numpy as np
 
 from wordorder.comparison.paired import KINDS, Extraction, paired_tests
+from wordorder.metrics.base import NoSettings
+from wordorder.metrics.bleu import BLEU
 from wordorder.progress import track
 from wordorder.statistics.over_seeds import paired_t_test
 from wordorder.statistics.resampling import resamples, sign_test
@@ -48,7 +50,7 @@ def pool_of_seeds(sentences: int, spread: float, seed: int) -> tuple[list[str], 
 def rejections(options: argparse.Namespace, spread: float) -> dict[str, Any]:
     """The share of trials in which each test rejects, and the ratio of the spreads."""
     references, pool = pool_of_seeds(options.sentences, spread, seed=1)
-    extraction = Extraction(references, ["bleu"], "de")
+    extraction = Extraction(references, [BLEU("de", NoSettings())])
     measure = extraction.measure("bleu")
     statistics = np.stack([extraction.statistics("bleu", lines) for lines in pool])
     scores = np.array([measure.of(of) for of in statistics])

@@ -15,6 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from wordorder.comparison.paired import KINDS, Extraction, paired_tests
+from wordorder.metrics.base import TextMetric, build
 from wordorder.statistics.resampling import resamples, segment_tests
 from wordorder.statistics.stratified import stratified_randomisation
 
@@ -52,10 +53,12 @@ def main() -> None:
     print(f"{options.systems} systems, {options.sentences} sentences, {options.samples} resamples")
 
     for metric in options.metrics:
-        extraction = Extraction(references, [metric], "de")
+        built = build(metric, "de")
+        assert isinstance(built, TextMetric)
+        extraction = Extraction(references, [built])
         count = [extraction.statistics(metric, lines) for lines in (baseline, *rest)]
         label = f"{metric}: statistics of every system"
-        fresh = Extraction(references, [metric], "de")
+        fresh = Extraction(references, [built])
         timed(label, lambda fresh=fresh, m=metric: [fresh.statistics(m, lines) for lines in (baseline, *rest)])
         for kind in KINDS:
             test = {"kind": kind, "samples": options.samples, "seed": 12345}

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from scipy import stats
 
-from evaluation_samples import family, noisy, report, sentences, write_lines, write_study
+from evaluation_samples import family, noisy, report, sentences, text_metrics, translations, write_lines, write_study
 from wordorder.cli.main import main
 from wordorder.comparison.paired import Extraction, paired_tests
 from wordorder.comparison.significance import compare
@@ -19,6 +19,7 @@ from wordorder.comparison.verdicts import verdict
 from wordorder.config.models import Significance
 from wordorder.errors import WordorderError
 from wordorder.files import sha256, write_json
+from wordorder.metrics.bleu import BLEU
 from wordorder.statistics.over_seeds import holm, paired_t_test
 
 
@@ -73,7 +74,7 @@ def test_p_values_are_those_of_the_sacrebleu_command(tmp_path: Path, kind: Any, 
     files = {name: write_lines(tmp_path / name, lines) for name, lines in texts.items()}
     rivals = {"one": texts["one"], "two": texts["two"]}
     # The legacy score must not be taken for BLEU, though both are sacreBLEU's class.
-    extraction = Extraction(references, ["ter", "bleu_legacy", "bleu", "chrf++"], "de")
+    extraction = Extraction(references, text_metrics("ter", "bleu_legacy", "bleu", "chrf++"))
     ours = paired_tests(extraction, texts["base"], rivals, kind=kind, samples=150, seed=99)
     assert ours["bleu_legacy"]["baseline"] != ours["bleu"]["baseline"]
 
@@ -96,7 +97,7 @@ def test_p_values_are_those_of_the_sacrebleu_command(tmp_path: Path, kind: Any, 
 def test_equal_scores_are_no_difference(kind: Any) -> None:
     references = sentences(30)
     base = noisy(references, 0.3, 1)
-    extraction = Extraction(references, ["bleu", "chrf++"], "de")
+    extraction = Extraction(references, text_metrics("bleu", "chrf++"))
     found = paired_tests(extraction, base, {"same": list(base)}, kind=kind, samples=50, seed=1)
     assert [of["systems"]["same"]["p"] for of in found.values()] == [1.0, 1.0]
 
@@ -106,7 +107,7 @@ def test_seed_decides_and_the_environment_is_as_before(monkeypatch: pytest.Monke
     base, system = noisy(references, 0.3, 1), {"s": noisy(references, 0.25, 2)}
 
     def p(seed: int) -> float:
-        extraction = Extraction(references, ["bleu"], "de")
+        extraction = Extraction(references, text_metrics("bleu"))
         found = paired_tests(extraction, base, system, kind="bootstrap", samples=100, seed=seed)
         return float(found["bleu"]["systems"]["s"]["p"])
 
@@ -124,7 +125,9 @@ def test_seed_decides_and_the_environment_is_as_before(monkeypatch: pytest.Monke
 def compared(tmp_path: Path, rates: dict[str, float], seeds: list[int], **options: Any) -> dict[str, Any]:
     encodings = list(options.pop("encodings", rates))
     references = write_study(tmp_path, report(encodings, seeds, ("test_1",)), rates, **options)
-    return compare(family(encodings, seeds), tmp_path, "pair", "tiny", "test_1", references / "test_1.target")
+    asked = family(encodings, seeds)
+    files = translations(tmp_path, asked, "test_1")
+    return compare(asked, files, "tiny", "test_1", references / "test_1.target")
 
 
 def test_comparison_over_seeds(tmp_path: Path) -> None:
@@ -155,7 +158,8 @@ def test_lower_ter_is_better(tmp_path: Path) -> None:
     rates = {"base": 0.5, "better": 0.1}
     references = write_study(tmp_path, report(list(rates), [1, 2, 3], ("test_1",)), rates)
     asked = family(list(rates), [1, 2, 3], metrics=["ter"])
-    result = compare(asked, tmp_path, "pair", "tiny", "test_1", references / "test_1.target")
+    files = translations(tmp_path, asked, "test_1")
+    result = compare(asked, files, "tiny", "test_1", references / "test_1.target")
     (entry,) = result["metrics"]["ter"]["comparisons"]
     assert entry["t_test"]["mean_difference"] < 0
     assert entry["verdict"].startswith("better is significantly better than base (-")
@@ -201,25 +205,15 @@ def test_one_seed_gives_a_difference_but_no_verdict(tmp_path: Path) -> None:
 )
 def test_verdicts(p: float, difference: float, sentence: str) -> None:
     test = {"n": 3, "mean_difference": difference, "p_holm": p}
-    assert verdict({"system": "a", "baseline": "b", "t_test": test}, "bleu", 0.05, 3) == sentence
+    assert verdict({"system": "a", "baseline": "b", "t_test": test}, BLEU, 0.05, 3) == sentence
 
 
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     asked = family(["base", "good"], [1, 2])
     references = write_study(tmp_path, report(["base", "good"], [1, 2], ("test_1",)), {"base": 0.5, "good": 0.2})
-    output = tmp_path / "significance" / "out.json"
-    command = [
-        "compare",
-        "--config",
-        asked.model_dump_json(),
-        "--dataset",
-        "pair",
-        "--size",
-        "tiny",
-        "--test",
-        "test_1",
-    ]
-    files = ["--results", str(tmp_path), "--references", str(references / "test_1.target"), "--output", str(output)]
+    hypotheses, output = translations(tmp_path, asked, "test_1"), tmp_path / "significance" / "out.json"
+    command = ["compare", "--config", asked.model_dump_json(), "--size", "tiny", "--test", "test_1"]
+    files = ["--references", str(references / "test_1.target"), "--output", str(output), *map(str, hypotheses.values())]
     assert main([*command, *files]) == 0
     first = output.read_bytes()
     assert main([*command, *files]) == 0
@@ -228,9 +222,11 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     p = json.loads(first)["metrics"]["bleu"]["comparisons"][0]["t_test"]["p"]
     assert p is not None and math.isfinite(p)
 
-    write_lines(tmp_path / "cells" / "pair" / "good" / "tiny" / "2" / "test_1.hypotheses", ["zu kurz"])
+    write_lines(hypotheses["good", 2], ["zu kurz"])
     assert main([*command, *files]) == 1
     assert "has 1 lines but its references" in capsys.readouterr().err
+    assert main([*command, *files[:-1]]) == 1
+    assert "There are 3 files of hypotheses" in capsys.readouterr().err
     assert output.read_bytes() == first
 
 
@@ -261,18 +257,16 @@ def test_every_kind_of_test_is_there_and_corrected_within_the_family(tmp_path: P
 def test_comet_is_compared_by_its_segment_scores(tmp_path: Path) -> None:
     names, seeds = ["base", "good"], [1, 2, 3]
     references = write_study(tmp_path, report(names, seeds, ("test_1",)), {"base": 0.5, "good": 0.2}, ("good", 2))
-    cells, target = tmp_path, references / "test_1.target"
-    folder = cells / "cells" / "pair"
-    files = {(name, seed): folder / name / "tiny" / str(seed) / "test_1.hypotheses" for name in names for seed in seeds}
+    asked = family(names, seeds, metrics=["bleu", {"comet": {"model": "x/wmt22-comet-da"}}])
+    target, files = references / "test_1.target", translations(tmp_path, asked, "test_1")
     systems = {}
     for (name, seed), path in files.items():
         scores = [0.5 + 0.01 * seed + (0.1 + 0.02 * (i % 3) + 0.001 * seed**2) * (name == "good") for i in range(25)]
-        made = {"checkpoint_sha256": "ab" * 32, "versions": {"unbabel-comet": "2.2.7"}, "segment_scores": scores}
-        systems[sha256(path)] = made if (name, seed) != ("good", 2) else {"score": None, "segment_scores": []}
-    scored = {"status": "scored", "model": "x/wmt22-comet-da", "precision": "fp32", "systems": systems}
+        systems[sha256(path)] = {"segment_scores": scores if (name, seed) != ("good", 2) else []}
+    scored = {"metric": "comet", "status": "scored", "signature": "x|fp32", "systems": systems}
     comet = tmp_path / "comet.json"
     write_json(comet, scored | {"references": {"sha256": sha256(target)}})
-    result = compare(family(names, seeds), cells, "pair", "tiny", "test_1", target, comet)
+    result = compare(asked, files, "tiny", "test_1", target, [comet])
     (entry,) = result["metrics"]["comet"]["comparisons"]
     assert entry["t_test"]["n"] == 2
     assert entry["t_test"]["mean_difference"] == pytest.approx(0.1 + 0.0192 + 0.005)
@@ -282,21 +276,26 @@ def test_comet_is_compared_by_its_segment_scores(tmp_path: Path) -> None:
     )
     assert "(+0.1242 COMET, Holm-adjusted" in entry["verdict"] and "2 of 3 seeds" in entry["verdict"]
     assert entry["agreement"] == pytest.approx(0.962, abs=0.001)
-    assert result["metrics"]["comet"]["signature"] == (
-        "x/wmt22-comet-da|precision:fp32|unbabel-comet:2.2.7|checkpoint:abababababab"
+    assert result["metrics"]["comet"]["signature"] == "x|fp32" and not result["not_scored"]
+
+    write_json(
+        comet, {"metric": "comet", "status": "not scored", "reason": "No model.", "how": "Get it.", "systems": {}}
     )
-
-    write_json(comet, {"status": "not scored", "model": "m", "reason": "No model.", "how": "Get it.", "systems": {}})
-    result = compare(family(names, seeds), cells, "pair", "tiny", "test_1", target, comet)
-    assert list(result["metrics"]) == ["bleu", "chrf++"]
-    assert result["comet"]["reason"] == "No model."
+    result = compare(asked, files, "tiny", "test_1", target, [comet])
+    assert list(result["metrics"]) == ["bleu"]
+    assert result["not_scored"] == [{"metric": "comet", "reason": "No model.", "how": "Get it."}]
     write_json(comet, scored | {"references": {"sha256": "0"}})
-    with pytest.raises(WordorderError, match="of other references"):
-        compare(family(names, seeds), cells, "pair", "tiny", "test_1", target, comet)
+    with pytest.raises(WordorderError) as caught:
+        compare(asked, files, "tiny", "test_1", target, [comet])
+    assert caught.value.code == "other-references"
+    with pytest.raises(WordorderError) as caught:
+        compare(asked, files, "tiny", "test_1", target)
+    assert (caught.value.code, caught.value.key) == ("missing-metric", "systems")
 
 
-def test_wrong_folder_is_said(tmp_path: Path) -> None:
+def test_translations_that_are_all_missing_are_an_error(tmp_path: Path) -> None:
     references = write_lines(tmp_path / "references", sentences(5))
-    with pytest.raises(WordorderError) as raised:
-        compare(family(["base", "good"], [1]), tmp_path / "nowhere", "pair", "tiny", "test_1", references)
-    assert raised.value.code == "missing-file"
+    asked = family(["base", "good"], [1])
+    with pytest.raises(WordorderError) as caught:
+        compare(asked, translations(tmp_path / "nowhere", asked, "test_1"), "tiny", "test_1", references)
+    assert caught.value.code == "missing-translations"

@@ -139,8 +139,17 @@ STUDY_MISTAKES = [
     (("A small study", ""), ", line 2: 'title' must be text, but is empty."),
     (
         ("[bleu]", "[bleu, blue]"),
-        ", line 10: 'metrics[1]' must be 'bleu', 'bleu_legacy', 'chrf', 'chrf++' or 'ter', but is the text 'blue'. "
-        "Did you mean 'bleu'?",
+        ", line 10: 'metrics[1]' is wrong: There is no metric 'blue'. Did you mean 'bleu'? The metrics are bleu, ",
+    ),
+    (
+        ("[bleu]", "[bleu, {comet: {modell: m}}]"),
+        ", line 10: 'metrics[1]' is wrong: the settings of 'comet' are not valid (modell: Extra inputs are not "
+        "permitted); its keys are model, precision.",
+    ),
+    (("[bleu]", "[bleu, {bleu: {}}]"), ", line 10: 'metrics[1]' repeats an earlier entry of 'metrics'; remove it."),
+    (
+        ("[bleu]", "[bleu, 3]"),
+        ", line 10: 'metrics[1]' is wrong: it must be the name of a metric, or one name with its",
     ),
     (
         ("max_epochs: 8", "max_epochs: 8\n  norm: prenorm"),

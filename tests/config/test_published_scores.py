@@ -67,14 +67,6 @@ def test_marks_gaps_and_other_quantities_are_as_the_papers_print_them() -> None:
     assert printed("xlpe_table3", "+ Combination") == [24.7, 75.0, 77.6]
 
 
-def test_what_is_not_used_is_not_in_the_slices() -> None:
-    """So that a study whose tables have nothing of it does not run again."""
-    dumped = TABLES["opr_table5_base"].model_dump(mode="json")
-    assert set(dumped) == {"name", "paper", "table", "baseline", "computed", "columns", "rows"}
-    assert set(dumped["columns"][0]) == {"column", "dataset", "test", "metric"}
-    assert set(dumped["rows"][0]) == {"row", "encoding", "size", "scores"}
-
-
 TABLE: dict[str, Any] = {
     "name": "t",
     "paper": "A paper",

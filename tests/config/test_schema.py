@@ -75,7 +75,7 @@ def test_files_satisfy_their_schema_and_name_it(kind: str, path: Path) -> None:
 def test_schemas_refuse_what_the_models_refuse() -> None:
     study = read_yaml(ROOT / "studies/demo.yaml").data
     validator = Draft202012Validator(schemas()["study"])
-    for wrong in ({**study, "titel": "x"}, {**study, "metrics": ["blue"]}, {**study, "seeds": []}):
+    for wrong in ({**study, "titel": "x"}, {**study, "metrics": [3]}, {**study, "seeds": []}):
         assert not validator.is_valid(json.loads(json.dumps(wrong)))
     validator, own = Draft202012Validator(schemas()["derived_study"]), {"name": "a", "based_on": "b"}
     assert validator.is_valid({**own, "recipe": {"dropout": 0.1, "patience": None}, "analyses": {"length": None}})

@@ -17,10 +17,10 @@ import pytest
 
 from evaluation_samples import noisy, sentences, write_lines
 from wordorder.cli.main import main
-from wordorder.config.models import Comet
 from wordorder.errors import WordorderError
 from wordorder.files import read_json, sha256
-from wordorder.metrics.comet import PYTHON, find_checkpoint, find_python, score_systems, signature
+from wordorder.metrics.base import SystemsTask
+from wordorder.metrics.comet import COMET, PYTHON, CometSettings, find_checkpoint, find_python
 
 ROOT = Path(__file__).parents[2]
 SENTENCES = 12
@@ -69,9 +69,9 @@ class Files:
 
     def command(self, model: str, *options: str, precision: str = "fp32", hypotheses: list[Path] | None = None) -> int:
         chosen = self.hypotheses if hypotheses is None else hypotheses
-        files = ["--source", self.source, "--references", self.references, "--hypotheses", *chosen]
-        slice_ = json.dumps({"model": model, "precision": precision})
-        return main(["comet", "--config", slice_, *map(str, files), "--output", str(self.output), *options])
+        files = [*chosen, "--source", self.source, "--references", self.references]
+        slice_ = json.dumps({"metric": {"comet": {"model": model, "precision": precision}}, "target_language": "de"})
+        return main(["score-systems", "--config", slice_, *map(str, files), "--output", str(self.output), *options])
 
     def result(self) -> Any:
         return read_json(self.output)
@@ -114,7 +114,7 @@ def test_without_a_model_it_is_said_how_to_get_one(files: Files, capsys: pytest.
     assert "'Unbabel/wmt22-comet-da' is neither a file or folder here nor in Hugging Face's cache" in result["reason"]
     assert "download_model('Unbabel/wmt22-comet-da')" in result["how"]
     assert result["reason"] in capsys.readouterr().err
-    assert signature(result) is None
+    assert result["signature"] is None
 
 
 def test_what_others_read_does_not_name_the_users_home(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,8 +175,10 @@ def test_scores_with_all_that_made_them(stand_in: Files) -> None:
         assert system["versions"]["unbabel-comet"] == "9.9"
     assert result["systems"][sha256(empty)] == {"score": None, "segment_scores": []}
     digest = sha256(stand_in.folder / "model.ckpt")[:12]
-    assert signature(result) == f"model.ckpt|precision:fp32|unbabel-comet:9.9|checkpoint:{digest}"
-    assert signature(result | {"model": "/scratch/models/mine"}).startswith("mine|")  # type: ignore[union-attr]
+    assert result["signature"] == f"model.ckpt|precision:fp32|unbabel-comet:9.9|checkpoint:{digest}"
+    (stand_in.folder / "model.ckpt").rename(stand_in.folder / "mine")
+    assert stand_in.command(str(stand_in.folder / "mine")) == 0
+    assert stand_in.result()["signature"].startswith("mine|"), "no folder of one machine"
 
 
 def test_only_what_is_new_is_scored(stand_in: Files, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,14 +226,10 @@ def test_different_numbers_of_lines_are_refused(stand_in: Files, capsys: pytest.
     assert stand_in.command("model.ckpt") == 1
     assert f"{stand_in.hypotheses[1]} has 3 lines but {stand_in.references} has 12" in capsys.readouterr().err
     write_lines(stand_in.source, sentences(4))
-    with pytest.raises(WordorderError, match="source has 4 lines"):
-        score_systems(
-            Comet(model="model.ckpt"),
-            source=stand_in.source,
-            references=stand_in.references,
-            hypotheses=stand_in.hypotheses,
-            cache=stand_in.folder / "cache",
-        )
+    task = SystemsTask(stand_in.source, stand_in.references, stand_in.hypotheses, stand_in.folder / "cache")
+    with pytest.raises(WordorderError) as caught:
+        COMET("de", CometSettings(model="model.ckpt")).score_systems(task)
+    assert (caught.value.code, caught.value.path, caught.value.found) == ("different-lengths", stand_in.source, 4)
 
 
 def test_models_are_found_where_hugging_face_keeps_them(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:

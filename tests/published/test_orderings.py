@@ -7,7 +7,7 @@ from itertools import combinations
 import pandas as pd
 import pytest
 
-from evaluation_samples import report
+from evaluation_samples import frame_of, report
 from wordorder.config.published_scores import PublishedScores, Shown
 from wordorder.published.orderings import orderings_frame, orderings_table
 from wordorder.published.scores import published_table
@@ -100,7 +100,8 @@ def test_one_seed_and_equal_scores_are_said_to_be_untested() -> None:
 
 def test_the_table_counts_and_names_them() -> None:
     table = orderings_table(scores(OURS), [(SHOWN, printed(PRINTED))], report(["sinusoidal"], [1, 2, 3, 4]))
-    ((caption, block),) = table.blocks
+    (shown_block,) = table.blocks
+    caption, block = shown_block.caption, frame_of(shown_block)
     assert caption == "A paper, Table 1: the order of its systems, and that of ours."
     (row,) = block.to_dict("records")
     assert row["Ours"] == "mini, news, tiny" and row["Pairs"] == "14"
@@ -115,13 +116,13 @@ def test_a_table_beside_two_datasets_has_a_row_for_each() -> None:
     ours = pd.concat([scores(OURS), scores({"none": [20.0, 20.1], "sinusoidal": [5.0, 5.2]}).assign(dataset="other")])
     other = Shown(table="paper_table1", datasets={"big": "other"}, sizes={"base": "tiny"})
     shown = [(SHOWN, printed(PRINTED)), (other, printed(PRINTED))]
-    ((_, block),) = orderings_table(ours, shown, report(["sinusoidal"], [1, 2, 3, 4])).blocks
+    block = frame_of(orderings_table(ours, shown, report(["sinusoidal"], [1, 2, 3, 4])).blocks[0])
     assert block["Ours"].tolist() == ["mini, news, tiny", "other, news, tiny"]
     assert block["Same order"].str.split(" of ").str[1].tolist() == ["9 run", "1 run"]
     assert block["Same order"].str[0].tolist()[1] == "0"
     not_run = orderings_table(scores({"cope": [1.0]}), [(other, printed(PRINTED))], report(["sinusoidal"], [1]))
-    assert not_run.blocks[0][1]["Same order"].tolist() == ["not run"]
-    captions = [caption for caption, _ in published_table(ours, shown, report(["sinusoidal"], [1, 2, 3, 4])).blocks]
+    assert frame_of(not_run.blocks[0])["Same order"].tolist() == ["not run"]
+    captions = [block.caption for block in published_table(ours, shown, report(["sinusoidal"], [1, 2, 3, 4])).blocks]
     assert [caption.split("ours: ")[1].split(",")[0] for caption in captions] == ["mini", "other"]
 
 
@@ -130,7 +131,8 @@ def test_pairs_without_scores_say_why() -> None:
     ours.loc[ours["encoding"] == "learned", "score"] = float("nan")
     found = orderings_frame(ours, [(SHOWN, printed(PRINTED))], alpha=0.05).set_index(["better", "worse"])
     assert found.loc[("SINUSOIDAL", "LEARNED"), "verdict"] == "diverged"
-    (_, block), *_ = orderings_table(ours, [(SHOWN, printed(PRINTED, "chrf"))], report(["none"], [1])).blocks
+    table = orderings_table(ours, [(SHOWN, printed(PRINTED, "chrf"))], report(["none"], [1]))
+    block = frame_of(table.blocks[0])
     assert set(block["Same order"].iloc[0].split(", ")) == {"not scored", "not run"}, "ROPE alone was not run"
 
 

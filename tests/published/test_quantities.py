@@ -10,11 +10,11 @@ import pytest
 
 from evaluation_samples import report
 from index_samples import index_cells
-from wordorder.config.models import Comet, Report
 from wordorder.config.published_scores import PublishedInStudy, PublishedScores, Shown
 from wordorder.files import write_json
 from wordorder.published.quantities import load_printed
 from wordorder.report import build
+from wordorder.results.frames import systems_path
 
 ASKED = report(["sinusoidal", "opr"], [1, 2], tests=("test",)).model_copy(update={"metrics": ["bleu"]})
 SHOWN = Shown(table="t", datasets={"big": "pair"}, tests={"news": "test", "rwth": "other100"}, sizes={"base": "tiny"})
@@ -110,9 +110,9 @@ def test_without_such_columns_there_are_scores_alone(results: Path) -> None:
 
 def test_comet_is_from_0_to_100_as_in_papers(results: Path) -> None:
     system = {"score": 0.8198, "segment_scores": []}
-    scored = {"status": "scored", "model": "m", "precision": "fp32", "systems": {"x": system}}
-    write_json(results / "comet/pair.tiny.test.json", scored)
-    asked = Report.model_validate(ASKED.model_dump() | {"comet": Comet()})
+    scored = {"status": "scored", "signature": "m", "systems": {"x": system}}
+    write_json(systems_path(results, "comet", "pair", "tiny", "test"), scored)
+    asked = ASKED.model_copy(update={"metrics": [*ASKED.metrics, "comet"]})
     frame = load_printed(asked, results)
     assert found(frame, "comet")[0][3] == pytest.approx(81.98) and found(frame, "bleu")[0][3] == 21.0
 
@@ -133,7 +133,13 @@ def test_marks_need_the_tests_of_significance(results: Path) -> None:
     marked = PublishedScores.model_validate({**table.model_dump(), "marks_mean": {"+": 0.1}})
     entry = {"system": "opr", "baseline": "sinusoidal", "stratified": {"p": 0.01}}
     entry |= {"t_test": {"mean_difference": 1.0}, "seeds": [{"bootstrap": {"p": 0.5}}] * 2}
-    tested = {"size": "tiny", "test": "test", "cells": [], "metrics": {"bleu": {"comparisons": [entry]}}}
+    tested = {
+        "size": "tiny",
+        "test": "test",
+        "cells": [],
+        "not_scored": [],
+        "metrics": {"bleu": {"comparisons": [entry]}},
+    }
     write_json(results / "significance/pair.tiny.test.json", tested)
     for each, mark in ((table, ""), (marked, "+")):
         shown = [PublishedInStudy(shown=SHOWN, printed=each)]

@@ -9,14 +9,14 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from evaluation_samples import report
+from evaluation_samples import frame_of, report
 from snakemake_runs import ROOT
 from wordorder.config.load import load_encodings, load_published_scores, load_sizes
 from wordorder.config.models import PublishedReport
 from wordorder.config.published_scores import PublishedScores, Shown
 from wordorder.published.marks import OurMarks
 from wordorder.published.scores import prediction_interval, published_frame, published_table
-from wordorder.tables.study import to_latex
+from wordorder.tables.table import to_latex
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.study_slices import published_scores_slice
 
@@ -132,7 +132,8 @@ def test_the_table_says_all_of_it() -> None:
         [(Shown(table="paper_table1"), PRINTED)],
         report(["sinusoidal"], [1, 2]),
     )
-    (caption, block), *others = table.blocks
+    first, *others = table.blocks
+    caption, block = first.caption, frame_of(first)
     assert not others and caption.startswith("A paper, Table 1, En-De (BLEU, one run each)")
     assert block["Ours, mean ± sd"].tolist() == ["27.00 (n = 1 of 2)", "27.50 (n = 1 of 2)", "–", "–"]
     assert block["Status"].tolist() == ["no spread to judge by"] * 2 + ["not run"] * 2
@@ -142,7 +143,7 @@ def test_the_table_says_all_of_it() -> None:
 
 def test_the_table_shows_the_interval_that_it_judges_by() -> None:
     table = published_table(scores(OURS), [(Shown(table="paper_table1"), PRINTED)], report(["sinusoidal"], [1, 2, 3]))
-    shown = table.blocks[0][1].set_index("System")["95 % interval"]
+    shown = frame_of(table.blocks[0]).set_index("System")["95 % interval"]
     middle, half = mean(OURS["opr"]), 4.302653 * stdev(OURS["opr"]) * (4 / 3) ** 0.5
     assert shown["OPR"] == f"{middle - half:.2f} to {middle + half:.2f}" and shown["never"] == "–"
     assert "Of 3 seeds the interval of one run reaches 5.0 standard deviations" in table.notes[-1]
@@ -180,8 +181,8 @@ def test_a_difference_that_is_printed_alone_is_held_against_ours() -> None:
         "RPE": "gap not reproduced",
     }
     shown = published_table(scores(ours), [(Shown(table="paper_table1"), printed)], report(["sinusoidal"], [1, 2, 3]))
-    assert shown.blocks[0][1]["Published"].tolist() == ["–"] * 3
-    assert shown.blocks[0][1]["Published gap"].tolist() == ["–", "+0.50", "+0.60"]
+    assert frame_of(shown.blocks[0])["Published"].tolist() == ["–"] * 3
+    assert frame_of(shown.blocks[0])["Published gap"].tolist() == ["–", "+0.50", "+0.60"]
 
 
 def test_a_difference_from_what_was_not_run_is_said_to_be_one() -> None:
@@ -261,7 +262,8 @@ def test_counts_have_no_spread_and_what_is_not_measured_is_said() -> None:
     ours.loc[ours["score"].isna(), "status"] = "not measured"
     printed = changed("parameters")
     table = published_table(ours, [(Shown(table="paper_table1"), printed)], report(["sinusoidal"], [1, 2]))
-    ((caption, block),) = table.blocks
+    (only,) = table.blocks
+    caption, block = only.caption, frame_of(only)
     assert caption == "A paper, Table 1, En-De (trainable parameters in millions); ours: big, base, parameters."
     assert block["Ours, mean ± sd"].tolist()[:2] == ["27.00 (n = 2)", "–"]
     assert block["Status"].tolist()[:2] == ["as printed", "not measured"]
@@ -311,7 +313,7 @@ def test_ours_has_a_mark_where_the_comparison_was_run_and_found_it_better(ours: 
     table = published_table(
         scores(OURS), [(Shown(table="paper_table1"), printed)], report(["sinusoidal"], [1, 2, 3]), ours
     )
-    block = table.blocks[0][1].set_index("System")
+    block = frame_of(table.blocks[0]).set_index("System")
     assert block.loc["OPR", "Published"] == "27.50+" and block.loc["APE", "Published"] == "27.00"
     assert block.loc["OPR", "Ours, mean ± sd"] == f"27.57 ± 0.15 (n = 3){mark}"
     assert block.loc["APE", "Ours, mean ± sd"] == "27.00 ± 0.10 (n = 3)"

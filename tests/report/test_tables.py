@@ -1,92 +1,89 @@
-"""Tables of the page: by which numbers they are sorted, and which column stays in sight."""
+"""Tables: what cells print, by what they are sorted, and which column of the page remains visible."""
 
 from __future__ import annotations
 
 import pandas as pd
 import pytest
 
-from wordorder.report.tables import block, is_missing, show, sort_number
-from wordorder.tables.study import Table
+from wordorder.report.tables import show, show_block
+from wordorder.tables.table import Block, Cell, Table, mean_and_sd, missing, number, p_values, text
 
 
 @pytest.mark.parametrize(
-    ("text", "number"),
+    ("cell", "printed", "key"),
     [
-        ("24.28 ± 0.27 (n = 3) c", 24.28),
-        ("-54.55", -54.55),
-        ("−54.55", -54.55),
-        ("+0.07", 0.07),
-        ("40.81++", 40.81),
-        ("29.05↑", 29.05),
-        ("7,922", 7922),
-        ("88 %", 88),
-        ("[-56.08, -53.03]", -56.08),
-        ("0.002, <0.001, 0.189", 0.002),
-        ("3 finished", 3),
-        ("2016_flickr", None),
-        ("1e", None),
-        ("opr8", None),
-        ("–", None),
-        ("", None),
+        (mean_and_sd([24.0, 24.5, 24.25], 3, mark="c"), "24.25 ± 0.25 (n = 3) c", 24.25),
+        (mean_and_sd([24.0, float("nan")], 2), "24.00 (n = 1 of 2)", 24.0),
+        (mean_and_sd([float("nan")], 3), "– (n = 0 of 3)", None),
+        (number(-54.548, 2), "-54.55", -54.548),
+        (number(0.07, 2, sign="+"), "+0.07", 0.07),
+        (number(7922.4), "7,922", 7922.4),
+        (number(40.81, 2, mark="++"), "40.81++", 40.81),
+        (number(88.2, unit=" %"), "88 %", 88.2),
+        (number(None), "–", None),
+        (number(float("nan"), 2), "–", None),
+        (p_values(0.002, 0.0004, None), "0.002, <0.001, –", 0.002),
+        (p_values(None, 0.5), "–, 0.500", 0.5),
+        (p_values(None), "–", None),
+        (text("3 finished", key=3), "3 finished", 3),
+        (text("2016_Flickr"), "2016_Flickr", "2016_flickr"),
+        (text(""), "–", None),
+        (missing("not scored"), "not scored", None),
     ],
 )
-def test_the_number_of_a_cell(text: str, number: float | None) -> None:
-    assert sort_number(text) == number
+def test_a_cell_prints_its_value_and_sorts_by_it(cell: Cell, printed: str, key: float | str | None) -> None:
+    assert (cell.text, cell.key) == (printed, key)
 
 
-def test_less_than_a_thousandth_comes_before_a_thousandth() -> None:
-    below, exactly = sort_number("<0.001"), sort_number("0.001")
-    assert below is not None and exactly is not None and 0.0009 < below < exactly
-
-
-@pytest.mark.parametrize(
-    ("text", "missing"),
-    [("–", True), ("– (n = 0 of 3)", True), ("not scored", True), ("", True), ("0", False), ("-1", False)],
-)
-def test_what_says_that_there_is_nothing(text: str, missing: bool) -> None:
-    assert is_missing(text) == missing
-
-
-FRAME = pd.DataFrame(
-    {
-        "Size": ["tiny", "tiny"],
-        "Encoding": ["Null", "opr"],
-        "Test": ["2016_flickr", "2017_flickr"],
-        "BLEU": ["24.28 ± 0.27 (n = 3) ab", "– (n = 0 of 3)"],
-        "p": ["<0.001", None],
-        "Verdict": ["short", "a sentence that is longer than forty characters, as verdicts are"],
-    }
+BLOCK = Block(
+    "A caption",
+    [
+        {
+            "Size": text("tiny"),
+            "Encoding": text("Null"),
+            "Test": text("2016_flickr"),
+            "BLEU": mean_and_sd([24.0, 24.5], 2, mark="ab"),
+            "p": p_values(0.0004),
+            "Order": text("1 of 3 run", key=1),
+            "Verdict": text("short"),
+        },
+        {
+            "Size": text("tiny"),
+            "Encoding": text("opr"),
+            "Test": text("2017_flickr"),
+            "BLEU": mean_and_sd([], 3),
+            "p": p_values(None),
+            "Order": text("not run"),
+            "Verdict": text("a sentence that is longer than forty characters, as verdicts are"),
+        },
+    ],
 )
 
 
 def test_columns_know_how_they_are_sorted_and_set() -> None:
-    shown = block("A caption", FRAME)
+    shown = show_block(BLOCK)
     assert [(heading.text, heading.numeric, heading.style) for heading in shown.headings] == [
         ("Encoding", False, ""),
         ("Size", False, ""),
         ("Test", False, ""),
         ("BLEU", True, ""),
         ("p", True, "number"),
+        ("Order", False, ""),
         ("Verdict", False, "words"),
     ]
     first, second = shown.rows
-    assert [cell.key for cell in first][:4] == ["null", "tiny", "2016_flickr", "24.28"]
-    assert (first[3].main, first[3].rest, first[3].letters) == ("24.28", "± 0.27 (n = 3)", "ab")
+    assert [cell.key for cell in first][:6] == ["null", "tiny", "2016_flickr", 24.25, 0.0004, "1 of 3 run"]
+    assert (first[3].main, first[3].rest, first[3].mark) == ("24.25", "± 0.35 (n = 2)", "ab")
     assert second[3].key is None and second[4].key is None and second[4].text == "–"
 
 
-def test_marks_of_significance_leave_a_number_a_number() -> None:
-    shown = block(
-        "", pd.DataFrame({"Published": ["40.46", "40.81++"], "Ours": ["1.0 ± 0.1 (n = 2) ++", "2.0 (n = 1) ↑"]})
-    )
-    assert [(heading.numeric, heading.style) for heading in shown.headings] == [(True, "number"), (True, "")]
-    (_, first), (_, second) = shown.rows
-    assert (first.main, first.rest, first.letters) == ("1.0", "± 0.1 (n = 2)", "++")
-    assert (second.main, second.rest, second.letters) == ("2.0", "(n = 1)", "↑")
+def test_a_column_that_a_row_lacks_is_a_dash() -> None:
+    block = Block("", [{"a": text("x")}, {"b": text("y")}])
+    assert block.columns == ["a", "b"] and block.texts == [["x", "–"], ["–", "y"]]
 
 
 def test_a_table_brings_its_caption_notes_and_whole_data() -> None:
-    shown = show(Table("scores", pd.DataFrame({"a": [1.25], "b": ["x,y"]}), [("First", FRAME)], ["A note."]))
+    shown = show(Table("scores", pd.DataFrame({"a": [1.25], "b": ["x,y"]}), [BLOCK], ["A note."]))
     assert shown.title == "Scores" and shown.notes == ["A note."] and len(shown.blocks) == 1
     assert "mean ± standard deviation" in shown.caption
     assert shown.file.name == "scores.csv" and shown.file.address.endswith(",a,b%0A1.25,%22x,y%22%0A")

@@ -11,7 +11,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.ter import TER
 from scipy import stats
 
-from evaluation_samples import noisy, sentences
+from evaluation_samples import noisy, sentences, text_metrics
 from wordorder.comparison.paired import Extraction
 from wordorder.statistics.over_seeds import paired_t_test
 from wordorder.statistics.resampling import (
@@ -34,7 +34,7 @@ def test_resamples_are_those_that_sacrebleu_draws() -> None:
     # sacrebleu.significance draws them by these two lines.
     drawn = np.random.default_rng(7).choice(30, size=(20, 30), replace=True)
     lines = noisy(REFERENCES, 0.3, 1)
-    extraction = Extraction(REFERENCES, ["bleu"], "de")
+    extraction = Extraction(REFERENCES, text_metrics("bleu"))
     sums = resamples(30, 20, 7) @ extraction.statistics("bleu", lines)
     ours = extraction.measure("bleu").scores(sums)
     for score, row in zip(ours, drawn, strict=True):
@@ -89,7 +89,7 @@ def test_equal_systems_differ_by_nothing() -> None:
 def test_sign_test_is_its_definition(metric: str) -> None:
     system, baseline = noisy(REFERENCES, 0.2, 1), noisy(REFERENCES, 0.3, 2)
     system[4] = baseline[4]
-    extraction = Extraction(REFERENCES, [metric], "de")
+    extraction = Extraction(REFERENCES, text_metrics(metric))
     statistics = [extraction.statistics(metric, lines) for lines in (system, baseline)]
     found = sign_test(*statistics, extraction.measure(metric))
 

@@ -5,12 +5,18 @@ from __future__ import annotations
 import json
 import math
 import random
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+
+import pandas as pd
 
 from index_samples import index_cells
 from wordorder.config.models import Comparison, Family, Report, ReportedDataset, Significance
 from wordorder.files import write_json
+from wordorder.metrics.base import TextMetric, build
 from wordorder.metrics.scores import score_files
+from wordorder.tables.table import Block
 
 _TEXT = "ein Mann fährt auf dem Fahrrad , der Hund läuft über die Straße - Tom's (rot) Ball liegt im Garten"
 _WORDS = _TEXT.split()
@@ -34,7 +40,7 @@ def write_lines(path: Path, lines: list[str]) -> Path:
     return path
 
 
-def family(encodings: list[str], seeds: list[int], samples: int = 50, metrics: list[str] = METRICS) -> Family:
+def family(encodings: list[str], seeds: list[int], samples: int = 50, metrics: Sequence[Any] = METRICS) -> Family:
     """Every encoding against the first."""
     return Family.model_validate(
         {
@@ -47,6 +53,27 @@ def family(encodings: list[str], seeds: list[int], samples: int = 50, metrics: l
             "significance": Significance(bootstrap_samples=samples, seed=7),
         }
     )
+
+
+def text_metrics(*names: str) -> list[TextMetric]:
+    """Metrics of German text."""
+    found = [build(name, "de") for name in names]
+    return [metric for metric in found if isinstance(metric, TextMetric)]
+
+
+def frame_of(block: Block) -> pd.DataFrame:
+    """What a block of a table prints."""
+    return pd.DataFrame(block.texts, columns=block.columns)
+
+
+def translations(results: Path, asked: Family, test: str) -> dict[tuple[str, int], Path]:
+    """The hypotheses files of a family of the size 'tiny' on the dataset 'pair', as :func:`write_study` writes them."""
+    cells = results / "cells" / "pair"
+    return {
+        (name, seed): cells / name / "tiny" / str(seed) / f"{test}.hypotheses"
+        for name in asked.encodings
+        for seed in asked.seeds
+    }
 
 
 def report(encodings: list[str], seeds: list[int], tests: tuple[str, ...] = ("test_1", "test_2")) -> Report:

@@ -16,4 +16,4 @@ def index_cells(results: Path, report: Report) -> None:
         (dataset, size, encoding, seed): f"cells/{dataset}/{encoding}/{size}/{seed}"
         for dataset, size, encoding, seed in names
     }
-    write_index(results, cells, {"": "."}, {})
+    write_index(results, cells, {"": "."}, {data.name: "." for data in report.datasets}, {})

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.figure import Figure
 
-from evaluation_samples import METRICS, family, report, write_study
+from evaluation_samples import METRICS, family, report, translations, write_study
 from wordorder.comparison.significance import compare
 from wordorder.config.models import Page
 from wordorder.data.text import read_lines
@@ -64,7 +64,8 @@ def write_sample(folder: Path) -> tuple[Page, Path, Path]:
         record = path.with_name("record.json")
         more = {"data": {"train": "abc" * 20}, "vocabulary_size": 99, "cell": {"recipe": RECIPE}, "note": HOSTILE}
         write_json(record, read_json(record) | more)
-    compared = compare(family(ENCODINGS, SEEDS, samples=20), results, "pair", "tiny", "test", raw / "test.target")
+    asked_family = family(ENCODINGS, SEEDS, samples=20)
+    compared = compare(asked_family, translations(results, asked_family, "test"), "tiny", "test", raw / "test.target")
     write_json(results / "significance" / "pair.tiny.test.json", compared)
     for path in [
         *(results / "figures" / name for name in FIGURES),

@@ -10,15 +10,15 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from evaluation_samples import family, report, sentences, write_lines, write_study
+from evaluation_samples import family, report, sentences, translations, write_lines, write_study
 from index_samples import index_cells
 from wordorder.cli.main import main
 from wordorder.comparison.significance import compare
-from wordorder.config.models import Comet, Report
+from wordorder.config.models import Report
 from wordorder.files import read_json, sha256, write_json, write_text
 from wordorder.metrics.scores import score_files
-from wordorder.results.frames import load_metrics, load_records, load_scores, load_significance
-from wordorder.tables.study import mean_and_sd
+from wordorder.results.frames import load_metrics, load_records, load_scores, load_significance, systems_path
+from wordorder.tables.table import mean_and_sd
 
 RATES = {"none": 0.6, "opr+rpr": 0.3, "learned_t5": 0.2}
 ENCODINGS = [*RATES, "null"]
@@ -30,7 +30,9 @@ def study(tmp_path: Path) -> Report:
     asked = report(ENCODINGS, SEEDS)
     references = write_study(tmp_path, asked, RATES, diverged=("learned_t5", 2))
     for test in asked.datasets[0].tests:
-        found = compare(family(ENCODINGS, SEEDS), tmp_path, "pair", "tiny", test, references / f"{test}.target")
+        compared = family(ENCODINGS, SEEDS)
+        files = translations(tmp_path, compared, test)
+        found = compare(compared, files, "tiny", test, references / f"{test}.target")
         write_json(tmp_path / "significance" / f"pair.tiny.{test}.json", found)
     return asked
 
@@ -51,10 +53,10 @@ def cells_of(markdown: str) -> list[list[str]]:
 
 
 def test_mean_and_sd() -> None:
-    assert mean_and_sd([1.0, 2.0, 3.0], 3) == "2.00 ± 1.00 (n = 3)"
-    assert mean_and_sd([1.0, float("nan"), 3.0], 3) == "2.00 ± 1.41 (n = 2 of 3)"
-    assert mean_and_sd([7.0], 1) == "7.00 (n = 1)"
-    assert mean_and_sd([float("nan")], 1) == "– (n = 0 of 1)"
+    assert mean_and_sd([1.0, 2.0, 3.0], 3).text == "2.00 ± 1.00 (n = 3)"
+    assert mean_and_sd([1.0, float("nan"), 3.0], 3).text == "2.00 ± 1.41 (n = 2 of 3)"
+    assert mean_and_sd([7.0], 1).text == "7.00 (n = 1)"
+    assert mean_and_sd([float("nan")], 1).text == "– (n = 0 of 1)"
 
 
 def test_scores_keep_every_seed(study: Report, tmp_path: Path) -> None:
@@ -118,11 +120,16 @@ def test_systems_that_cannot_be_told_apart_share_a_letter(study: Report, tmp_pat
 
 
 def test_comet_is_a_column_scored_or_not(study: Report, tmp_path: Path) -> None:
-    asked = study.model_copy(update={"comet": Comet()})
-    (tmp_path / "comet").mkdir()
-    missing = {"status": "not scored", "model": "m", "reason": "There is no model.", "how": "Get it.", "systems": {}}
+    asked = study.model_copy(update={"metrics": [*study.metrics, "comet"]})
+    missing = {
+        "status": "not scored",
+        "signature": None,
+        "reason": "There is no model.",
+        "how": "Get it.",
+        "systems": {},
+    }
     for test in ("test_1", "test_2"):
-        write_json(tmp_path / "comet" / f"pair.tiny.{test}.json", missing)
+        write_json(systems_path(tmp_path, "comet", "pair", "tiny", test), missing)
     _, markdown, _ = table("scores", asked, tmp_path)
     heading, *rows = cells_of(markdown)
     assert heading[4] == "test_1 COMET"
@@ -133,15 +140,14 @@ def test_comet_is_a_column_scored_or_not(study: Report, tmp_path: Path) -> None:
     systems = {}
     for cell in (tmp_path / "cells").glob("pair/*/tiny/*"):
         path = cell / "test_2.hypotheses"
-        made = {"checkpoint_sha256": "ab" * 32, "versions": {"unbabel-comet": "2.2.7"}}
         score = 0.8 + int(cell.name) / 100 if path.read_bytes() else None
-        systems[sha256(path)] = made | {"score": score, "segment_scores": [score] * 25 if score else []}
-    scored = {"status": "scored", "model": "x/y", "precision": "fp32", "systems": systems}
-    write_json(tmp_path / "comet" / "pair.tiny.test_2.json", scored)
+        systems[sha256(path)] = {"score": score, "segment_scores": [score] * 25 if score else []}
+    scored = {"status": "scored", "signature": "x/y|precision:fp32", "systems": systems}
+    write_json(systems_path(tmp_path, "comet", "pair", "tiny", "test_2"), scored)
     data, markdown, _ = table("scores", asked, tmp_path)
     assert cells_of(markdown)[1][-1].startswith("0.8200 ± 0.0100 (n = 3)")
     assert cells_of(markdown)[3][-1].startswith("0.8200 ± 0.0141 (n = 2 of 3)")
-    assert "- COMET: x/y|precision:fp32|unbabel-comet:2.2.7|checkpoint:abababababab" in markdown
+    assert "- COMET: x/y|precision:fp32" in markdown
     row = data[(data["encoding"] == "none") & (data["test"] == "test_2") & (data["metric"] == "comet")].iloc[0]
     assert row["mean"] == pytest.approx(0.82)
 
@@ -218,7 +224,9 @@ def test_latex_is_booktabs_with_everything_escaped(study: Report, tmp_path: Path
 def test_a_study_without_comparisons_has_empty_significance(tmp_path: Path) -> None:
     asked = report(["none"], [1], ("test_1",))
     references = write_study(tmp_path, asked, {"none": 0.5})
-    found = compare(family(["none"], [1]), tmp_path, "pair", "tiny", "test_1", references / "test_1.target")
+    asked_family = family(["none"], [1])
+    files = translations(tmp_path, asked_family, "test_1")
+    found = compare(asked_family, files, "tiny", "test_1", references / "test_1.target")
     write_json(tmp_path / "significance" / "pair.tiny.test_1.json", found)
     _, markdown, latex = table("significance", asked, tmp_path)
     assert "No comparisons" in markdown

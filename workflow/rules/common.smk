@@ -13,7 +13,7 @@ from wordorder.workflow.data import ALIGNMENT, BINARY, REORDERING, binary_files,
 from wordorder.workflow.models import CELL, EVALUATED
 from wordorder.workflow.plan import Plan
 from wordorder.workflow.resources import grows_with_text
-from wordorder.workflow.studies import COMET, JOINT, SIGNIFICANCE
+from wordorder.workflow.studies import JOINT, SIGNIFICANCE, SYSTEMS
 
 STUDY = config.get("study", "demo")
 
@@ -42,6 +42,7 @@ wildcard_constraints:
     evaluation=r"evaluation-[0-9a-f]{10}",
     measure=r"\w+-[0-9a-f]{10}",
     analysis=r"\w+",
+    metric=r"[^/]+",
     split=r"[^/]+",
     test=r"[^/]+",
     side="source|target",

@@ -1,7 +1,7 @@
 rule compare_systems:
     input:
         evaluations=plan.studies.compared_evaluations,
-        comet=plan.studies.comet_scores,
+        systems=plan.studies.compared_systems,
         references=plan.studies.raw_references,
     output:
         SIGNIFICANCE,
@@ -9,9 +9,9 @@ rule compare_systems:
         "logs/compare_systems/{study}/{dataset}.{size}.{test}.log",
     params:
         slice=plan.studies.significance_slice,
-        results="results/{study}",
-        comet=plan.studies.comet_option,
+        systems=plan.studies.systems_options,
+        hypotheses=plan.studies.compared_hypotheses,
     shell:
-        "wordorder stage compare --config {params.slice:q} --results {params.results:q} --dataset {wildcards.dataset:q}"
-        " --size {wildcards.size:q} --test {wildcards.test:q} --references {input.references:q} {params.comet:q}"
-        " --output {output:q} 2>&1 | logged {log:q}"
+        "wordorder stage compare --config {params.slice:q} --size {wildcards.size:q} --test {wildcards.test:q}"
+        " --references {input.references:q} {params.systems:q} --output {output:q} {params.hypotheses:q}"
+        " 2>&1 | logged {log:q}"

@@ -23,22 +23,24 @@ rule evaluate_model:
         " --threads {threads} 2>&1 | logged {log:q}"
 
 
-rule score_comet:
+# A metric with an environment of its own, such as COMET, scores all translations of a test set in one process.
+rule score_systems:
     input:
-        evaluations=plan.studies.comet_evaluations,
+        evaluations=plan.studies.systems_evaluations,
         source=plan.studies.raw_source,
         references=plan.studies.raw_references,
-        checkpoint=plan.studies.comet_checkpoint,
+        files=plan.studies.metric_files,
     output:
-        COMET,
+        SYSTEMS,
     log:
-        "logs/score_comet/{study}/{dataset}.{size}.{test}.log",
+        "logs/score_systems/{study}/{metric}/{dataset}.{size}.{test}.log",
     resources:
         gpu=plan.resources.one_gpu,
     params:
-        slice=plan.studies.comet_slice,
-        environment=plan.studies.comet_environment,
-        hypotheses=plan.studies.comet_hypotheses,
+        slice=plan.studies.systems_slice,
+        environment=plan.studies.metric_environment,
+        hypotheses=plan.studies.systems_hypotheses,
     shell:
-        "wordorder stage comet --config {params.slice:q} --source {input.source:q} --references {input.references:q}"
-        " --hypotheses {params.hypotheses:q} --output {output:q} 2>&1 | logged {log:q}"
+        "wordorder stage score-systems --config {params.slice:q} --source {input.source:q}"
+        " --references {input.references:q} --output {output:q} --cache results/scores/{wildcards.metric:q}"
+        " {params.hypotheses:q} 2>&1 | logged {log:q}"

@@ -87,7 +87,7 @@ class Sweep(Analysis):
 
         from wordorder.drawing.lines import at, legend, places, title
         from wordorder.drawing.style import cue, panels, say, wrap
-        from wordorder.metrics.scores import LABELS, LOWER_IS_BETTER
+        from wordorder.metrics import base
 
         report = asked.report
         levels = [name for name in report.encodings if all(name not in values for values in self.curves.values())]
@@ -107,7 +107,8 @@ class Sweep(Analysis):
             rows = at(frame, place)
             rows = rows[rows["metric"] == metric].dropna(subset="score")
             panel.set_title(wrap(title(report, place), int(_WIDTH * 11)))
-            panel.set_ylabel(LABELS[metric] + (" (lower is better)" if metric in LOWER_IS_BETTER else ""))
+            described = base.metric(metric)
+            panel.set_ylabel(described.label + (" (lower is better)" if described.lower_is_better else ""))
             panel.set_xlabel(self.parameter)
             panel.grid(axis="y")
             if rows.empty:

@@ -1,4 +1,4 @@
-"""``wordorder score``, ``comet``, ``compare``, ``table`` and ``summary``."""
+"""``wordorder score``, ``score-systems``, ``compare``, ``table`` and ``summary``."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ TABLES = ("scores", "significance", "parameters", "credibility", "published", "o
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     score = subparsers.add_parser(
         "score",
-        help="Score a translation with sacreBLEU.",
-        description="Score one translation of a test set with sacreBLEU's metrics; writes scores, signatures and the "
+        help="Score a translation.",
+        description="Score one translation of a test set by each metric of a study; writes scores, signatures and the "
         "score of each sentence as JSON. An empty hypotheses file (a diverged training) gives scores of null.",
     )
     add_config(score, "metrics and target language")
@@ -23,23 +23,23 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     score.add_argument("--output", required=True, metavar="FILE", help="JSON")
     score.set_defaults(run=run_score)
 
-    comet = subparsers.add_parser(
-        "comet",
-        help="Score translations with COMET.",
-        description="Score any number of translations of one source with COMET, in one process of the environment that "
-        "'make comet' makes. Where there is no such environment or no model, the output says so, and how to get it.",
+    systems = subparsers.add_parser(
+        "score-systems",
+        help="Score translations by a metric with an environment of its own, such as COMET.",
+        description="Score any number of translations of one source by one metric, in one process of the metric's own "
+        "environment. If this environment or a model is missing, the output says so, and how to get it.",
     )
-    add_config(comet, "model and precision")
-    comet.add_argument("--source", required=True, metavar="FILE", help="detokenised text, one sentence a line")
-    comet.add_argument("--references", required=True, metavar="FILE", help="as many lines as the source")
-    comet.add_argument("--hypotheses", required=True, nargs="+", metavar="FILE", help="as many lines, each")
-    comet.add_argument("--output", required=True, metavar="FILE", help="JSON")
-    comet.add_argument("--cache", metavar="DIR", help="keeps what was scored (default: 'cache' beside the output)")
-    comet.add_argument(
-        "--python", metavar="PATH", help="has unbabel-comet (default: WORDORDER_COMET_PYTHON, .venv-comet/bin/python)"
+    add_config(systems, "the metric and the target language")
+    systems.add_argument("hypotheses", nargs="+", metavar="FILE", help="translations, as many lines as the source")
+    systems.add_argument("--source", required=True, metavar="FILE", help="detokenised text, one sentence per line")
+    systems.add_argument("--references", required=True, metavar="FILE", help="as many lines as the source")
+    systems.add_argument("--output", required=True, metavar="FILE", help="JSON")
+    systems.add_argument(
+        "--cache", metavar="DIR", help="stores what was scored, for all studies (default: 'cache' beside the output)"
     )
-    comet.add_argument("--batch-size", type=positive, default=16, metavar="N", help="sentences at once (default: 16)")
-    comet.set_defaults(run=run_comet)
+    systems.add_argument("--python", metavar="PATH", help="the Python of the metric's environment")
+    systems.add_argument("--batch-size", type=positive, default=16, metavar="N", help="sentences at once (default: 16)")
+    systems.set_defaults(run=run_score_systems)
 
     compare = subparsers.add_parser(
         "compare",
@@ -49,12 +49,15 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
         "family. Seeds without hypotheses are listed. docs/statistics.md says what each test is for.",
     )
     add_config(compare, "the family of comparisons")
-    compare.add_argument("--results", required=True, type=folder, metavar="DIR", help="results/{study}")
-    compare.add_argument("--dataset", required=True, help="the dataset of the test set")
+    compare.add_argument(
+        "hypotheses", nargs="*", metavar="FILE", help="translations: of each encoding of the family, one per seed"
+    )
     compare.add_argument("--size", required=True, help="the size of the models to compare")
     compare.add_argument("--test", required=True, help="the test set")
     compare.add_argument("--references", required=True, metavar="FILE")
-    compare.add_argument("--comet", metavar="FILE", help="what 'wordorder comet' wrote about these hypotheses")
+    compare.add_argument(
+        "--systems", action="append", default=[], metavar="FILE", help="written by 'wordorder score-systems'"
+    )
     compare.add_argument("--output", required=True, metavar="FILE", help="JSON")
     compare.set_defaults(run=run_compare)
 
@@ -91,16 +94,16 @@ def run_score(options: argparse.Namespace) -> None:
     )
 
 
-def run_comet(options: argparse.Namespace) -> None:
+def run_score_systems(options: argparse.Namespace) -> None:
     from pathlib import Path
 
     from wordorder.config.load import slice_argument
-    from wordorder.config.models import Comet
+    from wordorder.config.models import SystemsScoring
     from wordorder.files import write_json
-    from wordorder.metrics.comet import score_systems
+    from wordorder.metrics.base import SystemsTask, metric
+    from wordorder.metrics.scores import score_systems
 
-    result = score_systems(
-        slice_argument(options.config, Comet),
+    task = SystemsTask(
         source=options.source,
         references=options.references,
         hypotheses=options.hypotheses,
@@ -108,27 +111,34 @@ def run_comet(options: argparse.Namespace) -> None:
         python=options.python,
         batch_size=options.batch_size,
     )
+    result = score_systems(slice_argument(options.config, SystemsScoring), task)
     if result["status"] != "scored":
-        print(f"COMET: not scored. {result['reason']} {result['how']}", file=sys.stderr)
+        label = metric(result["metric"]).label
+        print(f"{label}: not scored. {result['reason']} {result['how']}", file=sys.stderr)
     write_json(options.output, result)
 
 
 def run_compare(options: argparse.Namespace) -> None:
+    from itertools import product
+
     from wordorder.comparison.significance import compare
     from wordorder.config.load import slice_argument
     from wordorder.config.models import Family
+    from wordorder.errors import WordorderError
     from wordorder.files import write_json
 
     family = slice_argument(options.config, Family)
-    result = compare(
-        family,
-        options.results,
-        options.dataset,
-        options.size,
-        options.test,
-        options.references,
-        options.comet,
-    )
+    cells = list(product(family.encodings, family.seeds))
+    if len(options.hypotheses) != len(cells):
+        raise WordorderError(
+            f"There are {len(options.hypotheses)} files of hypotheses, but the family has {len(family.encodings)} "
+            f"encodings with {len(family.seeds)} seeds each. Name one file per encoding and seed, in this order.",
+            code="wrong-number-of-files",
+            found=len(options.hypotheses),
+            expected=len(cells),
+        )
+    translations = dict(zip(cells, options.hypotheses, strict=True))
+    result = compare(family, translations, options.size, options.test, options.references, options.systems)
     write_json(options.output, result)
 
 
@@ -137,7 +147,7 @@ def run_table(options: argparse.Namespace) -> None:
     from wordorder.config.models import PublishedReport, Report
     from wordorder.config.published_scores import PUBLISHED_TABLES
     from wordorder.report.build import build_table
-    from wordorder.tables.study import write_table
+    from wordorder.tables.table import write_table
 
     if options.name in PUBLISHED_TABLES:
         asked = slice_argument(options.config, PublishedReport)

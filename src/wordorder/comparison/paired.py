@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from typing import Any, Literal
 
 import numpy as np
-from sacrebleu.metrics.base import Metric
 from sacrebleu.significance import PairedTest, Result
 
-from wordorder.metrics.scores import LOWER_IS_BETTER, build_metric
+from wordorder.metrics.base import TextMetric
+from wordorder.metrics.sacrebleu_metric import SacreBLEUMetric
 from wordorder.statistics.resampling import TIE, Array, Measure
 
 Kind = Literal["bootstrap", "randomisation"]
@@ -24,25 +24,33 @@ _EXTRACT = "_extract_corpus_statistics"
 class Extraction:
     """The metrics of a test set; what they count in a translation is counted once, whichever tests use it.
 
-    A translation is known by its list of lines, which must therefore stay as it is.
+    A translation is known by its list of lines, which must therefore not change.
+
+    Args:
+        references: The references of the test set.
+        metrics: Metrics whose corpus scores are functions of summed statistics.
+
+    Attributes:
+        scorers: sacreBLEU's objects of those metrics that it computes, by name.
     """
 
-    def __init__(self, references: Sequence[str], metrics: Sequence[str], target_language: str) -> None:
-        self.metrics = {name: build_metric(name, target_language) for name in metrics}
-        for metric in self.metrics.values():
-            metric._ref_cache = metric._cache_references([references])
-            setattr(metric, _EXTRACT, _once(getattr(metric, _EXTRACT)))
+    def __init__(self, references: Sequence[str], metrics: Sequence[TextMetric]) -> None:
+        self._references = references
+        self._metrics = {metric.name: metric for metric in metrics}
+        self.scorers = {metric.name: metric.scorer for metric in metrics if isinstance(metric, SacreBLEUMetric)}
+        for scorer in self.scorers.values():
+            scorer._ref_cache = scorer._cache_references([references])
+            setattr(scorer, _EXTRACT, _once(getattr(scorer, _EXTRACT)))
 
     def statistics(self, metric: str, lines: Sequence[str]) -> Array:
-        """(N, K) of N lines."""
-        return np.asarray(getattr(self.metrics[metric], _EXTRACT)(lines, None), dtype=float)
+        """Return the statistics of N lines, (N, K)."""
+        if metric in self.scorers:
+            return np.asarray(getattr(self.scorers[metric], _EXTRACT)(lines, None), dtype=float)
+        return self._metrics[metric].statistics(lines, self._references)
 
     def measure(self, metric: str) -> Measure:
-        return Measure(_scorer(self.metrics[metric]), lower_is_better=metric in LOWER_IS_BETTER)
-
-
-def _scorer(metric: Metric) -> Callable[[Array], float]:
-    return lambda sums: float(metric._compute_score_from_stats(sums.tolist()).score)
+        """Return the corpus score of a metric as a function of statistics."""
+        return self._metrics[metric].measure
 
 
 def _once(extract: Callable[..., Any]) -> Callable[..., Any]:
@@ -89,11 +97,11 @@ def paired_tests(
     named = [("", baseline), *systems.items()]
     test_type = {"bootstrap": "bs", "randomisation": "ar"}[kind]
     with _sacrebleu_seed(seed):
-        test = PairedTest(named, extraction.metrics, None, test_type=test_type, n_samples=samples)
+        test = PairedTest(named, extraction.scorers, None, test_type=test_type, n_samples=samples)
         signatures, scores = test()
     results = {label: [r for r in column if isinstance(r, Result)] for label, column in scores.items()}
     # sacreBLEU files its results under names of its own ("chrF2++"), in the order in which the metrics were given.
-    by_metric = zip(extraction.metrics, signatures.items(), strict=True)
+    by_metric = zip(extraction.scorers, signatures.items(), strict=True)
     return {
         metric: {
             "signature": str(signature),

@@ -7,7 +7,7 @@ the declared family of comparisons (Holm 1979); what could not be tested still c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,11 +20,10 @@ from wordorder.config.models import Comparison, Family
 from wordorder.data.text import read_lines
 from wordorder.errors import WordorderError
 from wordorder.files import read_object, sha256
-from wordorder.metrics import comet as comet_scores
+from wordorder.metrics.base import Metric, TextMetric, build
 from wordorder.metrics.scores import read_pair
 from wordorder.progress import track
-from wordorder.results.index import read_index
-from wordorder.statistics.effect import agreement
+from wordorder.statistics import resampling
 from wordorder.statistics.over_seeds import correct, paired_t_test
 from wordorder.statistics.resampling import (
     MEAN,
@@ -38,51 +37,53 @@ from wordorder.statistics.resampling import (
 )
 from wordorder.statistics.stratified import spreads, stratified_randomisation
 
-# Their corpus scores are no means of their sentence scores: these are tested, too.
-_WITH_SEGMENTS = ("chrf", "chrf++")
-
 _Cell = tuple[str, int]  # encoding, seed
 _PerSeed = dict[tuple[str, _Cell], dict[str, dict[str, Any]]]  # by kind and baseline
 
 
 def compare(
     family: Family,
-    results: str | Path,
-    dataset: str,
+    translations: Mapping[_Cell, str | Path],
     size: str,
     test: str,
     references: str | Path,
-    comet: str | Path | None = None,
+    systems: Sequence[str | Path] = (),
 ) -> dict[str, Any]:
-    """Every declared comparison on one test set; ``results`` is the folder of the study.
+    """Test every declared comparison on one test set.
 
-    A cell without hypotheses (a file that is missing, or empty because the training diverged) is listed with its
-    status and takes no part in the tests. ``comet`` is what 'wordorder comet' wrote about these hypotheses.
+    Args:
+        family: The comparisons.
+        translations: The hypotheses file of each encoding and seed. A cell without translations (no such file, or an
+            empty one because the training diverged) is listed with its status and takes no part in the tests.
+        size: The size of the models.
+        test: The test set.
+        references: Its references.
+        systems: What 'wordorder score-systems' wrote about these hypotheses, one file per metric.
     """
-    index = read_index(results)
-    translations: dict[_Cell, list[str]] = {}
+    lines: dict[_Cell, list[str]] = {}
     listed: list[dict[str, Any]] = []
     for encoding in dict.fromkeys(name for c in family.comparisons for name in (c.baseline, c.system)):
         for seed in family.seeds:
-            path = index.cell(dataset, size, encoding, seed).hypotheses(test)
-            lines = read_pair(path, references)[0] if path.is_file() else None
-            status = "missing" if lines is None else "translated" if lines else "no hypotheses"
-            digest = sha256(path) if lines is not None else None
+            path = translations.get((encoding, seed))
+            found = read_pair(path, references)[0] if path is not None and Path(path).is_file() else None
+            status = "missing" if found is None else "translated" if found else "no hypotheses"
+            digest = sha256(path) if path is not None and found is not None else None
             listed.append({"encoding": encoding, "seed": seed, "status": status, "sha256": digest})
-            if lines:
-                translations[encoding, seed] = lines
+            if found:
+                lines[encoding, seed] = found
     if family.comparisons and all(cell["status"] == "missing" for cell in listed):
         raise WordorderError(
-            f"No translation of the test set '{test}' of '{dataset}' by a model of size '{size}' was found for the "
-            f"study in {results}. Translate the test set first."
+            f"None of the hypotheses of size '{size}' on '{test}' that this comparison needs exists. Translate the "
+            "test set first.",
+            code="missing-translations",
         )
     wanted = list(read_lines(references))
-    extraction = Extraction(wanted, family.metrics, family.target_language)
     tests = _Tests(family, resamples(len(wanted), family.significance.bootstrap_samples, family.significance.seed))
-    per_seed = _test_each_seed(family, translations, extraction)
-    metrics: dict[str, _Metric] = {
-        name: _of_metric(name, extraction, translations, per_seed) for name in family.metrics
-    }
+    chosen = [build(entry, family.target_language) for entry in family.metrics]
+    text = [metric for metric in chosen if isinstance(metric, TextMetric)]
+    extraction = Extraction(wanted, [metric for metric in text if metric.decomposes])
+    per_seed = _test_each_seed(family, lines, extraction)
+    metrics = {metric.name: _of_text(metric, extraction, lines, wanted, per_seed) for metric in text}
     result: dict[str, Any] = {
         "size": size,
         "test": test,
@@ -90,12 +91,24 @@ def compare(
         "references_sha256": sha256(references),
         "settings": family.significance.model_dump(),
         "cells": listed,
+        "not_scored": [],
     }
-    if comet is not None:
-        scored = read_object(comet, "status", "systems")
-        result["comet"] = {name: scored[name] for name in ("status", "model", "reason", "how") if name in scored}
-        if scored["status"] == "scored":
-            metrics["comet"] = _of_comet(scored, listed, result["references_sha256"])
+    scored = {file["metric"]: file for file in (read_object(path, "metric", "status", "systems") for path in systems)}
+    for metric in chosen:
+        if isinstance(metric, TextMetric):
+            continue
+        if metric.name not in scored:
+            raise WordorderError(
+                f"The scores by the metric '{metric.name}' are missing. Write them with 'wordorder score-systems' and "
+                "name their file with --systems.",
+                code="missing-metric",
+                key="systems",
+            )
+        file = scored[metric.name]
+        if file["status"] == "scored":
+            metrics[metric.name] = _of_systems(metric, file, listed, result["references_sha256"])
+        else:
+            result["not_scored"].append({name: file[name] for name in ("metric", "reason", "how")})
     todo = list(metrics.items())
     return result | {
         "metrics": {name: tests.run(of) for name, of in track(todo, "tests", total=len(todo), unit="metrics")}
@@ -106,6 +119,8 @@ def _test_each_seed(family: Family, translations: dict[_Cell, list[str]], extrac
     """Results of :func:`paired_tests` wherever baseline and at least one system were translated."""
     settings = family.significance
     results: _PerSeed = {}
+    if not extraction.scorers:
+        return results
     baselines = dict.fromkeys(comparison.baseline for comparison in family.comparisons)
     pairs = [(baseline, seed) for baseline in baselines for seed in family.seeds if (baseline, seed) in translations]
     for baseline, seed in track(pairs, "sacreBLEU's paired tests", total=len(pairs), unit="seeds"):
@@ -123,28 +138,49 @@ def _test_each_seed(family: Family, translations: dict[_Cell, list[str]], extrac
 
 
 @dataclass(frozen=True)
-class _Metric:
-    """What one metric says of every translation: statistics (N, K) a cell; ``per_seed`` if it is one of sacreBLEU's."""
+class _Scored:
+    """The scores of every translation by one metric.
 
-    name: str
+    Attributes:
+        statistics: The statistics of each cell, (N, K); empty for a metric without sentence statistics.
+        scores: The score of each cell.
+        per_seed: sacreBLEU's own tests, of a metric that it computes.
+    """
+
+    metric: Metric
     measure: Measure
     statistics: dict[_Cell, Array]
+    scores: dict[_Cell, float]
     per_seed: _PerSeed | None
     signature: str | None
-    model: str = ""  # of COMET
 
 
-def _of_metric(name: str, extraction: Extraction, translations: dict[_Cell, list[str]], per_seed: _PerSeed) -> _Metric:
-    statistics = {cell: extraction.statistics(name, lines) for cell, lines in translations.items()}
-    signatures = {result[name]["signature"] for (kind, _), result in per_seed.items() if kind == KINDS[0]}
-    return _Metric(name, extraction.measure(name), statistics, per_seed, min(signatures, default=None))
+def _of_text(
+    metric: TextMetric,
+    extraction: Extraction,
+    translations: dict[_Cell, list[str]],
+    references: list[str],
+    per_seed: _PerSeed,
+) -> _Scored:
+    if not metric.decomposes:
+        scores = {cell: metric.corpus_score(lines, references)[0] for cell, lines in translations.items()}
+        return _Scored(metric, metric.measure, {}, scores, None, metric.signature if scores else None)
+    statistics = {cell: extraction.statistics(metric.name, lines) for cell, lines in translations.items()}
+    scores = {cell: metric.measure.of(of) for cell, of in statistics.items()}
+    if metric.name not in extraction.scorers:
+        return _Scored(metric, metric.measure, statistics, scores, None, metric.signature if scores else None)
+    signatures = {result[metric.name]["signature"] for (kind, _), result in per_seed.items() if kind == KINDS[0]}
+    return _Scored(metric, metric.measure, statistics, scores, per_seed, min(signatures, default=None))
 
 
-def _of_comet(scored: dict[str, Any], listed: Sequence[dict[str, Any]], references_sha256: str) -> _Metric:
+def _of_systems(
+    metric: Metric, scored: dict[str, Any], listed: Sequence[dict[str, Any]], references_sha256: str
+) -> _Scored:
     if scored["references"]["sha256"] != references_sha256:
         raise WordorderError(
-            "The COMET scores are of other references than the ones to compare with. "
-            "Delete them and run 'wordorder comet' again."
+            f"The {metric.label} scores belong to other references than the ones to compare with. "
+            "Delete them and run 'wordorder score-systems' again.",
+            code="other-references",
         )
     known = {
         (cell["encoding"], cell["seed"]): scored["systems"][cell["sha256"]]["segment_scores"]
@@ -152,7 +188,8 @@ def _of_comet(scored: dict[str, Any], listed: Sequence[dict[str, Any]], referenc
         if cell["status"] == "translated" and cell["sha256"] in scored["systems"]
     }
     statistics = {cell: mean_statistics(np.asarray(scores)) for cell, scores in known.items()}
-    return _Metric("comet", MEAN, statistics, None, comet_scores.signature(scored), scored["model"])
+    scores = {cell: MEAN.of(of) for cell, of in statistics.items()}
+    return _Scored(metric, MEAN, statistics, scores, None, scored["signature"])
 
 
 @dataclass(frozen=True)
@@ -162,10 +199,10 @@ class _Tests:
     family: Family
     weights: Array
 
-    def run(self, metric: _Metric) -> dict[str, Any]:
+    def run(self, scored: _Scored) -> dict[str, Any]:
         settings, seeds = self.family.significance, self.family.seeds
-        resampled = {cell: metric.measure.scores(self.weights @ of) for cell, of in metric.statistics.items()}
-        entries = [self._compare(comparison, metric, resampled) for comparison in self.family.comparisons]
+        resampled = {cell: scored.measure.scores(self.weights @ of) for cell, of in scored.statistics.items()}
+        entries = [self._compare(comparison, scored, resampled) for comparison in self.family.comparisons]
         correct([entry["t_test"] for entry in entries])
         correct([entry["stratified"] for entry in entries])
         for rows in zip(*(entry["seeds"] for entry in entries), strict=True):
@@ -174,25 +211,25 @@ class _Tests:
                 correct([row[kind] for row in rows])
                 correct([row["segments"] and row["segments"][kind] for row in rows])
         for entry in entries:
-            entry["verdict"] = verdict(entry, metric.name, settings.alpha, len(seeds))
-        return {"signature": metric.signature, "comparisons": entries}
+            entry["verdict"] = verdict(entry, type(scored.metric), settings.alpha, len(seeds))
+        return {"signature": scored.signature, "comparisons": entries}
 
-    def _compare(self, comparison: Comparison, metric: _Metric, resampled: dict[_Cell, Array]) -> dict[str, Any]:
-        rows = [self._row(comparison, seed, metric, resampled) for seed in self.family.seeds]
+    def _compare(self, comparison: Comparison, scored: _Scored, resampled: dict[_Cell, Array]) -> dict[str, Any]:
+        rows = [self._row(comparison, seed, scored, resampled) for seed in self.family.seeds]
         tested = [row for row in rows if row["difference"] is not None]
         scores = {side: [row[side] for row in tested] for side in ("system", "baseline")}
         t_test = paired_t_test(scores["system"], scores["baseline"])
-        change = t_test["mean_difference"]
+        change, people = t_test["mean_difference"], scored.metric.agreement
         stratified: dict[str, Any] | None = None
-        if tested:
-            stratified = self._stratified(comparison, [row["seed"] for row in tested], scores, metric, resampled)
+        if tested and scored.statistics:
+            stratified = self._stratified(comparison, [row["seed"] for row in tested], scores, scored, resampled)
         return {
             "system": comparison.system,
             "baseline": comparison.baseline,
             "seeds": rows,
             "t_test": t_test,
             "stratified": stratified,
-            "agreement": None if change is None else agreement(metric.name, change, metric.model),
+            "agreement": None if change is None or people is None else people.expected(change),
         }
 
     def _stratified(
@@ -200,14 +237,14 @@ class _Tests:
         comparison: Comparison,
         seeds: list[int],
         scores: dict[str, list[float]],
-        metric: _Metric,
+        scored: _Scored,
         resampled: dict[_Cell, Array],
     ) -> dict[str, Any]:
         system, baseline = ([(name, seed) for seed in seeds] for name in (comparison.system, comparison.baseline))
         p = stratified_randomisation(
-            np.stack([metric.statistics[cell] for cell in system]),
-            np.stack([metric.statistics[cell] for cell in baseline]),
-            metric.measure,
+            np.stack([scored.statistics[cell] for cell in system]),
+            np.stack([scored.statistics[cell] for cell in baseline]),
+            scored.measure,
             samples=len(self.weights),
             seed=self._seed,
         )
@@ -223,30 +260,31 @@ class _Tests:
     def _seed(self) -> int:
         return self.family.significance.seed
 
-    def _row(self, comparison: Comparison, seed: int, metric: _Metric, resampled: dict[_Cell, Array]) -> dict[str, Any]:
+    def _row(self, comparison: Comparison, seed: int, scored: _Scored, resampled: dict[_Cell, Array]) -> dict[str, Any]:
         system, baseline = (comparison.system, seed), (comparison.baseline, seed)
-        if not {system, baseline} <= metric.statistics.keys():
-            names = ("system", "baseline", "difference", "confidence_interval", "p", *KINDS, "sign", "segments")
-            return {"seed": seed} | dict.fromkeys(names)
-        found = {"system": metric.statistics[system], "baseline": metric.statistics[baseline]}
-        scores = {side: metric.measure.of(statistics) for side, statistics in found.items()}
-        segments = None
-        if metric.per_seed is None or metric.name in _WITH_SEGMENTS:
-            alone = {side: metric.measure.segments(statistics) for side, statistics in found.items()}
-            segments = segment_tests(**alone, weights=self.weights, seed=self._seed)
-        if metric.per_seed is None:  # its score is the mean of its segments' scores
-            assert segments is not None
-            tests: dict[str, Any] = {kind: segments[kind] for kind in KINDS}
+        untested = dict.fromkeys(("confidence_interval", "p", *KINDS, "sign", "segments"))
+        if not {system, baseline} <= scored.scores.keys():
+            return {"seed": seed} | dict.fromkeys(("system", "baseline", "difference")) | untested
+        scores = {"system": scored.scores[system], "baseline": scored.scores[baseline]}
+        row = {"seed": seed, **scores, "difference": scores["system"] - scores["baseline"]}
+        if not scored.statistics:
+            return row | untested
+        found = {"system": scored.statistics[system], "baseline": scored.statistics[baseline]}
+        segments, is_mean = None, scored.measure is MEAN
+        if is_mean or scored.metric.rates_sentences:
+            each = {side: scored.measure.segments(statistics) for side, statistics in found.items()}
+            segments = segment_tests(**each, weights=self.weights, seed=self._seed)
+        if scored.per_seed is not None:
+            results = {kind: scored.per_seed[kind, baseline][scored.metric.name]["systems"] for kind in KINDS}
+            tests: dict[str, Any] = {kind: {"p": of[comparison.system]["p"]} for kind, of in results.items()}
+        elif is_mean and segments is not None:
+            tests = {kind: segments[kind] for kind in KINDS}
         else:
-            results = {kind: metric.per_seed[kind, baseline][metric.name]["systems"] for kind in KINDS}
-            tests = {kind: {"p": of[comparison.system]["p"]} for kind, of in results.items()}
-        return {
-            "seed": seed,
-            **scores,
-            "difference": scores["system"] - scores["baseline"],
+            tests = resampling.paired_tests(**found, measure=scored.measure, weights=self.weights, seed=self._seed)
+        return row | {
             "confidence_interval": interval(resampled[system] - resampled[baseline]),
             "p": tests[self.family.significance.paired_test]["p"],
             **tests,
-            "sign": sign_test(**found, measure=metric.measure),
+            "sign": sign_test(**found, measure=scored.measure),
             "segments": segments,
         }

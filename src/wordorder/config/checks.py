@@ -13,7 +13,13 @@ from wordorder.config.document import Location, Problem, quoted, repeated
 from wordorder.config.problems import nearest
 
 # What else lies in results/ beside the studies.
-_RESERVED_STUDIES = {"data": "the datasets", "reference": "the reference runs"}
+_RESERVED_STUDIES = {
+    "data": "the datasets",
+    "models": "the models",
+    "reference": "the reference runs",
+    "scores": "what was scored by metrics with environments of their own",
+    "slices": "slices of jobs",
+}
 # The rules of the workflow, in which a study is one more; those that scatter a dataset bear its name behind them.
 _RULES = """
 align_split all analyse analyses binarise_shard binarise_split clean_shard clean_split compare_systems count_pairs
@@ -79,7 +85,10 @@ def study_problems(
     problems += _encoding_problems(data)
     problems += _test_problems(data, tests)
     for key in _LISTS:
-        for i, _ in repeated(_list(data, key)):
+        entries = _list(data, key)
+        if key == "metrics":  # whatever their settings
+            entries = [next(iter(entry)) if isinstance(entry, dict) and entry else entry for entry in entries]
+        for i, _ in repeated(entries):
             problems.append(Problem((key, i), f"{quoted((key, i))} repeats an earlier entry of '{key}'; remove it."))
     return problems
 

@@ -9,12 +9,23 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Discriminator, Field, RootModel, Tag, model_validator
+from pydantic import (
+    ConfigDict,
+    Discriminator,
+    Field,
+    PlainValidator,
+    RootModel,
+    Tag,
+    ValidationError,
+    model_validator,
+)
 
 from wordorder.config.analyses import Analyses
 from wordorder.config.base import Model, Name, Positive, Rate
 from wordorder.config.datasets import Preparation
 from wordorder.config.published_scores import PublishedInStudy, Shown
+from wordorder.errors import WordorderError
+from wordorder.registry import registry_of
 
 # ------------------------------------------------------------------------------------------- models and recipe
 
@@ -186,7 +197,34 @@ class Decoding(Model):
         return self
 
 
-Metric = Literal["bleu", "bleu_legacy", "chrf", "chrf++", "ter"]
+def _metric(entry: Any) -> Any:
+    """Check an entry of ``metrics`` by the metric's own file; return it without settings that are defaults."""
+    named = isinstance(entry, dict) and len(entry) == 1 and isinstance(next(iter(entry)), str)
+    if not isinstance(entry, str) and not named:
+        raise ValueError("it must be the name of a metric, or one name with its settings, such as {comet: {model: …}}")
+    name = metric_name(entry)
+    try:
+        settings = registry_of("metrics").get(name).Settings
+        given = settings.model_validate((entry[name] or {}) if named else {})
+    except WordorderError as error:
+        raise ValueError(str(error).removesuffix(".")) from error
+    except ValidationError as error:
+        found = "; ".join(f"{'.'.join(map(str, e['loc'])) or name}: {e['msg']}" for e in error.errors())
+        keys = ", ".join(settings.model_fields) or "none"
+        raise ValueError(f"the settings of '{name}' are not valid ({found}); its keys are {keys}") from error
+    changed = given.model_dump(mode="json", exclude_defaults=True)
+    return {name: changed} if changed else name
+
+
+def metric_name(entry: Metric) -> str:
+    """Return the name of the metric that an entry of ``metrics`` is."""
+    return entry if isinstance(entry, str) else next(iter(entry))
+
+
+Metric = Annotated[
+    str | dict[str, dict[str, Any]],
+    PlainValidator(_metric, json_schema_input_type=Name | dict[Name, dict[str, Any]]),
+]
 
 
 def _one_or_several(decoding: Any) -> str:
@@ -226,24 +264,18 @@ class Significance(Model):
     seed: Positive = Field(default=12345, description="Not 0, which means 'a new seed every time' to sacreBLEU.")
 
 
-class Comet(Model):
-    """A COMET model (Rei et al. 2020): the slice of a 'comet' job."""
-
-    model: Annotated[str, Field(min_length=1)] = Field(
-        default="Unbabel/wmt22-comet-da",
-        description="A name on Hugging Face, looked for in the local cache; or a folder or a checkpoint of a model.",
-    )
-    precision: Literal["fp32", "fp16"] = Field(
-        default="fp32",
-        description="Of the arithmetic, on every device. The command comet-score 2.2.7 computes in fp16.",
-    )
-
-
 class Scoring(Model):
-    """The slice of a scoring job."""
+    """The slice of a scoring job: the metrics that need no environment of their own."""
 
-    metrics: Annotated[list[Metric], Field(min_length=1)]
+    metrics: list[Metric]
     target_language: str = Field(description="Chooses the tokeniser of the metrics, e.g. 'ja' needs MeCab.")
+
+
+class SystemsScoring(Model):
+    """The slice of a job that scores many translations by one metric in an environment of its own."""
+
+    metric: Metric
+    target_language: str
 
 
 class Family(Model):
@@ -273,10 +305,9 @@ class Report(Model):
     encodings: list[Name]
     sizes: list[Name]
     seeds: list[int]
-    metrics: Annotated[list[Metric], Field(min_length=1)]
+    metrics: Annotated[list[str], Field(min_length=1)] = Field(description="Their names, without settings.")
     baseline: Name
     alpha: Rate = 0.05
-    comet: Comet | None = None
     shown_positions: Positive | None = None
 
 
@@ -408,8 +439,10 @@ class Study(Model):
         description="The beam search; or several by name, such as {paper: {beam: 4, alpha: 0.6}, ours: {beam: 5}}: "
         "every model then translates each test set once per decoding, and the tables show them side by side.",
     )
-    metrics: Annotated[list[Metric], Field(min_length=1)] = ["bleu", "chrf++"]
-    comet: Comet | None = Field(default=None, description="Scores by COMET, too; see docs/statistics.md.")
+    metrics: Annotated[list[Metric], Field(min_length=1)] = Field(
+        default=["bleu", "chrf++"],
+        description="Names of metrics; one that has settings may be given with them, such as {comet: {model: …}}.",
+    )
     baseline: Name
     comparisons: list[Comparison] = Field(
         default=[], description="The family, declared before the run; every encoding against the baseline if empty."

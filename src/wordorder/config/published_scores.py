@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, RootModel, model_validator
 
-from wordorder.config.base import Model, Name, Positive, Rate, unset
+from wordorder.config.base import Model, Name, Positive, Rate
 from wordorder.config.published import PublishedTable
 from wordorder.errors import WordorderError
 
@@ -30,12 +30,10 @@ class PublishedColumn(Model):
         "'parameters' and 'memory' have none.",
     )
     metric: Name = Field(
-        description="A metric of a study, or 'comet'; or 'parameters' (millions), 'memory' (GB of the GPU), 'aer', "
+        description="A metric of a study; or 'parameters' (millions), 'memory' (GB of the GPU), 'aer', "
         "'precision' or 'recall' (per cent, of the analysis 'alignment')."
     )
-    decimals: int = Field(
-        default=2, ge=0, exclude_if=lambda value: value == 2, description="With how many the paper prints it."
-    )
+    decimals: int = Field(default=2, ge=0, description="With how many the paper prints it.")
 
     @model_validator(mode="after")
     def _test_where_there_is_one(self) -> PublishedColumn:
@@ -61,11 +59,10 @@ class PublishedScoresRow(Model):
     )
     gaps: list[float | None] = Field(
         default=[],
-        exclude_if=unset,
         description="One a column: differences from the baseline, where the paper prints nothing else.",
     )
     marks: list[str | None] = Field(
-        default=[], exclude_if=unset, description="One a column: what stands after the score, a key of 'marks_mean'."
+        default=[], description="One a column: what stands after the score, a key of 'marks_mean'."
     )
 
     def score(self, column: int) -> float | None:
@@ -86,12 +83,9 @@ class PublishedScores(Model):
     table: str
     baseline: str = Field(description="The row that the others are compared with.")
     computed: str = Field(description="How the paper computed its scores, and its marks.")
-    runs: Positive = Field(
-        default=1, exclude_if=lambda value: value == 1, description="Of how many runs each score is the mean."
-    )
+    runs: Positive = Field(default=1, description="Of how many runs each score is the mean.")
     marks_mean: dict[str, Rate] = Field(
         default={},
-        exclude_if=unset,
         description="For each mark the p below which a score that is better than the baseline's has it.",
     )
     columns: Annotated[list[PublishedColumn], Field(min_length=1)]

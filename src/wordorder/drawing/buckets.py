@@ -12,7 +12,7 @@ from wordorder.config.models import Report
 from wordorder.drawing.grid import Grid, crowded, draw_grids
 from wordorder.drawing.lines import at, error_line, legend, places, title
 from wordorder.drawing.style import panels, say, wrap
-from wordorder.metrics.scores import LABELS
+from wordorder.metrics import base
 
 _WIDTH = 3.7
 
@@ -37,7 +37,7 @@ def draw(frame: pd.DataFrame, report: Report, axis: str, note: str = "") -> Figu
         place, metric = where[index // len(metrics)], metrics[index % len(metrics)]
         own = at(frame, place)
         panel.set_title(wrap(title(report, place), int(_WIDTH * 11)))
-        panel.set_ylabel(LABELS[metric])
+        panel.set_ylabel(base.metric(metric).label)
         panel.set_xlabel(axis)
         _panel(panel, own[own["metric"] == metric], report)
     legend(figure, axes, frame, report, f"mean ± standard deviation over seeds; {note}")
@@ -48,7 +48,9 @@ def _grid(rows: pd.DataFrame, metric: str, place: tuple[str, str, str], report: 
     own = rows[rows["metric"] == metric]
     buckets = own.drop_duplicates("bucket")
     means = own.pivot_table("mean", "encoding", "bucket", dropna=False).reindex(columns=buckets["bucket"])
-    return Grid(f"{title(report, place)}: {LABELS[metric]}", axis, means.set_axis(_ticks(buckets, 9), axis=1))
+    return Grid(
+        f"{title(report, place)}: {base.metric(metric).label}", axis, means.set_axis(_ticks(buckets, 9), axis=1)
+    )
 
 
 def _ticks(buckets: pd.DataFrame, width: int) -> list[str]:

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from wordorder.drawing.seeds import halve, seed_columns
 from wordorder.drawing.style import panels, styled, wrap
-from wordorder.metrics.scores import LABELS, LOWER_IS_BETTER
+from wordorder.metrics import base
 from wordorder.results.frames import groups
 
 
@@ -18,7 +18,7 @@ def draw(scores: pd.DataFrame, metric: str, encodings: list[str], baseline: str,
     A panel for each dataset x test set x size. A seed without a score is counted below its column, never left out
     in silence. ``titles`` maps the names of datasets to their titles.
     """
-    chosen = scores[scores["metric"] == metric]
+    chosen, described = scores[scores["metric"] == metric], base.metric(metric)
     cut = list(groups(chosen, ["dataset", "test", "size"]))
     several = chosen[["dataset", "size"]].nunique()
     names = [halve(name) for name in encodings]
@@ -31,7 +31,7 @@ def draw(scores: pd.DataFrame, metric: str, encodings: list[str], baseline: str,
         panel.set_title(wrap(", ".join(parts), int(width * 11)))
         seed_columns(panel, group, encodings, baseline)
         panel.set_xticks(range(len(names)), names, rotation=40, ha="right", rotation_mode="anchor")
-        panel.set_ylabel(LABELS[metric] + (" (lower is better)" if metric in LOWER_IS_BETTER else ""))
+        panel.set_ylabel(described.label + (" (lower is better)" if described.lower_is_better else ""))
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels) if figure.get_figwidth() > 6 else 1)
     return figure

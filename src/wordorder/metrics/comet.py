@@ -1,8 +1,9 @@
-"""COMET (Rei et al. 2020) through unbabel-comet itself, which lives in an environment of its own.
+"""COMET (Rei et al. 2020) through unbabel-comet itself, which has an environment of its own.
 
 Its Python and its model are looked for on this machine only. Where either is missing nothing fails: the result says
-"not scored", why, and how to get it. Scores are kept by what they depend on (the model, its precision, and the three
-texts), so that a new system costs its own scoring alone, and what was scored once is also known where no model is.
+"not scored", why, and how to get it. Scores are cached by what they depend on (the model, its precision, and the three
+texts), so that a new system costs only its own scoring, whichever study asks, and what was scored once remains known on
+a machine without the model.
 """
 
 from __future__ import annotations
@@ -11,20 +12,128 @@ import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Sequence
 from hashlib import sha256 as sha256_of
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal
 
-from wordorder.config.models import Comet
+from pydantic import Field
+
+from wordorder.config.base import Model
 from wordorder.data.text import read_lines
 from wordorder.errors import WordorderError
 from wordorder.files import read_json, sha256, write_json
+from wordorder.metrics.agreement import Agreement
+from wordorder.metrics.base import SystemsMetric, SystemsTask, register
 
 PYTHON = "WORDORDER_COMET_PYTHON"
 ENVIRONMENT = Path(".venv-comet/bin/python")
 WORKER = Path(__file__).with_name("comet_worker.py")
 GET_ENVIRONMENT = f"Make it with 'make comet', or set {PYTHON} to a Python that has unbabel-comet."
+
+
+class CometSettings(Model):
+    """What a study says about COMET."""
+
+    model: Annotated[str, Field(min_length=1)] = Field(
+        default="Unbabel/wmt22-comet-da",
+        description="A name on Hugging Face, looked up in the local cache; or a folder or a checkpoint of a model.",
+    )
+    precision: Literal["fp32", "fp16"] = Field(
+        default="fp32",
+        description="Of the arithmetic, on every device. The command comet-score 2.2.7 computes in fp16.",
+    )
+
+
+@register("comet")
+class COMET(SystemsMetric):
+    """A COMET model; scores are about 0 to 1, as comet-score prints them."""
+
+    label = "COMET"
+    digits = 4
+    published_scale = 100.0
+    rates_sentences = True
+    Settings = CometSettings
+    settings: CometSettings
+    _AGREEMENT: ClassVar[dict[str, Agreement]] = {
+        "wmt22-comet-da": Agreement(96.22374133884283, 2.8359194570556636, points=100)
+    }
+
+    @property
+    def agreement(self) -> Agreement | None:
+        return next((curve for name, curve in self._AGREEMENT.items() if self.settings.model.endswith(name)), None)
+
+    def files(self) -> list[Path]:
+        found = find_checkpoint(self.settings.model)
+        return [found] if found else []
+
+    def is_available(self) -> bool:
+        return find_python() is not None
+
+    def score_systems(self, task: SystemsTask) -> dict[str, Any]:
+        """Score translations in one process, which stores each one's scores as soon as they are computed.
+
+        Each entry of ``systems`` also holds with what it was computed.
+        """
+        lines = {"source": _stripped(task.source), "references": _stripped(task.references)}
+        _check_length(task.source, lines["source"], task.references, lines["references"])
+        result: dict[str, Any] = {"status": "scored", **self.settings.model_dump()}
+        for name, path in (("source", task.source), ("references", task.references)):
+            result[name] = {"lines": len(lines[name]), "sha256": sha256(path)}
+        checkpoint = find_checkpoint(self.settings.model)
+        digest = sha256(checkpoint) if checkpoint else None
+        systems: dict[str, dict[str, Any]] = {}
+        wanted: dict[str, dict[str, Any]] = {}
+        for path in task.hypotheses:
+            name, text = sha256(path), _stripped(path)
+            entry = _entry(task.cache, result, name)
+            if not text:
+                systems[name] = {"score": None, "segment_scores": []}
+                continue
+            _check_length(path, text, task.references, lines["references"])
+            if kept := _kept(entry, digest):
+                systems[name] = kept
+            else:
+                wanted[name] = {"hypotheses": text, "entry": str(entry.absolute())}
+        if wanted:
+            lacking = self._score_new(task, lines | {"systems": list(wanted.values())}, checkpoint, digest)
+            result |= lacking
+            systems |= {} if lacking else {name: read_json(system["entry"]) for name, system in wanted.items()}
+        result["systems"] = systems
+        return result | {"signature": _signature(result)}
+
+    def _score_new(
+        self, task: SystemsTask, texts: dict[str, Any], checkpoint: Path | None, digest: str | None
+    ) -> dict[str, str]:
+        """Write the scores of translations into the cache; return what is missing, if anything is."""
+        interpreter = find_python(task.python)
+        if checkpoint is None:
+            return _not_scored(_no_model(self.settings.model), _get_model(self.settings.model))
+        if interpreter is None:
+            return _not_scored("There is no environment with unbabel-comet.", GET_ENVIRONMENT)
+        job: dict[str, Any] = {"checkpoint": str(checkpoint.absolute()), "checkpoint_sha256": digest}
+        job |= {"precision": self.settings.precision, "batch_size": task.batch_size}
+        Path(task.cache).mkdir(parents=True, exist_ok=True)
+        answer = _work(interpreter, job | texts)
+        if "missing" not in answer:
+            return {}
+        how = GET_ENVIRONMENT if answer["missing"] == "environment" else _get_model(self.settings.model)
+        return _not_scored(f"{answer['problem'].rstrip('.')}.", how)
+
+
+def _not_scored(reason: str, how: str) -> dict[str, str]:
+    return {"status": "not scored", "reason": reason, "how": how}
+
+
+def _check_length(path: str | Path, lines: list[str], references: str | Path, wanted: list[str]) -> None:
+    if len(lines) != len(wanted):
+        raise WordorderError(
+            f"{path} has {len(lines)} lines but {references} has {len(wanted)}. Line i of one must be the translation "
+            "of line i of the other.",
+            code="different-lengths",
+            path=path,
+            found=len(lines),
+            expected=len(wanted),
+        )
 
 
 def find_python(named: str | Path | None = None) -> Path | None:
@@ -61,71 +170,6 @@ def _cache() -> Path:
     return Path(home, "hub").expanduser()
 
 
-def score_systems(
-    settings: Comet,
-    *,
-    source: str | Path,
-    references: str | Path,
-    hypotheses: Sequence[str | Path],
-    cache: str | Path,
-    python: str | Path | None = None,
-    batch_size: int = 16,
-) -> dict[str, Any]:
-    """COMET of any number of translations of one source, in one process, which keeps each as soon as it is scored.
-
-    Returns ``status`` ("scored", or "not scored" with ``reason`` and ``how``), ``model``, ``precision``, what the
-    source and the references were, and ``systems``: for the SHA-256 of each hypotheses file its ``score`` (the mean of
-    its ``segment_scores``), and with what it was computed. Files of the same content are one system. One without lines
-    (a diverged training) has the score None.
-    """
-    lines = {name: _stripped(path) for name, path in (("source", source), ("references", references))}
-    if len(lines["source"]) != len(lines["references"]):
-        raise WordorderError(
-            f"{source} has {len(lines['source'])} lines but {references} has {len(lines['references'])}. "
-            "Line i of one must be the translation of line i of the other."
-        )
-    result: dict[str, Any] = {"status": "scored", "model": settings.model, "precision": settings.precision}
-    for name, path in (("source", source), ("references", references)):
-        result[name] = {"lines": len(lines[name]), "sha256": sha256(path)}
-    interpreter, checkpoint = find_python(python), find_checkpoint(settings.model)
-    digest = sha256(checkpoint) if checkpoint else None
-    systems: dict[str, dict[str, Any]] = {}
-    wanted: dict[str, dict[str, Any]] = {}
-    for path in hypotheses:
-        name, text = sha256(path), _stripped(path)
-        entry = _entry(cache, result, name)
-        if text and len(text) != len(lines["references"]):
-            raise WordorderError(
-                f"{path} has {len(text)} lines but {references} has {len(lines['references'])}. "
-                "Line i of one must be the translation of line i of the other: translate the test set again."
-            )
-        kept = _kept(entry, digest)
-        if not text:
-            systems[name] = {"score": None, "segment_scores": []}
-        elif kept:
-            systems[name] = kept
-        else:
-            wanted[name] = {"hypotheses": text, "entry": str(entry.absolute())}
-    if not wanted:
-        return result | {"systems": systems}
-    if checkpoint is None:
-        return result | _no_model(settings.model) | {"systems": systems}
-    if interpreter is None:
-        reason = "There is no environment with unbabel-comet."
-        return result | {"status": "not scored", "reason": reason, "how": GET_ENVIRONMENT, "systems": systems}
-
-    job: dict[str, Any] = {"checkpoint": str(checkpoint.absolute()), "checkpoint_sha256": digest}
-    job |= {"precision": settings.precision, "batch_size": batch_size}
-    Path(cache).mkdir(parents=True, exist_ok=True)
-    answer = _work(interpreter, job | lines | {"systems": list(wanted.values())})
-    if "missing" in answer:
-        how = GET_ENVIRONMENT if answer["missing"] == "environment" else _get_model(settings.model)
-        told = {"status": "not scored", "reason": f"{answer['problem'].rstrip('.')}.", "how": how}
-        return result | told | {"systems": systems}
-    systems |= {name: read_json(system["entry"]) for name, system in wanted.items()}
-    return result | {"systems": systems}
-
-
 def _stripped(path: str | Path) -> list[str]:
     return [line.strip() for line in read_lines(path)]  # as comet-score does
 
@@ -144,12 +188,11 @@ def _kept(path: Path, checkpoint: str | None) -> dict[str, Any] | None:
     return entry if checkpoint in (None, entry["checkpoint_sha256"]) else None
 
 
-def _no_model(model: str) -> dict[str, str]:
+def _no_model(model: str) -> str:
     cache, home = _cache(), Path.home()
     if cache.is_relative_to(home):  # the reason is printed below tables that people share
         cache = "~" / cache.relative_to(home)
-    reason = f"The COMET model '{model}' is neither a file or folder here nor in Hugging Face's cache ({cache})."
-    return {"status": "not scored", "reason": reason, "how": _get_model(model)}
+    return f"The COMET model '{model}' is neither a file or folder here nor in Hugging Face's cache ({cache})."
 
 
 def _get_model(model: str) -> str:
@@ -157,7 +200,7 @@ def _get_model(model: str) -> str:
     return (
         "On a machine with internet and the same home or HF_HOME, run: .venv-comet/bin/python -c "
         f'"from comet import *; {load}" (it fetches the model and the tokeniser of its encoder); '
-        "or set 'comet: {model: FOLDER}' in the study. Then run the workflow again with --forcerun score_comet."
+        "or write 'comet: {model: FOLDER}' in the study's 'metrics'. Then run the workflow again."
     )
 
 
@@ -176,8 +219,8 @@ def _work(python: Path, job: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def signature(scored: dict[str, Any]) -> str | None:
-    """What a reader must know of scores that :func:`score_systems` returned; None where there are none."""
+def _signature(scored: dict[str, Any]) -> str | None:
+    """Return what a reader must know of scores; None where there are none."""
     made = {
         f"unbabel-comet:{system['versions']['unbabel-comet']}|checkpoint:{system['checkpoint_sha256'][:12]}"
         for system in scored["systems"].values()

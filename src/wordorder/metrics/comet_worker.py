@@ -10,12 +10,10 @@ import json
 import logging
 import os
 import sys
+import uuid
 import warnings
 from statistics import fmean
 from typing import Any
-
-sys.path.pop(0)  # This folder, whose modules must not stand in for packages: it has a comet.py of its own.
-os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1", TOKENIZERS_PARALLELISM="false")
 
 
 def run(job: dict[str, Any]) -> dict[str, Any]:
@@ -53,9 +51,10 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def write(path: str, content: dict[str, Any]) -> None:
-    with open(f"{path}.new", "w", encoding="utf-8") as file:
+    new = f"{path}.{uuid.uuid4().hex}.new"  # another study may score the same system now
+    with open(new, "w", encoding="utf-8") as file:
         json.dump(content, file)
-    os.replace(f"{path}.new", path)
+    os.replace(new, path)
 
 
 def versions() -> dict[str, str]:
@@ -66,6 +65,9 @@ def versions() -> dict[str, str]:
 
 
 if __name__ == "__main__":
+    # This folder, whose modules must not stand in for packages: it has a comet.py of its own.
+    sys.path.pop(0)
+    os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1", TOKENIZERS_PARALLELISM="false")
     with open(sys.argv[1], encoding="utf-8") as file:
         asked = json.load(file)
     answer = run(asked)

@@ -1,128 +1,116 @@
-"""Automatic metrics: sacreBLEU's own classes (Post 2018), with signatures, on detokenised text."""
+"""Score translations with the metrics that this process computes itself."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sacrebleu.metrics.base import Metric, Score
-from sacrebleu.metrics.bleu import BLEU
-from sacrebleu.metrics.chrf import CHRF
-from sacrebleu.metrics.ter import TER
+from sacrebleu.metrics.base import Metric as Scorer
 
+from wordorder.config.models import Metric as Entry
+from wordorder.config.models import SystemsScoring, metric_name
 from wordorder.data.text import read_lines
 from wordorder.errors import WordorderError
 from wordorder.files import sha256
-from wordorder.metrics.legacy import LegacyBLEU
-
-# Languages written without spaces: without these options TER would count a sentence as one word.
-_UNSPACED = ("zh", "ja")
-
-LABELS = {
-    "bleu": "BLEU",
-    "bleu_legacy": "BLEU (tokenised, compounds split)",
-    "chrf": "chrF",
-    "chrf++": "chrF++",
-    "ter": "TER",
-    "comet": "COMET",
-}
-LOWER_IS_BETTER = ("ter",)
-LEGACY = ("bleu_legacy",)
+from wordorder.metrics.base import SystemsMetric, SystemsTask, TextMetric, build, metric
+from wordorder.metrics.sacrebleu_metric import SacreBLEUMetric
 
 
-def digits(metric: str) -> int:
-    """With how many decimals a metric is printed: COMET is about 0 to 1, as comet-score prints it."""
-    return 4 if metric == "comet" else 2
+def text_metrics(entries: Sequence[Entry]) -> list[Entry]:
+    """Return the entries of a study's ``metrics`` that this process computes itself."""
+    return [entry for entry in entries if issubclass(metric(metric_name(entry)), TextMetric)]
 
 
-def build_metric(name: str, target_language: str, *, sentence: bool = False) -> Metric:
-    """The metric called ``name``, one of sacreBLEU's or "bleu_legacy", for text in ``target_language`` (e.g. "de").
+def system_metrics(entries: Sequence[Entry]) -> list[Entry]:
+    """Return the entries of a study's ``metrics`` that are computed in environments of their own."""
+    return [entry for entry in entries if not issubclass(metric(metric_name(entry)), TextMetric)]
 
-    BLEU tokenises with 13a, or with what sacreBLEU prescribes for Chinese, Japanese and Korean. ``sentence`` is for
-    scores of single sentences, where BLEU leaves out the n-gram orders that a short sentence does not have.
-    """
-    language = target_language.replace("_", "-").split("-")[0].lower()
-    makers: dict[str, Callable[[], Metric]] = {
-        "bleu": lambda: BLEU(trg_lang=language, effective_order=sentence),
-        "bleu_legacy": lambda: LegacyBLEU(language, sentence=sentence),
-        "chrf": lambda: CHRF(char_order=6, word_order=0),
-        "chrf++": lambda: CHRF(char_order=6, word_order=2),
-        "ter": lambda: TER(normalized=language in _UNSPACED, asian_support=language in _UNSPACED),
-    }
-    if name not in makers:
-        raise WordorderError(f"'{name}' is not a metric; the metrics are {', '.join(makers)}.")
-    try:
-        return makers[name]()
-    except (RuntimeError, ImportError) as error:
-        raise WordorderError(
-            f"The tokeniser that sacreBLEU prescribes for the target language '{language}' is not installed. "
-            f"Install it with: pip install 'sacrebleu[{language}]'."
-        ) from error
+
+def build_metric(name: str, target_language: str) -> Scorer:
+    """Return sacreBLEU's object for one of its metrics, as scores and analyses use it."""
+    found = build(name, target_language)
+    if not isinstance(found, SacreBLEUMetric):
+        raise WordorderError(f"sacreBLEU does not compute the metric '{name}'.", code="unknown-metric", found=name)
+    return found.scorer
 
 
 def score(
-    hypotheses: Sequence[str], references: Sequence[str], metrics: Sequence[str], target_language: str
+    hypotheses: Sequence[str], references: Sequence[str], metrics: Sequence[Entry], target_language: str
 ) -> dict[str, Any]:
-    """Score a corpus: ``{metric: {score, signature, details, segment_signature, segment_scores}}``.
+    """Score a corpus by each metric.
 
-    ``hypotheses`` and ``references`` are detokenised and have the same length. Scores are between 0 and 100 (TER may
-    exceed 100). No hypotheses at all for a test set that has references means that there was no model to translate
-    with (its training diverged): the scores are then None.
+    Args:
+        hypotheses: Detokenised translations; none if there was no model to translate with (its training diverged), in
+            which case the scores are None.
+        references: As many detokenised references.
+        metrics: Entries of a study's ``metrics``.
+        target_language: The language of both.
+
+    Returns:
+        ``{metric: {score, signature, details, segment_signature, segment_scores}}``.
     """
     if not references:
-        raise WordorderError("There are no references, so there is nothing to score against.")
+        raise WordorderError("There are no references, so there is nothing to score against.", code="no-references")
     if hypotheses and len(hypotheses) != len(references):
         raise WordorderError(
             f"There are {len(hypotheses)} hypotheses for {len(references)} references; "
-            "each reference needs one hypothesis, on the same line."
+            "each reference needs one hypothesis, on the same line.",
+            code="different-lengths",
         )
-    return {name: _score_one(hypotheses, references, name, target_language) for name in metrics}
+    return {metric_name(entry): _score_one(hypotheses, references, entry, target_language) for entry in metrics}
 
 
-def _score_one(hypotheses: Sequence[str], references: Sequence[str], name: str, language: str) -> dict[str, Any]:
-    corpus, sentence = build_metric(name, language), build_metric(name, language, sentence=True)
+def _score_one(hypotheses: Sequence[str], references: Sequence[str], entry: Entry, language: str) -> dict[str, Any]:
+    metric = build(entry, language)
+    if not isinstance(metric, TextMetric):
+        raise WordorderError(
+            f"The metric '{metric.name}' scores in an environment of its own: use 'wordorder score-systems'.",
+            code="wrong-command",
+            found=metric.name,
+        )
     if not hypotheses:
-        return {
-            "score": None,
-            "signature": None,
-            "details": {},
-            "segment_signature": None,
-            "segment_scores": [],
-        }
-    result = corpus.corpus_score(hypotheses, [references])
-    segments = [sentence.sentence_score(*pair) for pair in zip(hypotheses, ([r] for r in references), strict=True)]
+        return {"score": None, "signature": None, "details": {}, "segment_signature": None, "segment_scores": []}
+    value, details = metric.corpus_score(hypotheses, references)
+    segments = metric.segment_scores(hypotheses, references)
     return {
-        "score": result.score,
-        "signature": str(corpus.get_signature()),
-        "details": _details(result),
-        "segment_signature": str(sentence.get_signature()),
-        "segment_scores": [segment.score for segment in segments],
+        "score": value,
+        "signature": metric.signature,
+        "details": details,
+        "segment_signature": metric.segment_signature,
+        "segment_scores": segments,
     }
 
 
-def _details(result: Score) -> dict[str, Any]:
-    names = ("precisions", "bp", "sys_len", "ref_len", "counts", "totals", "num_edits", "ref_length")
-    return {name: getattr(result, name) for name in names if hasattr(result, name)}
-
-
 def read_pair(hypotheses: str | Path, references: str | Path) -> tuple[list[str], list[str]]:
-    """Both files as lists of lines; refused when their numbers of lines differ, unless there are no hypotheses."""
+    """Read both files as lists of lines.
+
+    Raises:
+        WordorderError: There are no references, or their number differs from that of the hypotheses, if there are any.
+    """
     lines, wanted = list(read_lines(hypotheses)), list(read_lines(references))
     if not wanted:
-        raise WordorderError(f"{references} has no lines, so there is nothing to score {hypotheses} against.")
+        raise WordorderError(
+            f"{references} has no lines, so there is nothing to score {hypotheses} against.",
+            code="no-references",
+            path=references,
+        )
     if lines and len(lines) != len(wanted):
         raise WordorderError(
             f"{hypotheses} has {len(lines)} lines but its references {references} have {len(wanted)}. "
-            "Line i of one must be the translation of line i of the other: translate the test set again."
+            "Line i of one must be the translation of line i of the other: translate the test set again.",
+            code="different-lengths",
+            path=hypotheses,
+            found=len(lines),
+            expected=len(wanted),
         )
     return lines, wanted
 
 
 def score_files(
-    hypotheses: str | Path, references: str | Path, metrics: Sequence[str], target_language: str
+    hypotheses: str | Path, references: str | Path, metrics: Sequence[Entry], target_language: str
 ) -> dict[str, Any]:
-    """Score one file against another and note what was scored, as :func:`score` does for lists."""
+    """Score one file against another, and record what was scored, as :func:`score` does for lists."""
     lines, wanted = read_pair(hypotheses, references)
     return {
         "status": "scored" if lines else "no hypotheses",
@@ -131,3 +119,15 @@ def score_files(
         "references": {"lines": len(wanted), "sha256": sha256(references)},
         "metrics": score(lines, wanted, metrics, target_language),
     }
+
+
+def score_systems(scoring: SystemsScoring, task: SystemsTask) -> dict[str, Any]:
+    """Score many translations by one metric that has an environment of its own."""
+    found = build(scoring.metric, scoring.target_language)
+    if not isinstance(found, SystemsMetric):
+        raise WordorderError(
+            f"The metric '{found.name}' needs no environment of its own: use 'wordorder score'.",
+            code="wrong-command",
+            found=found.name,
+        )
+    return {"metric": found.name} | found.score_systems(task)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from wordorder.metrics.scores import LOWER_IS_BETTER
+from wordorder.metrics.base import metric
 
 TEST = "approximate randomisation over seeds and sentences (of one seed the paired bootstrap), not corrected"
 
@@ -21,23 +21,23 @@ class OurMarks:
 
     def __init__(self, files: Sequence[dict[str, Any]]) -> None:
         self._entries = {
-            (file["dataset"], file["size"], file["test"], metric, entry["system"], entry["baseline"]): entry
+            (file["dataset"], file["size"], file["test"], name, entry["system"], entry["baseline"]): entry
             for file in files
-            for metric, tested in file["metrics"].items()
+            for name, tested in file["metrics"].items()
             for entry in tested["comparisons"]
         }
 
     def mark(
-        self, place: tuple[str, str, str], metric: str, system: str, baseline: str, marks: Mapping[str, float]
+        self, place: tuple[str, str, str], name: str, system: str, baseline: str, marks: Mapping[str, float]
     ) -> str:
         """The mark of the smallest p that ``system`` is better by; empty if it is not, or was not compared.
 
         place: dataset, test set and size; ``marks`` has for each mark the p that it needs to be below.
         """
         dataset, test, size = place
-        entry = self._entries.get((dataset, size, test, metric, system, baseline))
+        entry = self._entries.get((dataset, size, test, name, system, baseline))
         change = entry and entry["t_test"]["mean_difference"]
-        if entry is None or change is None or (change > 0) == (metric in LOWER_IS_BETTER):
+        if entry is None or change is None or (change > 0) == metric(name).lower_is_better:
             return ""
         p = _p(entry)
         earned = [(level, mark) for mark, level in marks.items() if p is not None and p < level]

@@ -17,13 +17,12 @@ import pandas as pd
 
 from wordorder.config.models import Report
 from wordorder.config.published_scores import PublishedScores, PublishedScoresRow, Shown
-from wordorder.metrics.scores import LOWER_IS_BETTER
+from wordorder.metrics.base import metric
 from wordorder.published.scores import OurScores
+from wordorder.published.statuses import Status
 from wordorder.results.frames import groups
 from wordorder.statistics.all_pairs import tukey_test
-from wordorder.tables.study import Table
-
-CONFIRMED, CONTRADICTED, NOT_TOLD, UNTESTED = "confirmed", "contradicted", "not told apart", "untested"
+from wordorder.tables.table import Block, Row, Table, number, text
 
 
 def orderings_frame(
@@ -40,10 +39,12 @@ def orderings_frame(
     for shown, table in tables:
         ours = OurScores(scores, shown)
         for index, column in enumerate(table.columns):
-            printed = table.in_order(index) if column.is_score else []
+            if not column.is_score:
+                continue
+            printed, lower_is_better = table.in_order(index), metric(column.metric).lower_is_better
             own = {row.row: ours.of(column, row.encoding, row.size) for row, _ in printed}
             p_values = tukey_test(own)
-            for better, worse, published_gap in _ordered(printed, lower_is_better=column.metric in LOWER_IS_BETTER):
+            for better, worse, published_gap in _ordered(printed, lower_is_better=lower_is_better):
                 p = p_values.get((better.row, worse.row), p_values.get((worse.row, better.row)))
                 dataset, test, size = ours.place(column, better.size)
                 lacks = (ours.lack(column, row.encoding, row.size) for row in (better, worse) if not own[row.row])
@@ -53,7 +54,7 @@ def orderings_frame(
                     | {"better_encoding": better.encoding, "worse_encoding": worse.encoding}
                     | {"better_size": size, "worse_size": ours.place(column, worse.size)[2]}
                     | {"dataset": dataset, "test": test, "metric": column.metric, "published_gap": published_gap}
-                    | _found(own[better.row], own[worse.row], column.metric, p, alpha=alpha, lack=next(lacks, None))
+                    | _found(own[better.row], own[worse.row], lower_is_better, p, alpha=alpha, lack=next(lacks, None))
                 )
     return pd.DataFrame(rows)
 
@@ -69,18 +70,27 @@ def _ordered(
 
 
 def _found(
-    better: dict[int, float], worse: dict[int, float], metric: str, p: float | None, *, alpha: float, lack: str | None
+    better: dict[int, float],
+    worse: dict[int, float],
+    lower_is_better: bool,
+    p: float | None,
+    *,
+    alpha: float,
+    lack: Status | None,
 ) -> dict[str, Any]:
-    """gap, n, p, same_order, verdict, of scores by seed, or of their ``lack``"""
+    """Return gap, n, p, same_order and verdict, of scores by seed, or of their ``lack``."""
     if lack is not None:
-        return {"gap": None, "n": 0, "p": None, "same_order": None, "verdict": lack}
+        return {"gap": None, "n": 0, "p": None, "same_order": None, "verdict": lack.label}
     n = min(len(better), len(worse))
     gap = float(np.mean(list(better.values())) - np.mean(list(worse.values())))
-    same = gap < 0 if metric in LOWER_IS_BETTER else gap > 0
-    found = {"gap": gap, "n": n, "p": p, "same_order": same}
-    if p is None or p >= alpha:
-        return found | {"verdict": UNTESTED if p is None else NOT_TOLD}
-    return found | {"verdict": CONFIRMED if same else CONTRADICTED}
+    same = gap < 0 if lower_is_better else gap > 0
+    if p is None:
+        verdict = Status.UNTESTED
+    elif p >= alpha:
+        verdict = Status.NOT_TOLD_APART
+    else:
+        verdict = Status.CONFIRMED if same else Status.CONTRADICTED
+    return {"gap": gap, "n": n, "p": p, "same_order": same, "verdict": verdict.label}
 
 
 def orderings_table(scores: pd.DataFrame, tables: Sequence[tuple[Shown, PublishedScores]], report: Report) -> Table:
@@ -89,10 +99,10 @@ def orderings_table(scores: pd.DataFrame, tables: Sequence[tuple[Shown, Publishe
     blocks = []
     for (paper, table), group in groups(data, ["paper", "table"]) if len(data) else ():
         shown = [
-            {"Column": column, "Ours": ", ".join([dataset, test, *_sizes(pairs)])} | _counts(pairs)
+            {"Column": text(column), "Ours": text(", ".join([dataset, test, *_sizes(pairs)]))} | _counts(pairs)
             for (column, dataset, test), pairs in groups(group, ["column", "dataset", "test"])
         ]
-        blocks.append((f"{paper}, {table}: the order of its systems, and that of ours.", pd.DataFrame(shown)))
+        blocks.append(Block(f"{paper}, {table}: the order of its systems, and that of ours.", shown))
     notes = [
         "Pairs: those of one column whose printed scores differ. Same order: the means of ours differ in the same "
         "direction, which half of the pairs would do by chance alone. Confirmed, contradicted: they do so, or do the "
@@ -109,18 +119,20 @@ def _sizes(pairs: pd.DataFrame) -> list[str]:
     return list(dict.fromkeys([*named["better_size"], *named["worse_size"]]))
 
 
-def _counts(pairs: pd.DataFrame) -> dict[str, str]:
+def _counts(pairs: pd.DataFrame) -> Row:
     run = pairs[pairs["n"] > 0]
     verdicts = pairs["verdict"].value_counts()
-    named = {
-        verdict: [f"{row.better} > {row.worse}" for row in pairs.itertuples() if row.verdict == verdict]
-        for verdict in (CONFIRMED, CONTRADICTED)
-    }
+    same = int(run["same_order"].sum())
+    order = text(f"{same} of {len(run)} run", key=same) if len(run) else text(", ".join(verdicts.index))
     return {
-        "Pairs": str(len(pairs)),
-        "Same order": f"{int(run['same_order'].sum())} of {len(run)} run" if len(run) else ", ".join(verdicts.index),
-        "Confirmed": "; ".join(named[CONFIRMED]) or "none",
-        "Contradicted": "; ".join(named[CONTRADICTED]) or "none",
-        "Not told apart": str(verdicts.get(NOT_TOLD, 0)),
-        "Untested": str(verdicts.get(UNTESTED, 0)),
+        "Pairs": number(len(pairs)),
+        "Same order": order,
+        "Confirmed": text(_named(pairs, Status.CONFIRMED) or "none"),
+        "Contradicted": text(_named(pairs, Status.CONTRADICTED) or "none"),
+        "Not told apart": number(verdicts.get(Status.NOT_TOLD_APART.label, 0)),
+        "Untested": number(verdicts.get(Status.UNTESTED.label, 0)),
     }
+
+
+def _named(pairs: pd.DataFrame, verdict: Status) -> str:
+    return "; ".join(f"{row.better} > {row.worse}" for row in pairs.itertuples() if row.verdict == verdict.label)

@@ -12,15 +12,13 @@ from wordorder.config.alignments import gold_split
 from wordorder.config.models import Report
 from wordorder.config.published_scores import ALIGNMENT, MEMORY, PARAMETERS, PublishedScores, Shown
 from wordorder.files import read_object
+from wordorder.metrics.base import metric
+from wordorder.published.statuses import Status
 from wordorder.results.frames import cell_folders, load_scores
 from wordorder.results.index import CellFiles
 
-# The status of what a trained model has no number of: of memory where there was no GPU.
-NOT_MEASURED = "not measured"
-
-# From the units of our files to those of the papers: millions, GB, and per cent, also of COMET.
+# From the units of our files to those of the papers: millions, GB, and per cent.
 _UNITS = {PARAMETERS: 1e-6, MEMORY: 1e-9, **dict.fromkeys(ALIGNMENT, 100.0)}
-_COMET = 100.0
 
 
 def load_printed(
@@ -32,7 +30,7 @@ def load_printed(
     status "measured" or "not measured".
     """
     scores = load_scores(report, results)
-    scores["score"] *= scores["metric"].map({"comet": _COMET}).fillna(1.0)
+    scores["score"] *= scores["metric"].map({name: metric(name).published_scale for name in report.metrics})
     quantities = pd.DataFrame(_quantities(report, Path(results), tables))
     return scores if quantities.empty else pd.concat([scores, quantities], ignore_index=True)
 
@@ -49,26 +47,26 @@ def _quantities(report: Report, results: Path, tables: Sequence[tuple[Shown, Pub
     for cell, files in cell_folders(report, results):
         if not files.record.is_file():
             continue
-        for dataset, test, metric in wanted:
+        for dataset, test, quantity in wanted:
             if dataset != cell["dataset"]:
                 continue
             split = test if test in tests[dataset] else gold_split(test)
-            found = _found(metric, files, split)
-            score = None if found is None else found * _UNITS[metric]
-            status = NOT_MEASURED if score is None else "measured"
-            rows.append(cell | {"test": test, "metric": metric, "score": score, "status": status})
+            found = _found(quantity, files, split)
+            score = None if found is None else found * _UNITS[quantity]
+            status = Status.NOT_MEASURED.label if score is None else "measured"  # of memory without a GPU
+            rows.append(cell | {"test": test, "metric": quantity, "score": score, "status": status})
     return rows
 
 
-def _found(metric: str, files: CellFiles, split: str) -> float | None:
+def _found(quantity: str, files: CellFiles, split: str) -> float | None:
     """What the files of a cell say, in their units."""
     record = read_object(files.record, "status")
     alignment = files.measure("alignment")
     found: float | None = None
-    if metric == PARAMETERS:
+    if quantity == PARAMETERS:
         found = record.get("parameters", {}).get("total")
-    elif metric == MEMORY:
+    elif quantity == MEMORY:
         found = record.get("efficiency", {}).get("used", {}).get("gpu_memory_bytes")
     elif alignment.is_file():
-        found = read_object(alignment, "sets")["sets"].get(split, {}).get(metric)
+        found = read_object(alignment, "sets")["sets"].get(split, {}).get(quantity)
     return found

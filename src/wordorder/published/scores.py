@@ -27,19 +27,11 @@ from scipy import stats
 
 from wordorder.config.models import Report
 from wordorder.config.published_scores import ALIGNMENT, MEMORY, PARAMETERS, PublishedColumn, PublishedScores, Shown
+from wordorder.metrics.base import REGISTRY, metric
 from wordorder.published.marks import TEST, OurMarks
-from wordorder.published.quantities import NOT_MEASURED
+from wordorder.published.statuses import Judgement, Status
 from wordorder.results.frames import groups
-from wordorder.tables.study import NOTHING, Table
-
-NOT_RUN, NOT_SCORED, NO_COMMON_SEED = "not run", "not scored", "no seed in common with the baseline"
-NO_SPREAD = "no spread to judge by"
-ANOTHER_SIZE = "another size"  # of parameters and memory, whose gaps are those of the size
-# Whether a number is that of the paper. Of a gap they begin with "gap", and where other data stands in that is added.
-REPRODUCED = {True: "reproduced within the spread", False: "not reproduced"}
-WITHIN = {True: "within the spread", False: "outside the spread"}
-AS_PRINTED = {True: "as printed", False: "not as printed"}
-OTHER_DATA = "other data"
+from wordorder.tables.table import MISSING, Block, Cell, Row, Table, number, text
 
 
 def prediction_interval(
@@ -83,13 +75,14 @@ class OurScores:
         kept = cells[cells["metric"] == column.metric].dropna(subset="score")
         return dict(zip(kept["seed"].tolist(), kept["score"].tolist(), strict=True))
 
-    def lack(self, column: PublishedColumn, encoding: str, size: str) -> str:
-        """Why there is no score: no cell was run, they diverged, or were not measured, or not scored by the metric."""
+    def lack(self, column: PublishedColumn, encoding: str, size: str) -> Status:
+        """Return why there is no score: no cell was run, or the cells diverged, were not measured or not scored."""
         cells = self._cells(column, encoding, size)
         statuses = set(cells.loc[cells["metric"] == column.metric, "status"])
         if not statuses and cells["score"].notna().any():
-            return NOT_SCORED
-        return next((status for status in ("diverged", NOT_MEASURED, NOT_SCORED) if status in statuses), NOT_RUN)
+            return Status.NOT_SCORED
+        known = (Status.DIVERGED, Status.NOT_MEASURED, Status.NOT_SCORED)
+        return next((status for status in known if status.label in statuses), Status.NOT_RUN)
 
     def _cells(self, column: PublishedColumn, encoding: str, size: str) -> pd.DataFrame:
         """The rows of all metrics at the place of a published score."""
@@ -124,7 +117,9 @@ def published_frame(
                 compared = _Compared(
                     values=list(own.values()),
                     gaps=[own[seed] - own_base[seed] for seed in own if seed in own_base],
-                    no_gaps=NO_COMMON_SEED if own_base else f"baseline {ours.lack(column, base.encoding, base.size)}",
+                    no_gaps=Judgement(Status.NO_COMMON_SEED)
+                    if own_base
+                    else Judgement(ours.lack(column, base.encoding, base.size), of_baseline=True),
                     printed=printed,
                     published_gap=published_gap,
                     stands_in=ours.stands_in(column, row.size),
@@ -132,11 +127,11 @@ def published_frame(
                     runs=table.runs,
                 )
                 if not own:
-                    status = ours.lack(column, row.encoding, row.size)
+                    judgement = Judgement(ours.lack(column, row.encoding, row.size))
                 elif column.test is None and size != row.size:
-                    status = ANOTHER_SIZE
+                    judgement = Judgement(Status.ANOTHER_SIZE)
                 else:
-                    status = compared.status
+                    judgement = compared.judgement
                 mark = ""
                 if ours.place(column, base.size) == place:
                     mark = our_marks.mark(place, column.metric, row.encoding, base.encoding, table.marks_mean)
@@ -148,7 +143,8 @@ def published_frame(
                     | {"published_mark": row.mark(index) or "", "computed": table.computed}
                     | {"mean": _mean(compared.values), "sd": _sd(compared.values), "n": len(own), "mark": mark}
                     | {"difference": compared.difference, "published_gap": published_gap}
-                    | {"gap": None if row is base else _mean(compared.gaps), "low": low, "high": high, "status": status}
+                    | {"gap": None if row is base else _mean(compared.gaps), "low": low, "high": high}
+                    | {"status": judgement.label}
                 )
     return pd.DataFrame(rows)
 
@@ -162,7 +158,7 @@ class _Compared:
 
     values: list[float]
     gaps: list[float]
-    no_gaps: str
+    no_gaps: Judgement
     printed: float | None
     published_gap: float | None
     stands_in: bool
@@ -183,20 +179,21 @@ class _Compared:
         return prediction_interval(self._judged, self.runs)
 
     @property
-    def status(self) -> str:
+    def judgement(self) -> Judgement:
         if self._wanted is None:
-            return NOTHING  # the baseline, on other data or without a printed score
+            return Judgement(Status.NOT_JUDGED)  # the baseline, on other data or without a printed score
         if not self._judged:
             return self.no_gaps
         if self.half_digit is not None:
-            words, met = AS_PRINTED, abs(float(np.mean(self._judged)) - self._wanted) <= self.half_digit
+            met = abs(float(np.mean(self._judged)) - self._wanted) <= self.half_digit
+            status = Status.AS_PRINTED if met else Status.NOT_AS_PRINTED
         elif self.interval is None:
-            return NO_SPREAD
+            return Judgement(Status.NO_SPREAD)
+        elif self.interval[0] <= self._wanted <= self.interval[1]:
+            status = Status.WITHIN if self.stands_in else Status.REPRODUCED
         else:
-            low, high = self.interval
-            words, met = WITHIN if self.stands_in else REPRODUCED, low <= self._wanted <= high
-        said = f"gap {words[met]}" if self._of_gap else words[met]
-        return f"{said}, {OTHER_DATA}" if self.stands_in else said
+            status = Status.OUTSIDE if self.stands_in else Status.NOT_REPRODUCED
+        return Judgement(status, of_gap=self._of_gap, other_data=self.stands_in)
 
     @property
     def _of_gap(self) -> bool:
@@ -232,23 +229,23 @@ def published_table(
     blocks = []
     for (paper, table, column, dataset, test), group in groups(data, ["paper", "table", "column", "dataset", "test"]):
         first = group.iloc[0]
-        shown = [
+        shown: list[Row] = [
             {
-                "System": row["row"],
-                "Ours": row["encoding"],
-                "Published": _published(row),
+                "System": text(row["row"]),
+                "Ours": text(row["encoding"]),
+                "Published": number(row["published"], row["decimals"], group=False, mark=row["published_mark"]),
                 "Ours, mean ± sd": _ours(row, seeds),
-                "Difference": _signed(row["difference"]),
-                "Published gap": _signed(row["published_gap"]),
-                "Our gap": _signed(row["gap"]),
+                "Difference": number(row["difference"], 2, sign="+", group=False),
+                "Published gap": number(row["published_gap"], 2, sign="+", group=False),
+                "Our gap": number(row["gap"], 2, sign="+", group=False),
                 "95 % interval": _interval(row),
-                "Status": row["status"],
+                "Status": text(row["status"]),
             }
             for row in group.to_dict("records")
         ]
         computed = "trainable parameters in millions" if first.metric == PARAMETERS else first.computed
         ours = ", ".join(filter(None, (dataset, test, *group["size"].unique(), first.metric)))
-        blocks.append((f"{paper}, {table}, {column} ({computed}); ours: {ours}.", pd.DataFrame(shown)))
+        blocks.append(Block(f"{paper}, {table}, {column} ({computed}); ours: {ours}.", shown))
     return Table("published", data, blocks, [*_notes([printed for _, printed in tables]), *_reach(most)])
 
 
@@ -270,8 +267,12 @@ def _notes(tables: Sequence[PublishedScores]) -> list[str]:
             f"ours says that it is better than the baseline of the table at that level, by {TEST}: these models, on "
             "other sentences. What other seeds would do is for the table of significance to say."
         )
-    if "comet" in metrics:
-        notes.append("COMET: ours times 100, as papers print it.")
+    scored = (metric(name) for name in sorted(metrics.intersection(REGISTRY.names())))
+    notes += [
+        f"{each.label}: ours times {each.published_scale:g}, as papers print it."
+        for each in scored
+        if each.published_scale != 1
+    ]
     if PARAMETERS in metrics:
         notes.append(
             "Parameters are 'as printed' to the last digit. Theirs may be those of another vocabulary than the paper "
@@ -305,21 +306,13 @@ def _reach(seeds: int) -> list[str]:
     ]
 
 
-def _published(row: dict[Any, Any]) -> str:
-    return NOTHING if pd.isna(row["published"]) else f"{row['published']:.{row['decimals']}f}{row['published_mark']}"
-
-
-def _ours(row: dict[Any, Any], seeds: int) -> str:
+def _ours(row: dict[Any, Any], seeds: int) -> Cell:
     if not row["n"]:
-        return NOTHING
-    sd = "" if pd.isna(row["sd"]) or row["metric"] == PARAMETERS else f" ± {row['sd']:.2f}"
+        return MISSING
+    sd = "" if pd.isna(row["sd"]) or row["metric"] == PARAMETERS else f"± {row['sd']:.2f} "
     of = f" of {seeds}" if row["n"] < seeds else ""
-    return f"{row['mean']:.2f}{sd} (n = {row['n']}{of}) {row['mark']}".strip()
+    return Cell(f"{row['mean']:.2f}", row["mean"], f"{sd}(n = {row['n']}{of})", row["mark"])
 
 
-def _interval(row: dict[Any, Any]) -> str:
-    return NOTHING if pd.isna(row["low"]) else f"{row['low']:.2f} to {row['high']:.2f}"
-
-
-def _signed(value: float | None) -> str:
-    return NOTHING if value is None or math.isnan(value) else f"{value:+.2f}"
+def _interval(row: dict[Any, Any]) -> Cell:
+    return MISSING if pd.isna(row["low"]) else Cell(f"{row['low']:.2f} to {row['high']:.2f}", row["low"])

@@ -16,7 +16,7 @@ from wordorder.results import frames as results
 from wordorder.tables import comparisons as comparison_table
 from wordorder.tables import credibility
 from wordorder.tables import study as tables
-from wordorder.tables.study import Table
+from wordorder.tables.table import Table
 
 NAMES = ("scores", "significance", "parameters", "credibility", *PUBLISHED_TABLES)
 
@@ -29,7 +29,7 @@ def build_table(name: str, report: Report, folder: str | Path, shown: Sequence[P
     study misses an item of the list.
     """
     if name == "scores":
-        return tables.scores_table(results.load_scores(report, folder), report, results.load_comet(report, folder))
+        return tables.scores_table(results.load_scores(report, folder), report, results.load_not_scored(report, folder))
     if name == "significance":
         return comparison_table.significance_table(results.load_significance(report, folder), report)
     if name == "parameters":

@@ -13,7 +13,7 @@ from wordorder.results.frames import cell_folders
 
 _RECORD = ("status", "data.train", "vocabulary_size", "cell.recipe")
 _SCORES = ("status", "metrics", "target_language", "hypotheses.sha256", "references.sha256")
-_TESTS = ("size", "test", "cells", "metrics", "settings.alpha", "settings.paired_test")
+_TESTS = ("size", "test", "cells", "metrics", "not_scored", "settings.alpha", "settings.paired_test")
 _METRIC = ("signature", "comparisons")
 _T_TEST = ("n", "mean_difference", "confidence_interval", "p", "p_holm", "note")
 _COMPARISON = (

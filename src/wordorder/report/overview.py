@@ -12,7 +12,7 @@ import pandas as pd
 
 from wordorder.comparison.verdicts import Outcome, outcome
 from wordorder.config.models import Page, Report
-from wordorder.metrics.scores import LABELS, LOWER_IS_BETTER
+from wordorder.metrics.base import metric
 from wordorder.report.records import Record
 from wordorder.results.frames import groups, load_significance
 
@@ -69,7 +69,7 @@ def facts(asked: Page, records: Sequence[Record]) -> list[tuple[str, list[str]]]
         ("Baseline", [report.baseline]),
         ("Sizes", list(report.sizes)),
         ("Seeds", [str(seed) for seed in report.seeds]),
-        ("Metrics", [LABELS[metric] for metric in [*report.metrics, *(["comet"] if report.comet else [])]]),
+        ("Metrics", [metric(name).label for name in report.metrics]),
         ("Finished", [f"{len(done)} of {len(records)} cells"]),
         *([("Not finished", _listed(others))] if others else []),
     ]
@@ -90,15 +90,15 @@ def comparisons(report: Report, results: Path) -> list[Comparisons]:
     found = []
     for file in load_significance(report, results):
         place = _place(report, file["dataset"], file["size"], file["test"])
-        for metric, tested in file["metrics"].items():
+        for name, tested in file["metrics"].items():
             if tested["comparisons"]:
                 alpha = file["settings"]["alpha"]
-                verdicts = _verdicts(tested["comparisons"], metric, alpha)
-                found.append(Comparisons(place, LABELS[metric], verdicts))
+                verdicts = _verdicts(tested["comparisons"], name, alpha)
+                found.append(Comparisons(place, metric(name).label, verdicts))
     return found
 
 
-def _verdicts(entries: list[dict[str, Any]], metric: str, alpha: float) -> list[Verdict]:
+def _verdicts(entries: list[dict[str, Any]], name: str, alpha: float) -> list[Verdict]:
     intervals = [entry["t_test"]["confidence_interval"] for entry in entries]
     ends = [0.0, *(end for interval in intervals if interval for end in interval)]
     low, span = min(ends), (max(ends) - min(ends)) or 1.0
@@ -108,7 +108,7 @@ def _verdicts(entries: list[dict[str, Any]], metric: str, alpha: float) -> list[
 
     return [
         Verdict(
-            outcome=outcome(entry, metric, alpha),
+            outcome=outcome(entry, metric(name), alpha),
             system=entry["system"],
             baseline=entry["baseline"],
             sentence=entry["verdict"],
@@ -127,14 +127,14 @@ def alike(report: Report, scores: pd.DataFrame) -> list[Alike]:
     Nothing where there are too few seeds to tell encodings apart.
     """
     found = []
-    for (dataset, size, test, metric), rows in groups(scores, ["dataset", "size", "test", "metric"]):
-        best_first = rows.sort_values("mean", ascending=metric in LOWER_IS_BETTER, kind="stable")
+    for (dataset, size, test, name), rows in groups(scores, ["dataset", "size", "test", "metric"]):
+        best_first = rows.sort_values("mean", ascending=metric(name).lower_is_better, kind="stable")
         lettered: dict[str, list[str]] = {}
         for row in best_first.to_dict("records"):
             for letter in _LETTERS.findall(row["group"]):
                 lettered.setdefault(letter, []).append(row["encoding"])
         if lettered:
-            found.append(Alike(_place(report, dataset, size, test), LABELS[metric], dict(sorted(lettered.items()))))
+            found.append(Alike(_place(report, dataset, size, test), metric(name).label, dict(sorted(lettered.items()))))
     return found
 
 

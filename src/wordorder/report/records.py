@@ -9,9 +9,10 @@ from typing import Any
 
 from wordorder.config.models import Page
 from wordorder.files import read_json
-from wordorder.report.tables import Block, build_block
+from wordorder.report.tables import Block, show_block
 from wordorder.results.frames import cell_folders
-from wordorder.tables.study import NOTHING
+from wordorder.tables import table as tables
+from wordorder.tables.table import NOTHING, Row, number, text
 
 MISSING = "not trained"
 _LIBRARIES = ("wordorder", "torch", "sacrebleu", "snakemake")
@@ -52,33 +53,30 @@ def load(asked: Page, results: Path) -> list[Record]:
 
 
 def table(records: list[Record]) -> Block:
-    """A row for each cell; what a record does not tell is a dash."""
-    columns = list(_row(records[0])) if records else []
-    rows = [list(_row(record).values()) for record in records]
-    whole = [f"#{record.anchor}" if record.content else "" for record in records]
-    return build_block("Every cell, one trained model each.", columns, rows, {"Encoding": whole})
+    """Make a block with one row per cell; what a record does not hold is a dash."""
+    return show_block(tables.Block("Every cell, one trained model each.", [_row(record) for record in records]))
 
 
-def _row(record: Record) -> dict[str, str]:
+def _row(record: Record) -> Row:
     content = record.content
     seconds, commit = content.get("seconds"), content.get("git_commit")
     packages, data = _part(content, "packages"), _part(content, "data")
     python = [f"Python {content['python']}"] if "python" in content else []
     versions = [f"{name} {packages[name]}" for name in _LIBRARIES if packages.get(name)]
     return {
-        "Encoding": record.encoding,
-        "Dataset": record.dataset,
-        "Size": record.size,
-        "Seed": str(record.seed),
-        "Status": record.status,
-        "Updates": _number(content.get("updates")),
-        "Epochs": _number(content.get("epochs"), 2),
-        "Tokens/s": _number(content.get("target_tokens_per_second")),
-        "Minutes": _number(None if seconds is None else seconds / 60, 1),
-        "Device": _device(content),
-        "Versions": ", ".join(versions + python) or NOTHING,
-        "Commit": commit[:10] if commit else NOTHING,
-        "SHA-256 of training data": data["train"][:12] if data.get("train") else NOTHING,
+        "Encoding": text(record.encoding, link=f"#{record.anchor}" if content else ""),
+        "Dataset": text(record.dataset),
+        "Size": text(record.size),
+        "Seed": number(record.seed, group=False),
+        "Status": text(record.status),
+        "Updates": number(content.get("updates")),
+        "Epochs": number(content.get("epochs"), 2),
+        "Tokens/s": number(content.get("target_tokens_per_second")),
+        "Minutes": number(None if seconds is None else seconds / 60, 1),
+        "Device": text(_device(content)),
+        "Versions": text(", ".join(versions + python)),
+        "Commit": text(commit[:10] if commit else ""),
+        "SHA-256 of training data": text(data["train"][:12] if data.get("train") else ""),
     }
 
 
@@ -93,7 +91,3 @@ def _device(content: dict[str, Any]) -> str:
     where = ", ".join(name for name in names if name)
     device = content.get("device") or NOTHING
     return f"{device} ({where})" if where else device
-
-
-def _number(value: float | None, digits: int = 0) -> str:
-    return NOTHING if value is None else f"{value:,.{digits}f}"

@@ -16,13 +16,11 @@ from wordorder.data.text import read_lines, strict_pairs
 from wordorder.data.tokenise import UNSPACED_LANGUAGES, base_language
 from wordorder.errors import WordorderError
 from wordorder.files import read_json
-from wordorder.metrics.scores import LABELS
+from wordorder.metrics.base import TextMetric, metric
 from wordorder.results.frames import training_status
 from wordorder.results.index import CellFiles, read_index, text_of
 
 SENTENCES = 20
-# Scores of single sentences by which they are chosen: a sentence's chrF says more than its BLEU.
-_PREFERRED = ("chrf++", "chrf")
 # A word, a mark of punctuation, or the space between them. An apostrophe or a hyphen within a word belongs to it.
 _MARKS = r"""!"#$%&()*+,./:;<=>?@\[\\\]^_`{|}~«»¡¿‐-―“-⁞、-〿"""
 _TOKENS = re.compile(rf"\s+|[{_MARKS}]|[^\s{_MARKS}]+")
@@ -90,7 +88,7 @@ def _test_set(asked: Page, dataset: str, title: str, size: str, test: str, resul
                 "the dataset by running the study, or name the folder of its data with --data."
             )
     pairs = list(strict_pairs(read_lines(source), read_lines(reference), source, reference))
-    metric = next((name for name in _PREFERRED if name in report.metrics), report.metrics[0])
+    name = chosen_metric(report.metrics)
     shown, absent = [], []
     lines: dict[str, list[str]] = {}
     scores: dict[str, list[float]] = {}
@@ -102,7 +100,7 @@ def _test_set(asked: Page, dataset: str, title: str, size: str, test: str, resul
             continue
         shown.append((encoding, seed))
         lines[encoding] = _hypotheses(cells[seed].hypotheses(test), len(pairs))
-        if found := _sentence_scores(cells[seed].scores(test), metric, len(pairs)):
+        if name and (found := _sentence_scores(cells[seed].scores(test), name, len(pairs))):
             scores[encoding] = found
     language = asked.target_languages[dataset]
     sentences = [
@@ -121,17 +119,27 @@ def _test_set(asked: Page, dataset: str, title: str, size: str, test: str, resul
         )
         for index in choose(pairs, list(scores.values()))
     ]
-    place = [title, *([size] if len(report.sizes) > 1 else []), test]
+    heading = [title, *([size] if len(report.sizes) > 1 else []), test]
     return TestSet(
-        title=", ".join(place),
+        title=", ".join(heading),
         source_language=asked.source_languages[dataset],
         target_language=language,
-        metric=LABELS[metric],
+        metric=metric(name).label if name else "",
         total=len(pairs),
         sentences=sentences,
         shown=shown,
         absent=absent,
     )
+
+
+def chosen_metric(names: Sequence[str]) -> str | None:
+    """Return the metric by whose sentence scores sentences are chosen, if any has such scores beside the translations.
+
+    A sentence's chrF says more than its BLEU; of several that rate sentences the last one is taken.
+    """
+    scored = [name for name in names if issubclass(metric(name), TextMetric)]
+    rating = [name for name in scored if metric(name).rates_sentences]
+    return rating[-1] if rating else next(iter(scored), None)
 
 
 def _has_lines(path: Path) -> bool:

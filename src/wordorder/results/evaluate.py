@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wordorder.config.models import Decoding, Evaluation
-from wordorder.files import read_json, read_object, sha256, write_json
+from wordorder.files import read_json, sha256, write_json
 from wordorder.metrics.scores import score_files
 
 if TYPE_CHECKING:
@@ -28,8 +28,9 @@ def evaluate(
 ) -> None:
     """Translate the test sets of a dataset, score the translations and write what was done.
 
-    The translations and their scores are written beside ``output``. Other evaluations of the same model and decoding
-    share them: what is there and was made with this model is neither translated nor scored again.
+    The translations are written beside ``output``. Other evaluations of the same model and decoding share them: what is
+    there and was made with this model is not translated again. Scores go into the folder that bears the name of
+    ``output`` without its suffix.
 
     Args:
         evaluation: The test sets and the metrics.
@@ -50,10 +51,11 @@ def evaluate(
     for test in evaluation.tests:
         hypotheses = output.parent / f"{test}.hypotheses"
         _translate(test, hypotheses, digest, load, decoding, data, language if detokenise else None, positions)
-        scores = _score(test, hypotheses, data / "raw" / f"{test}.target", evaluation, language)
+        scores = score_files(hypotheses, data / "raw" / f"{test}.target", evaluation.metrics, language)
+        write_json(output.with_suffix("") / f"{test}.scores.json", scores)
         found[test] = {
             "hypotheses": scores["hypotheses"]["sha256"],
-            "metrics": {metric: scores["metrics"][metric]["score"] for metric in evaluation.metrics},
+            "metrics": {name: metric["score"] for name, metric in scores["metrics"].items()},
         }
     write_json(output, {"model": digest, "tests": found})
 
@@ -112,24 +114,3 @@ def _is_intact(stamp: Path, made_from: dict[str, Any], hypotheses: Path, nbest: 
         return False
     known = read_json(stamp)
     return bool(known == {"made_from": made_from, "hypotheses": sha256(hypotheses), "nbest": sha256(nbest)})
-
-
-def _score(test: str, hypotheses: Path, references: Path, evaluation: Evaluation, language: str) -> dict[str, Any]:
-    """Score a test set with the metrics that its file of scores does not have yet."""
-    path = hypotheses.with_name(f"{test}.scores.json")
-    known: dict[str, Any] = {}
-    if path.is_file():
-        found = read_object(path, "metrics", "hypotheses.sha256", "references.sha256", "target_language")
-        same = (
-            found["hypotheses"]["sha256"] == sha256(hypotheses)
-            and found["references"]["sha256"] == sha256(references)
-            and found["target_language"] == language
-        )
-        known = found if same else {}
-    missing = [metric for metric in evaluation.metrics if metric not in known.get("metrics", {})]
-    if known and not missing:
-        return known
-    scored = score_files(hypotheses, references, missing, language)
-    scored["metrics"] = {**known.get("metrics", {}), **scored["metrics"]}
-    write_json(path, scored)
-    return scored

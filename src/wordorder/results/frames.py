@@ -12,7 +12,7 @@ import pandas as pd
 from wordorder.config.models import Report
 from wordorder.errors import WordorderError
 from wordorder.files import demand, read_object
-from wordorder.metrics.comet import signature as comet_signature
+from wordorder.metrics.base import SystemsMetric, metric
 from wordorder.results.index import CellFiles, read_index
 
 CELL = ["dataset", "size", "encoding", "seed"]
@@ -29,8 +29,8 @@ _COPIED = (
     "device",
 )
 
-_COMET = ("status", "systems")
-_SIGNIFICANCE = ("size", "test", "cells", "metrics")
+_SYSTEMS = ("status", "signature", "systems")
+_SIGNIFICANCE = ("size", "test", "cells", "metrics", "not_scored")
 
 
 def cell_folders(report: Report, results: str | Path) -> Iterator[tuple[dict[str, Any], CellFiles]]:
@@ -50,13 +50,14 @@ def groups(frame: pd.DataFrame, keys: list[str]) -> Iterator[tuple[Any, pd.DataF
 
 
 def load_scores(report: Report, results: str | Path) -> pd.DataFrame:
-    """One row for each cell x test x metric: CELL, test, metric, score (NaN without one), status and signature.
+    """Return one row per cell, test and metric: CELL, test, metric, score (NaN without one), status and signature.
 
-    A study that asks for COMET has it as its last metric, where the status may also be "not scored".
+    The status of a metric with an environment of its own may also be "not scored".
     """
     tests = {dataset.name: dataset.tests for dataset in report.datasets}
     rows: list[dict[str, Any]] = []
-    comet: dict[Path, dict[str, Any]] = {}
+    own = set(systems_metrics(report))
+    by_system: dict[Path, dict[str, Any]] = {}
     for cell, files in cell_folders(report, results):
         for test in tests[cell["dataset"]]:
             path = files.scores(test)
@@ -66,43 +67,56 @@ def load_scores(report: Report, results: str | Path) -> pd.DataFrame:
             status = scored["status"]
             if status == "no hypotheses":
                 status = reason(files, status)
-            for metric in report.metrics:
-                if path.is_file() and metric not in scored["metrics"]:
+            for name in report.metrics:
+                row = cell | {"test": test, "metric": name}
+                if name in own:
+                    file = systems_path(results, name, cell["dataset"], cell["size"], test)
+                    if file not in by_system:
+                        by_system[file] = read_object(file, *_SYSTEMS)
+                    digest = scored.get("hypotheses", {}).get("sha256")
+                    rows.append(row | _of_system(by_system[file], digest, status))
+                    continue
+                if path.is_file() and name not in scored["metrics"]:
                     raise WordorderError(
-                        f"{path} has no score for the metric '{metric}', which the study asks for. "
-                        "It was written for other metrics: delete it and score the test set again."
+                        f"{path} has no score for the metric '{name}', which the study requests. "
+                        "It was written for other metrics: delete it and score the test set again.",
+                        code="missing-metric",
+                        path=path,
+                        key=name,
                     )
-                found = scored["metrics"].get(metric, {})
-                row = {"test": test, "metric": metric, "score": found.get("score"), "status": status}
-                rows.append(cell | row | {"signature": found.get("signature")})
-            if report.comet:
-                path = comet_path(results, cell["dataset"], cell["size"], test)
-                if path not in comet:
-                    comet[path] = read_object(path, *_COMET)
-                digest = scored.get("hypotheses", {}).get("sha256")
-                rows.append(cell | {"test": test, "metric": "comet"} | _comet_row(comet[path], digest, status))
+                found = scored["metrics"].get(name, {})
+                rows.append(row | {"score": found.get("score"), "status": status, "signature": found.get("signature")})
     frame = pd.DataFrame(rows)
     return frame.assign(score=frame["score"].astype(float))
 
 
-def comet_path(results: str | Path, dataset: str, size: str, test: str) -> Path:
-    return Path(results) / "comet" / f"{dataset}.{size}.{test}.json"
+def systems_metrics(report: Report) -> list[str]:
+    """Return the metrics of a study that score in environments of their own."""
+    return [name for name in report.metrics if issubclass(metric(name), SystemsMetric)]
 
 
-def _comet_row(scored: dict[str, Any], hypotheses: str | None, status: str) -> dict[str, Any]:
-    """What 'wordorder comet' found of the translations that have this SHA-256, if there are any."""
+def systems_path(results: str | Path, metric: str, dataset: str, size: str, test: str) -> Path:
+    """Return the file of scores of all systems by a metric that has an environment of its own."""
+    return Path(results) / "scores" / metric / f"{dataset}.{size}.{test}.json"
+
+
+def _of_system(scored: dict[str, Any], hypotheses: str | None, status: str) -> dict[str, Any]:
+    """Return what 'wordorder score-systems' wrote about translations with this SHA-256, if there are any."""
     score = scored["systems"].get(hypotheses, {}).get("score")
     if score is None and status == "scored":
         status = "not scored"
-    return {"score": score, "status": status, "signature": None if score is None else comet_signature(scored)}
+    return {"score": score, "status": status, "signature": None if score is None else scored["signature"]}
 
 
-def load_comet(report: Report, results: str | Path) -> list[dict[str, Any]]:
-    """Each file of COMET scores of a study that asks for them, in the report's order."""
-    if report.comet is None:
-        return []
+def load_not_scored(report: Report, results: str | Path) -> list[dict[str, Any]]:
+    """Return ``metric``, ``reason`` and ``how`` of each test set that could not be scored in a metric's environment."""
     sets = [(data.name, size, test) for data in report.datasets for size in report.sizes for test in data.tests]
-    return [read_object(comet_path(results, *names), *_COMET) for names in sets]
+    files = [
+        {"metric": name} | read_object(systems_path(results, name, *names), *_SYSTEMS)
+        for name in systems_metrics(report)
+        for names in sets
+    ]
+    return [file for file in files if file["status"] != "scored"]
 
 
 def training_status(files: CellFiles) -> str | None:

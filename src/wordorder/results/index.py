@@ -5,11 +5,12 @@ study, ``results/{study}/models.json``, which maps the names of each cell to the
 
     {"cells": {"DATASET/SIZE/ENCODING/SEED": "../models/…/SEED", …},
      "decodings": {"NAME": "FOLDER", …},
+     "evaluations": {"DATASET": "FOLDER", …},
      "measures": {"DATASET/ANALYSIS": "FILE", …}}
 
 Folders of cells are relative to the folder of the study. Folders of decodings and files of measures are relative to the
-folder of a cell. A study with a single decoding has the decoding '' only; a study with several decodings reports each
-test set once per decoding, as ``TEST@DECODING``.
+folder of a cell; folders of evaluations, which hold scores, to that of a decoding. A study with a single decoding has
+the decoding '' only; a study with several decodings reports each test set once per decoding, as ``TEST@DECODING``.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ class CellFiles:
 
     folder: Path
     decodings: Mapping[str, str]
+    evaluation: str
     measures: Mapping[str, str]
 
     @property
@@ -49,17 +51,20 @@ class CellFiles:
 
     def hypotheses(self, test: str) -> Path:
         """Return the file of the translations of a test set, which may be ``TEST@DECODING``."""
-        return self._translated(test, "hypotheses")
+        folder, name = self._decoded(test)
+        return folder / f"{name}.hypotheses"
 
     def scores(self, test: str) -> Path:
         """Return the file of the scores of a test set, which may be ``TEST@DECODING``."""
-        return self._translated(test, "scores.json")
+        folder, name = self._decoded(test)
+        return folder / self.evaluation / f"{name}.scores.json"
 
     def measure(self, name: str) -> Path:
         """Return the file of what an analysis measured with the model."""
         return self.folder / self.measures.get(name, f"{name}.json")
 
-    def _translated(self, test: str, suffix: str) -> Path:
+    def _decoded(self, test: str) -> tuple[Path, str]:
+        """Return the folder of the decoding, and the test set."""
         name, _, decoding = test.partition("@")
         if decoding not in self.decodings:
             raise WordorderError(
@@ -67,7 +72,7 @@ class CellFiles:
                 f"{', '.join(filter(None, self.decodings)) or 'not named'}.",
                 code="unknown-decoding",
             )
-        return self.folder / self.decodings[decoding] / f"{name}.{suffix}"
+        return self.folder / self.decodings[decoding], name
 
 
 @dataclass(frozen=True)
@@ -116,13 +121,14 @@ def read_index(results: str | Path) -> Index:
             code="missing-file",
             path=path,
         )
-    content = read_object(path, "cells", "decodings", "measures")
+    content = read_object(path, "cells", "decodings", "evaluations", "measures")
     cells = {}
     for names, folder in content["cells"].items():
         dataset, size, encoding, seed = names.split("/")
         cells[dataset, size, encoding, int(seed)] = CellFiles(
             Path(results, folder),
             content["decodings"],
+            content["evaluations"][dataset],
             {
                 name.removeprefix(f"{dataset}/"): file
                 for name, file in content["measures"].items()
@@ -136,6 +142,7 @@ def write_index(
     results: str | Path,
     cells: Mapping[tuple[str, str, str, int], str],
     decodings: Mapping[str, str],
+    evaluations: Mapping[str, str],
     measures: Mapping[str, str],
 ) -> None:
     """Write the index of a study; a file that already says the same keeps its time stamp."""
@@ -143,6 +150,7 @@ def write_index(
     content = {
         "cells": {"/".join(map(str, names)): folder for names, folder in cells.items()},
         "decodings": dict(decodings),
+        "evaluations": dict(evaluations),
         "measures": dict(measures),
     }
     if path.is_file() and read_object(path) == content:

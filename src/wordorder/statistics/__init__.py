@@ -1,1 +1,1 @@
-"""Statistics of arrays of numbers; nothing here knows of translation."""
+"""Statistics of arrays of numbers; no module here knows about translation."""

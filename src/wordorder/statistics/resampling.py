@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 Array = npt.NDArray[np.float64]
 
@@ -92,6 +91,24 @@ def segment_tests(system: Array, baseline: Array, weights: Array, seed: int) -> 
     }
 
 
+def paired_tests(system: Array, baseline: Array, measure: Measure, weights: Array, seed: int) -> dict[str, Any]:
+    """Test the difference of two corpus scores by the bootstrap and by approximate randomisation, both two-sided.
+
+    Args:
+        system: Statistics of one system, (N, K).
+        baseline: Statistics of the other, (N, K).
+        measure: The corpus score.
+        weights: Resamples of the sentences, (B, N).
+        seed: Of the random swaps of sentences, of which there are B as well.
+    """
+    observed = measure.of(system) - measure.of(baseline)
+    resampled = measure.scores(weights @ system) - measure.scores(weights @ baseline)
+    swapped = np.random.default_rng(seed).integers(2, size=weights.shape).astype(float)
+    exchanged, total = swapped @ (system - baseline), system.sum(axis=0)
+    chance = measure.scores(total - exchanged) - measure.scores(baseline.sum(axis=0) + exchanged)
+    return {"bootstrap": {"p": bootstrap_p(resampled, observed)}, "randomisation": {"p": p_value(chance, observed)}}
+
+
 def sign_test(system: Array, baseline: Array, measure: Measure) -> dict[str, Any]:
     """The sign test of Collins, Koehn and Kučerová (2005), on statistics (N, K) of each system.
 
@@ -102,6 +119,8 @@ def sign_test(system: Array, baseline: Array, measure: Measure) -> dict[str, Any
     changes = measure.scores(total - baseline + system) - measure.score(total)
     if measure.lower_is_better:
         changes = -changes
+    from scipy import stats  # importing it takes half a second, and studies are read without it
+
     better, worse = int(np.sum(changes > TIE)), int(np.sum(changes < -TIE))
     p = float(stats.binomtest(better, better + worse).pvalue) if better + worse else None
     return {"better": better, "worse": worse, "equal": len(changes) - better - worse, "p": p}

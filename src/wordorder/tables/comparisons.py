@@ -7,24 +7,24 @@ from typing import Any
 import pandas as pd
 
 from wordorder.comparison.paired import KINDS
-from wordorder.comparison.verdicts import format_p
 from wordorder.config.models import Report
-from wordorder.metrics.scores import LABELS, digits
-from wordorder.tables.study import NOTHING, Table, not_scored
+from wordorder.metrics.base import metric
+from wordorder.tables.study import not_scored
+from wordorder.tables.table import MISSING, Block, Cell, Row, Table, number, p_values, text
 
 
 def significance_table(files: list[dict[str, Any]], report: Report) -> Table:
     """From ``results.load_significance``: a row for each declared comparison."""
     rows = [
-        {name: file[name] for name in ("dataset", "size", "test")} | _data_row(metric, tested["signature"], entry)
+        {key: file[key] for key in ("dataset", "size", "test")} | _data_row(name, tested["signature"], entry)
         for file in files
-        for metric, tested in file["metrics"].items()
+        for name, tested in file["metrics"].items()
         for entry in tested["comparisons"]
     ]
     # With its heading even where nothing was compared, so that whoever reads it finds the columns.
     data = pd.DataFrame(rows) if rows else pd.DataFrame(columns=["dataset", "size", "test", "metric", "verdict"])
     blocks = [
-        (f"{dataset.title}: differences from the baseline.", _shown_comparisons(files, dataset.name))
+        Block(f"{dataset.title}: differences from the baseline.", _shown_comparisons(files, dataset.name))
         for dataset in report.datasets
     ]
     signatures = {m: t["signature"] for file in files for m, t in file["metrics"].items() if t["signature"]}
@@ -36,8 +36,8 @@ def significance_table(files: list[dict[str, Any]], report: Report) -> Table:
     )
     kinds = dict.fromkeys(file["settings"]["paired_test"] for file in files)
     notes = [note.format(kind=" or ".join(_KINDS[kind] for kind in kinds)) for note in _NOTES]
-    notes += [f"{LABELS[metric]}: {signature}" for metric, signature in signatures.items()]
-    notes += not_scored([file["comet"] for file in files if "comet" in file])
+    notes += [f"{metric(name).label}: {signature}" for name, signature in signatures.items()]
+    notes += not_scored([lacking for file in files for lacking in file["not_scored"]])
     notes += [f"Without translations: {'; '.join(lost)}."] if lost else []
     return Table("significance", data, blocks, notes)
 
@@ -58,10 +58,10 @@ _NOTES = (
 )
 
 
-def _data_row(metric: str, signature: str | None, entry: dict[str, Any]) -> dict[str, Any]:
+def _data_row(metric_name: str, signature: str | None, entry: dict[str, Any]) -> dict[str, Any]:
     test, stratified = entry["t_test"], entry["stratified"]
     low, high = test["confidence_interval"] or (None, None)
-    row = {"metric": metric, "system": entry["system"], "baseline": entry["baseline"], "n": test["n"]}
+    row = {"metric": metric_name, "system": entry["system"], "baseline": entry["baseline"], "n": test["n"]}
     row |= {"mean_difference": test["mean_difference"], "ci_low": low, "ci_high": high}
     row |= {"t_test_p": test["p"], "holm_p": test["p_holm"], "human_agreement": entry["agreement"]}
     if stratified is not None:
@@ -79,42 +79,40 @@ def _data_row(metric: str, signature: str | None, entry: dict[str, Any]) -> dict
     return row | {"verdict": entry["verdict"], "note": test["note"], "signature": signature}
 
 
-def _shown_comparisons(files: list[dict[str, Any]], dataset: str) -> pd.DataFrame:
+def _shown_comparisons(files: list[dict[str, Any]], dataset: str) -> list[Row]:
     shown = [
-        {"Size": file["size"], "Test": file["test"]} | _shown_row(metric, entry)
+        {"Size": text(file["size"]), "Test": text(file["test"])} | _shown_row(name, entry)
         for file in files
         if file["dataset"] == dataset
-        for metric, tested in file["metrics"].items()
+        for name, tested in file["metrics"].items()
         for entry in tested["comparisons"]
     ]
-    return pd.DataFrame(shown or [{"Verdict": "No comparisons were declared."}])
+    return shown or [{"Verdict": text("No comparisons were declared.")}]
 
 
-def _shown_row(metric: str, entry: dict[str, Any]) -> dict[str, str]:
-    test, stratified, places = entry["t_test"], entry["stratified"], digits(metric)
-    interval = test["confidence_interval"]
+def _shown_row(name: str, entry: dict[str, Any]) -> Row:
+    test, stratified, places = entry["t_test"], entry["stratified"], metric(name).digits
     spread = stratified["spread"]["difference"] if stratified else {"optimiser_sd": None, "test_set_sd": None}
     agreement = entry["agreement"]
     return {
-        "Metric": LABELS[metric],
-        "System": entry["system"],
-        "Baseline": entry["baseline"],
-        "Difference": _number(test["mean_difference"], places, "+"),
-        "95 % CI": f"[{interval[0]:+.{places}f}, {interval[1]:+.{places}f}]" if interval else NOTHING,
-        "p": _p(test["p"]),
-        "p (Holm)": _p(test["p_holm"]),
-        "SAR p (Holm)": _p(stratified["p_holm"] if stratified else None),
-        "SD over seeds": _number(spread["optimiser_sd"], places),
-        "SD over test sets": _number(spread["test_set_sd"], places),
-        "People agree": NOTHING if agreement is None else f"{100 * agreement:.0f} %",
-        "p of each seed": ", ".join(_p(row["p"]) for row in entry["seeds"]),
-        "Verdict": entry["verdict"],
+        "Metric": text(metric(name).label),
+        "System": text(entry["system"]),
+        "Baseline": text(entry["baseline"]),
+        "Difference": number(test["mean_difference"], places, sign="+"),
+        "95 % CI": _interval(test["confidence_interval"], places),
+        "p": p_values(test["p"]),
+        "p (Holm)": p_values(test["p_holm"]),
+        "SAR p (Holm)": p_values(stratified["p_holm"] if stratified else None),
+        "SD over seeds": number(spread["optimiser_sd"], places),
+        "SD over test sets": number(spread["test_set_sd"], places),
+        "People agree": number(None if agreement is None else 100 * agreement, unit=" %"),
+        "p of each seed": p_values(*(row["p"] for row in entry["seeds"])),
+        "Verdict": text(entry["verdict"]),
     }
 
 
-def _p(value: float | None) -> str:
-    return NOTHING if value is None else format_p(value)
-
-
-def _number(value: float | None, places: int, sign: str = "") -> str:
-    return NOTHING if value is None else f"{value:{sign}.{places}f}"
+def _interval(bounds: list[float] | None, places: int) -> Cell:
+    if bounds is None:
+        return MISSING
+    low, high = bounds
+    return Cell(f"[{low:+.{places}f}, {high:+.{places}f}]", low)

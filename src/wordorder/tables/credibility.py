@@ -9,7 +9,7 @@ file by file, and a study that misses an item is not finished.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,14 +19,14 @@ import pandas as pd
 from wordorder.config.models import Report
 from wordorder.errors import WordorderError
 from wordorder.files import read_object, sha256
-from wordorder.metrics.scores import LABELS
+from wordorder.metrics.base import metric
+from wordorder.metrics.bleu import BLEU
 from wordorder.results.frames import cell_folders, load_significance
 from wordorder.results.index import text_of
-from wordorder.tables.study import Table
+from wordorder.tables.table import Block, Table, text
 
 SOURCE = "Marie et al. 2021"
 OURS = "wordorder"
-_BLEU = ("bleu", "bleu_legacy")
 _SCORES = ("metrics", "target_language", "hypotheses.sha256", "references.sha256")
 
 
@@ -48,7 +48,7 @@ def credibility_items(report: Report, results: str | Path) -> list[Item]:
     """The whole list, for the files under ``results``: scores, translations, records and tests of significance."""
     scores = list(_score_files(report, results))
     records = [
-        (cell, read_object(files.record, "data.train", "vocabulary_size", "cell.recipe"))
+        (cell["dataset"], read_object(files.record, "data.train", "vocabulary_size", "cell.recipe"))
         for cell, files in cell_folders(report, results)
         if files.record.is_file()
     ]
@@ -62,26 +62,34 @@ def credibility_items(report: Report, results: str | Path) -> list[Item]:
     ]
 
 
-_Files = list[tuple[Path, dict[str, Any]]]
+@dataclass(frozen=True)
+class _Scores:
+    """The file of scores of one cell and test set."""
+
+    dataset: str
+    test: str
+    path: Path
+    hypotheses: Path
+    content: dict[str, Any]
 
 
-def _score_files(report: Report, results: str | Path) -> Iterable[tuple[Path, dict[str, Any]]]:
+def _score_files(report: Report, results: str | Path) -> Iterator[_Scores]:
     tests = {dataset.name: dataset.tests for dataset in report.datasets}
     for cell, files in cell_folders(report, results):
         for test in tests[cell["dataset"]]:
             path = files.scores(test)
             if path.is_file():
-                yield path, {**read_object(path, *_SCORES), "dataset": cell["dataset"], "test": text_of(test)}
+                yield _Scores(cell["dataset"], test, path, files.hypotheses(test), read_object(path, *_SCORES))
 
 
-def _more_than_bleu(scores: _Files) -> Item:
-    metrics = list(dict.fromkeys(metric for _, file in scores for metric in file["metrics"]))
+def _more_than_bleu(scores: list[_Scores]) -> Item:
+    names = list(dict.fromkeys(name for file in scores for name in file.content["metrics"]))
     missing = [
-        f"{path} has no metric but BLEU; add one, for example chrf++, to the study's 'metrics'"
-        for path, file in scores
-        if not set(file["metrics"]) - set(_BLEU)
+        f"{file.path} has no metric but BLEU; add one, for example chrf++, to the study's 'metrics'"
+        for file in scores
+        if all(issubclass(metric(name), BLEU) for name in file.content["metrics"])
     ]
-    evidence = f"{len(scores)} translated test sets, each scored by {_listed(LABELS[metric] for metric in metrics)}."
+    evidence = f"{len(scores)} translated test sets, each scored by {_listed(metric(name).label for name in names)}."
     return Item("A metric besides BLEU", SOURCE, evidence, tuple(missing))
 
 
@@ -92,24 +100,23 @@ def _significance(files: list[dict[str, Any]]) -> Item:
         for cell in file["cells"]:
             if cell["status"] == "translated":
                 seeds.setdefault(cell["encoding"], set()).add(cell["seed"])
-        for metric, tested in file["metrics"].items():
+        for name, tested in file["metrics"].items():
             for entry in tested["comparisons"]:
                 tests += 1
                 # Nothing can be tested of systems without a seed that both translated; the tables list those.
                 testable = seeds.get(entry["system"], set()) & seeds.get(entry["baseline"], set())
-                if testable and all(row["p"] is None for row in entry["seeds"]):
-                    where = f"{file['dataset']}/{file['test']} ({LABELS[metric]})"
+                if testable and entry["t_test"]["p"] is None and all(row["p"] is None for row in entry["seeds"]):
+                    where = f"{file['dataset']}/{file['test']} ({metric(name).label})"
                     missing.append(f"{entry['system']} against {entry['baseline']} was not tested on {where}")
     evidence = f"{tests} comparisons, declared before the run; p-values are corrected within each family (Holm)."
     return Item("A test of significance", SOURCE, evidence if tests else "Nothing is compared.", tuple(missing))
 
 
-def _no_copied_scores(report: Report, results: str | Path, scores: _Files) -> Item:
+def _no_copied_scores(report: Report, results: str | Path, scores: list[_Scores]) -> Item:
     missing = []
-    for path, file in scores:
-        hypotheses = path.with_name(path.name.removesuffix(".scores.json") + ".hypotheses")
-        if not hypotheses.is_file() or sha256(hypotheses) != file["hypotheses"]["sha256"]:
-            missing.append(f"{path} does not belong to {hypotheses}; delete it and score again")
+    for file in scores:
+        if not file.hypotheses.is_file() or sha256(file.hypotheses) != file.content["hypotheses"]["sha256"]:
+            missing.append(f"{file.path} does not belong to {file.hypotheses}; delete it and score again")
     tests = {dataset.name: dataset.tests for dataset in report.datasets}
     for cell, files in cell_folders(report, results):
         absent = [test for test in tests[cell["dataset"]] if not files.scores(test).is_file()]
@@ -119,10 +126,10 @@ def _no_copied_scores(report: Report, results: str | Path, scores: _Files) -> It
     return Item("No copied scores", SOURCE, evidence, tuple(missing))
 
 
-def _comparable_references(scores: _Files) -> Item:
+def _comparable_references(scores: list[_Scores]) -> Item:
     references: dict[tuple[str, str], set[str]] = {}
-    for _, file in scores:
-        references.setdefault((file["dataset"], file["test"]), set()).add(file["references"]["sha256"])
+    for file in scores:
+        references.setdefault((file.dataset, text_of(file.test)), set()).add(file.content["references"]["sha256"])
     missing = [
         f"the cells of {dataset} were scored against {len(found)} different references of {test}; score them again"
         for (dataset, test), found in references.items()
@@ -132,11 +139,11 @@ def _comparable_references(scores: _Files) -> Item:
     return Item("The same references for all systems", SOURCE, evidence, tuple(missing))
 
 
-def _comparable_training(records: list[tuple[dict[str, Any], dict[str, Any]]]) -> Item:
+def _comparable_training(records: list[tuple[str, dict[str, Any]]]) -> Item:
     """All cells of a dataset learned from the same corpus by the same recipe; shape is the size's, and may differ."""
     found: dict[str, dict[str, set[str]]] = {}
-    for cell, record in records:
-        dataset = found.setdefault(cell["dataset"], {"training corpora": set(), "vocabularies": set()})
+    for name, record in records:
+        dataset = found.setdefault(name, {"training corpora": set(), "vocabularies": set()})
         dataset["training corpora"].add(record["data"]["train"])
         dataset["vocabularies"].add(str(record["vocabulary_size"]))
         dataset.setdefault("recipes", set()).add(json.dumps(record["cell"]["recipe"], sort_keys=True))
@@ -150,18 +157,18 @@ def _comparable_training(records: list[tuple[dict[str, Any], dict[str, Any]]]) -
     return Item("The same data, preprocessing and recipe", SOURCE, evidence, tuple(missing))
 
 
-def _signatures(scores: _Files) -> Item:
+def _signatures(scores: list[_Scores]) -> Item:
     missing: list[str] = []
     signatures: dict[tuple[str, str], set[str]] = {}
-    for path, file in scores:
-        for metric, scored in file["metrics"].items():
+    for file in scores:
+        for name, scored in file.content["metrics"].items():
             if scored["score"] is not None:
                 if not scored["signature"]:
-                    missing.append(f"{path} has a {LABELS[metric]} score without a signature")
-                signatures.setdefault((file["target_language"], metric), set()).add(scored["signature"])
+                    missing.append(f"{file.path} has a {metric(name).label} score without a signature")
+                signatures.setdefault((file.content["target_language"], name), set()).add(scored["signature"])
     missing += [
-        f"{LABELS[metric]} of '{language}' was computed with {len(found)} different signatures; score again"
-        for (language, metric), found in signatures.items()
+        f"{metric(name).label} of '{language}' was computed with {len(found)} different signatures; score again"
+        for (language, name), found in signatures.items()
         if len(found) > 1
     ]
     return Item("A signature for every score", OURS, "One signature a metric and target language.", tuple(missing))
@@ -191,5 +198,5 @@ def credibility_table(items: list[Item], report: Report) -> Table:
         {"Demand": item.demand, "Asked for by": item.source, "Found": item.evidence if item.met else _lacking(item)}
         for item in items
     ]
-    frame = pd.DataFrame(rows)
-    return Table("credibility", frame, [(f"{report.title}: the credibility list.", frame)], [])
+    shown = [{name: text(value) for name, value in row.items()} for row in rows]
+    return Table("credibility", pd.DataFrame(rows), [Block(f"{report.title}: the credibility list.", shown)])

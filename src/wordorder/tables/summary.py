@@ -11,9 +11,9 @@ from tabulate import tabulate
 
 from wordorder.errors import WordorderError
 from wordorder.files import demand
-from wordorder.metrics.scores import LABELS, digits
+from wordorder.metrics.base import metric
 from wordorder.results.frames import groups
-from wordorder.tables.study import NOTHING
+from wordorder.tables.table import NOTHING
 
 _SCORES = ("dataset", "test", "size", "encoding", "metric", "mean", "sd", "n", "seeds", "signature", "group")
 _VERDICTS = ("dataset", "size", "test", "verdict")
@@ -26,14 +26,16 @@ def summary(results: str | Path) -> str:
     for (dataset, test), group in groups(scores, ["dataset", "test"]):
         rows: list[dict[str, str]] = []
         for (size, encoding), cells in groups(group, ["size", "encoding"]):
-            found = {LABELS[row["metric"]]: _cell(row) for row in cells.to_dict("records")}
+            found = {metric(row["metric"]).label: _cell(row) for row in cells.to_dict("records")}
             n = f"{cells['n'].min()} of {cells['seeds'].max()}"
             rows.append({"size": size, "encoding": encoding} | found | {"seeds": n})
         table = tabulate(rows, headers="keys", tablefmt="simple", disable_numparse=True)
         parts.append(f"{dataset}, {test}: mean ± standard deviation over seeds\n\n{table}")
     signatures = scores.dropna(subset=["signature"]).drop_duplicates(["metric", "signature"])
     if not signatures.empty:
-        parts.append("\n".join(f"{LABELS[row['metric']]}: {row['signature']}" for row in signatures.to_dict("records")))
+        parts.append(
+            "\n".join(f"{metric(row['metric']).label}: {row['signature']}" for row in signatures.to_dict("records"))
+        )
     path = Path(results) / "tables" / "significance.csv"
     if path.is_file():
         verdicts = _read(path, _VERDICTS)
@@ -46,7 +48,7 @@ def summary(results: str | Path) -> str:
 def _cell(row: dict[Hashable, Any]) -> str:
     if pd.isna(row["mean"]):
         return NOTHING
-    places = digits(row["metric"])
+    places = metric(str(row["metric"])).digits
     spread = "" if pd.isna(row["sd"]) else f" ± {row['sd']:.{places}f}"
     return f"{row['mean']:.{places}f}{spread} {'' if pd.isna(row['group']) else row['group']}".strip()
 

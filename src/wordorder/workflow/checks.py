@@ -8,8 +8,8 @@ from itertools import product
 
 from wordorder.config.models import Study
 from wordorder.data.segment import segmenter
-from wordorder.data.tokenise import UNSPACED_LANGUAGES, base_language
 from wordorder.errors import WordorderError
+from wordorder.metrics.base import build
 from wordorder.workflow.analyses import check_analyses
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.positions import positions_name
@@ -73,10 +73,7 @@ def check_languages(study: Study, configuration: Configuration) -> None:
         try:
             for name in dataset.preprocessing.segment.values():
                 segmenter(name, str)
-            if base_language(dataset.target_language) in UNSPACED_LANGUAGES:
-                from wordorder.metrics.scores import build_metric
-
-                for metric in study.metrics:
-                    build_metric(metric, dataset.target_language)
+            for metric in study.metrics:
+                build(metric, dataset.target_language)
         except WordorderError as error:
             raise WordorderError(f"The study '{study.name}' has the dataset '{dataset.name}'. {error}") from error

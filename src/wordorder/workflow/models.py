@@ -10,6 +10,7 @@ from typing import Any
 from wordorder.analyses.base import Input, ModelAnalysis
 from wordorder.config.models import Cell, Decoding, Evaluation, Study
 from wordorder.errors import WordorderError
+from wordorder.metrics.scores import text_metrics
 from wordorder.results.index import CellFiles
 from wordorder.workflow.addresses import (
     MODEL_FOLDER,
@@ -45,7 +46,12 @@ def cell_files(study: Study, configuration: Configuration, results: Path) -> dic
     rules = ModelRules(configuration, SliceStore(is_main=True))
     decodings = {name: decoding_label(own) for name, own in study.decodings.items()}
     return {
-        cell: CellFiles(results / rules.folder(study, cell).removeprefix("results/"), decodings, {})
+        cell: CellFiles(
+            results / rules.folder(study, cell).removeprefix("results/"),
+            decodings,
+            evaluation_label(rules.evaluation_of(study, cell.dataset)),
+            {},
+        )
         for cell in cells(study)
     }
 
@@ -88,7 +94,7 @@ class ModelRules:
     def evaluation_of(self, study: Study, dataset: str) -> Evaluation:
         """Return what a study evaluates of every model of a dataset; studies of other orders share it."""
         tests = test_names(study, self.configuration.dataset(dataset))
-        return Evaluation(tests=sorted(tests), metrics=sorted(study.metrics))
+        return Evaluation(tests=sorted(tests), metrics=sorted(text_metrics(study.metrics), key=str))
 
     def decoding_folder(self, decoding: Decoding) -> str:
         """Return the folder of a decoding, relative to that of a cell, and remember its slice."""
@@ -96,11 +102,16 @@ class ModelRules:
         self.store.get(f"{_SLICES}/{label}.json", digest(content), lambda: content)
         return label
 
-    def evaluation_file(self, study: Study, cell: CellName, decoding: str) -> str:
-        """Return the file of a cell's evaluation with one of the study's decodings, and remember its slice."""
-        evaluation = self.evaluation_of(study, cell.dataset)
+    def evaluation_label(self, study: Study, dataset: str) -> str:
+        """Return the name of a study's evaluations of a dataset, and remember their slice."""
+        evaluation = self.evaluation_of(study, dataset)
         label, content = evaluation_label(evaluation), minimal(evaluation)
         self.store.get(f"{_SLICES}/{label}.json", digest(content), lambda: content)
+        return label
+
+    def evaluation_file(self, study: Study, cell: CellName, decoding: str) -> str:
+        """Return the file of a cell's evaluation with one of the study's decodings, and remember its slice."""
+        label = self.evaluation_label(study, cell.dataset)
         folder = self.decoding_folder(study.decodings[decoding])
         return f"{self.folder(study, cell)}/{folder}/{label}.json"
 

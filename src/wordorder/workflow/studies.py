@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from wordorder.analyses.base import Input, JointAnalysis
-from wordorder.config.models import Study
+from wordorder.config.models import Study, metric_name
 from wordorder.config.published_scores import PUBLISHED_TABLES
+from wordorder.errors import WordorderError
 from wordorder.figures.catalogue import figure_of
-from wordorder.metrics import comet
+from wordorder.metrics.base import SystemsMetric, build
+from wordorder.metrics.scores import system_metrics
 from wordorder.results.index import text_of, write_index
 from wordorder.workflow import study_slices as slices
 from wordorder.workflow.analyses import analysis_of, measure_slice, measuring_names, studied_dataset
@@ -22,7 +24,7 @@ from wordorder.workflow.positions import drawn_reorderings
 from wordorder.workflow.study import CellName, cells, comparisons, decoded_tests, table_names, test_names
 
 RESULTS = "results/{study}"
-COMET = f"{RESULTS}/comet/{{dataset}}.{{size}}.{{test}}.json"
+SYSTEMS = f"{RESULTS}/scores/{{metric}}/{{dataset}}.{{size}}.{{test}}.json"
 JOINT = f"{RESULTS}/measures/{{analysis}}/{{dataset}}.{{size}}.json"
 SIGNIFICANCE = f"{RESULTS}/significance/{{dataset}}.{{size}}.{{test}}.json"
 TABLE_FORMATS = ("csv", "md", "tex", "html")
@@ -73,7 +75,8 @@ class StudyRules:
                 f"{dataset}/{analysis}": self.models.measure_file(study, dataset, analysis)
                 for dataset, analysis in product(study.datasets, measuring_names(study))
             }
-            write_index(Path("results", name), folders, decodings, measures)
+            evaluations = {dataset: self.models.evaluation_label(study, dataset) for dataset in study.datasets}
+            write_index(Path("results", name), folders, decodings, evaluations, measures)
 
     def files_of_test_sets(self, study: Study, pattern: str) -> list[str]:
         """Return the file of every dataset, size and test set, with every decoding."""
@@ -110,54 +113,76 @@ class StudyRules:
             and (encodings is None or cell.encoding in encodings)
         ]
 
-    # ------------------------------------------------------------------------------------------------------- COMET
+    # ------------------------------------------------------------------------ metrics with an environment of their own
 
-    def comet_evaluations(self, wildcards: Any) -> list[str]:
-        """Return the evaluations whose translations are scored with COMET in one process."""
+    def _systems_metric(self, wildcards: Any) -> SystemsMetric:
+        study, dataset = self.study(wildcards), self.configuration.dataset(wildcards.dataset)
+        for entry in system_metrics(study.metrics):
+            if metric_name(entry) == wildcards.metric:
+                found = build(entry, dataset.target_language)
+                assert isinstance(found, SystemsMetric)
+                return found
+        raise WordorderError(
+            f"The study '{study.name}' does not have the metric '{wildcards.metric}' with an environment of its own.",
+            code="unknown-metric",
+        )
+
+    def systems_evaluations(self, wildcards: Any) -> list[str]:
+        """Return the evaluations whose translations are scored in one process."""
         return self.evaluations(self.study(wildcards), self._cells_of(wildcards))
 
-    def comet_hypotheses(self, wildcards: Any) -> list[str]:
-        """Return the translations that are scored with COMET in one process."""
+    def systems_hypotheses(self, wildcards: Any) -> list[str]:
+        """Return the translations that are scored in one process."""
+        return _once(self._hypotheses(wildcards, cell) for cell in self._cells_of(wildcards))
+
+    def _hypotheses(self, wildcards: Any, cell: CellName) -> str:
         study = self.study(wildcards)
         test, _, name = wildcards.test.partition("@")
         decoding = self.models.decoding_folder(study.decodings[name])
-        return _once(
-            f"{self.models.folder(study, cell)}/{decoding}/{test}.hypotheses" for cell in self._cells_of(wildcards)
-        )
+        return f"{self.models.folder(study, cell)}/{decoding}/{test}.hypotheses"
 
-    def comet_slice(self, wildcards: Any) -> str:
-        """Return the slice of COMET scores."""
-        return slices.comet_slice(self.study(wildcards))
+    def systems_slice(self, wildcards: Any) -> str:
+        """Return the slice of scores by a metric with an environment of its own."""
+        dataset = self.configuration.dataset(wildcards.dataset)
+        return slices.systems_scoring_slice(self.study(wildcards), dataset, wildcards.metric)
 
-    def comet_checkpoint(self, wildcards: Any) -> list[str]:
-        """Return the model's checkpoint where it is on this machine: scores are made once it is, and if it changes."""
-        asked = self.study(wildcards).comet
-        found = comet.find_checkpoint(asked.model) if asked else None
-        return [str(found)] if found else []
+    def metric_files(self, wildcards: Any) -> list[str]:
+        """Return the files on which scores depend and that are here, so that scores are made again if they change."""
+        return [str(file) for file in self._systems_metric(wildcards).files()]
 
-    def comet_environment(self, wildcards: Any) -> bool:
-        """Return whether there is an environment with COMET."""
-        return comet.find_python() is not None
+    def metric_environment(self, wildcards: Any) -> bool:
+        """Return whether this machine has the environment of the metric."""
+        return self._systems_metric(wildcards).is_available()
 
-    def comet_files(self, study: Study) -> list[str]:
-        """Return the COMET scores of a study that asks for them."""
-        return self.files_of_test_sets(study, COMET) if study.comet else []
+    def systems_scores(self, study: Study) -> list[str]:
+        """Return the scores of a study by metrics with environments of their own."""
+        names = [metric_name(entry) for entry in system_metrics(study.metrics)]
+        return [file for name in names for file in self.files_of_test_sets(study, SYSTEMS.replace("{metric}", name))]
 
     # ------------------------------------------------------------------------------------------------- comparisons
 
-    def compared_evaluations(self, wildcards: Any) -> list[str]:
-        """Return the evaluations of every seed of the encodings that the declared comparisons name."""
+    def _compared(self, wildcards: Any) -> list[CellName]:
+        """Return the cells of the encodings that the declared comparisons name, all seeds of an encoding together."""
         study = self.study(wildcards)
         compared = {name for comparison in comparisons(study) for name in (comparison.system, comparison.baseline)}
-        return self.evaluations(study, self._cells_of(wildcards, compared))
+        return self._cells_of(wildcards, compared)
 
-    def comet_scores(self, wildcards: Any) -> list[str]:
-        """Return the COMET scores of a test set, of a study that asks for them."""
-        return [COMET.format(**wildcards)] if self.study(wildcards).comet else []
+    def compared_evaluations(self, wildcards: Any) -> list[str]:
+        """Return the evaluations of every seed of the encodings that the declared comparisons name."""
+        return self.evaluations(self.study(wildcards), self._compared(wildcards))
 
-    def comet_option(self, wildcards: Any, input: Any) -> list[str]:
-        """Return the option that names the COMET scores."""
-        return ["--comet", *input.comet] if input.comet else []
+    def compared_hypotheses(self, wildcards: Any) -> list[str]:
+        """Return the translations to compare, in the order of the slice's encodings and seeds."""
+        return [self._hypotheses(wildcards, cell) for cell in self._compared(wildcards)]
+
+    def compared_systems(self, wildcards: Any) -> list[str]:
+        """Return the scores of a test set by metrics with environments of their own."""
+        names = [metric_name(entry) for entry in system_metrics(self.study(wildcards).metrics)]
+        return [SYSTEMS.format(**wildcards, metric=name) for name in names]
+
+    def systems_options(self, wildcards: Any, input: Any) -> list[str]:
+        """Return the options that name the scores of metrics with environments of their own."""
+        return [word for file in input.systems for word in ("--systems", str(file))]
 
     def significance_slice(self, wildcards: Any) -> str:
         """Return the slice of the comparisons of a test set."""
@@ -175,7 +200,7 @@ class StudyRules:
         records = self.cell_files(study, "record.json")
         if table in ("scores", *PUBLISHED_TABLES):
             more = self._published_inputs(study) if table == "published" else []
-            return records + self.evaluations(study) + self.comet_files(study) + more
+            return records + self.evaluations(study) + self.systems_scores(study) + more
         if table == "significance":
             return self.significance_files(study)
         if table == "credibility":
@@ -236,7 +261,7 @@ class StudyRules:
     def _input_files(self, study: Study, dataset: str, analysis: str, read: Input) -> list[str]:
         own = study.model_copy(update={"datasets": [dataset]})
         if read.kind in ("translations", "scores"):
-            return self.evaluations(own) + (self.comet_files(own) if read.kind == "scores" else [])
+            return self.evaluations(own) + (self.systems_scores(own) if read.kind == "scores" else [])
         if read.kind == "records":
             return self.cell_files(own, "record.json")
         if read.kind == "measures":
@@ -311,7 +336,7 @@ class StudyRules:
             *self.cell_files(study, "record.json"),
             *self.evaluations(study),
             *self.texts(study, "raw/{test}.source", "raw/{test}.target"),
-            *self.comet_files(study),
+            *self.systems_scores(study),
             *self.significance_files(study),
             *(file for file in drawn if not file.endswith(".pdf")),
         ]

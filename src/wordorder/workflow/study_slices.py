@@ -18,22 +18,28 @@ from wordorder.config.models import (
     Report,
     ReportedDataset,
     Study,
+    SystemsScoring,
+    metric_name,
 )
 from wordorder.config.problems import nearest
 from wordorder.config.published_scores import PublishedInStudy
 from wordorder.errors import WordorderError
 from wordorder.figures.catalogue import FIGURES
+from wordorder.metrics.scores import system_metrics
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.positions import drawn_reorderings
 from wordorder.workflow.slices import canonical
 from wordorder.workflow.study import comparisons, decoded_tests, table_names, test_names
 
 
-def comet_slice(study: Study) -> str:
-    """``Comet``, of a study that asks for it."""
-    if study.comet is None:
-        raise WordorderError(f"The study '{study.name}' asks for no COMET scores; its key would be 'comet'.")
-    return canonical(study.comet)
+def systems_scoring_slice(study: Study, dataset: Dataset, metric: str) -> str:
+    """``SystemsScoring``, of a metric of the study that scores in an environment of its own."""
+    for entry in system_metrics(study.metrics):
+        if metric_name(entry) == metric:
+            return canonical(SystemsScoring(metric=entry, target_language=dataset.target_language))
+    raise WordorderError(
+        f"The study '{study.name}' has no metric '{metric}' with an environment of its own.", code="unknown-metric"
+    )
 
 
 def significance_slice(study: Study, dataset: Dataset) -> str:
@@ -78,10 +84,9 @@ def _report(study: Study, configuration: Configuration, *, decoded: bool = True)
         encodings=study.encodings,
         sizes=study.sizes,
         seeds=study.seeds,
-        metrics=study.metrics,
+        metrics=[metric_name(entry) for entry in study.metrics],
         baseline=study.baseline,
         alpha=study.significance.alpha,
-        comet=study.comet,
     )
 
 

@@ -61,7 +61,7 @@ class Targets:
     def evaluated(self, wildcards: Any) -> list[str]:
         """The translations of the study and their scores."""
         study = self._checked(self.name)
-        return self.studies.evaluations(study) + self.studies.comet_files(study)
+        return self.studies.evaluations(study) + self.studies.systems_scores(study)
 
     def tables(self, wildcards: Any) -> list[str]:
         """The tables of the study."""

@@ -1,0 +1,204 @@
+"""The base classes of metrics, and their registry.
+
+A metric is one file that defines a subclass of :class:`TextMetric` (computed in this process from translations and
+references) or of :class:`SystemsMetric` (computed by a program in an environment of its own) and registers it with
+:func:`register`.
+
+Notation: N sentences, K sufficient statistics per sentence, B resamples.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+from wordorder.config.base import Model
+from wordorder.config.models import Metric as Entry
+from wordorder.config.models import metric_name
+from wordorder.data.tokenise import base_language
+from wordorder.errors import WordorderError
+from wordorder.metrics.agreement import Agreement
+from wordorder.registry import Registry
+from wordorder.statistics.resampling import Array, Measure
+
+
+class NoSettings(Model):
+    """Settings of a metric that has none."""
+
+
+class Metric(ABC):
+    """A metric for one target language.
+
+    Args:
+        language: Language code of the translations, such as "de" or "zh-CN".
+        settings: What a study says about this metric; an instance of ``Settings``.
+
+    Raises:
+        WordorderError: The metric does not support the language.
+    """
+
+    name: ClassVar[str]  # set by register()
+    label: ClassVar[str]
+    """The name of the metric in tables and figures."""
+    lower_is_better: ClassVar[bool] = False
+    digits: ClassVar[int] = 2
+    """The number of decimals with which scores are printed."""
+    published_scale: ClassVar[float] = 1.0
+    """The factor from a score to the unit in which papers print it."""
+    legacy: ClassVar[str] = ""
+    """For a metric that only serves to read older papers: what a reader must know, printed below tables."""
+    languages: ClassVar[frozenset[str]] = frozenset()
+    """The codes of the supported target languages; empty if the metric supports all."""
+    rates_sentences: ClassVar[bool] = False
+    """Whether the scores of single sentences say enough to choose examples by and to be tested themselves."""
+    Settings: ClassVar[type[Model]] = NoSettings
+
+    def __init__(self, language: str, settings: Model) -> None:
+        self.language = base_language(language)
+        self.settings = settings
+        if self.languages and self.language not in self.languages:
+            raise WordorderError(
+                f"The metric '{self.name}' does not support the target language '{language}', only "
+                f"{', '.join(sorted(self.languages))}. Remove it from the study's 'metrics'.",
+                code="unsupported-language",
+                found=language,
+                expected=sorted(self.languages),
+            )
+
+    @property
+    def agreement(self) -> Agreement | None:
+        """How often people agree with a difference of this metric, if that was measured."""
+        return None
+
+
+class TextMetric(Metric):
+    """A metric that is computed in this process from translations and references.
+
+    A metric whose corpus score is a function of summed sentence statistics implements :meth:`statistics` and
+    :meth:`score`; its differences are then tested by resampling sentences. Another metric sets ``decomposes`` to False
+    and overrides :meth:`corpus_score`; its differences are tested over seeds only.
+    """
+
+    decomposes: ClassVar[bool] = True
+
+    @property
+    @abstractmethod
+    def signature(self) -> str:
+        """Everything that a reader must know to reproduce a score; requested after scoring."""
+
+    @property
+    def segment_signature(self) -> str:
+        """The signature of sentence scores."""
+        return self.signature
+
+    def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> Array:
+        """Compute the sufficient statistics of each sentence.
+
+        Returns:
+            An array of shape (N, K).
+        """
+        raise NotImplementedError(f"{type(self).__name__}.statistics")
+
+    def score(self, sums: Array) -> float:
+        """Compute a corpus score from the sums of the sentences' statistics, (K,)."""
+        raise NotImplementedError(f"{type(self).__name__}.score")
+
+    def corpus_score(self, hypotheses: Sequence[str], references: Sequence[str]) -> tuple[float, dict[str, Any]]:
+        """Score a corpus.
+
+        Returns:
+            The score, and details such as counts and lengths that are written beside it.
+        """
+        return self.measure.of(self.statistics(hypotheses, references)), {}
+
+    def segment_scores(self, hypotheses: Sequence[str], references: Sequence[str]) -> list[float]:
+        """Score each sentence by itself."""
+        if not self.decomposes:
+            return [self.corpus_score([h], [r])[0] for h, r in zip(hypotheses, references, strict=True)]
+        return [float(score) for score in self.measure.segments(self.statistics(hypotheses, references))]
+
+    @property
+    def measure(self) -> Measure:
+        """The corpus score as a function of statistics."""
+        return Measure(self.score, lower_is_better=self.lower_is_better)
+
+
+@dataclass(frozen=True)
+class SystemsTask:
+    """Translations of one source to score.
+
+    Attributes:
+        source: A file with one sentence per line.
+        references: A file with as many lines.
+        hypotheses: Files with as many lines, or without lines for a model that diverged.
+        cache: A folder for what has been scored, which different studies may share.
+        python: The Python of the metric's environment, if it is not where it usually is.
+        batch_size: The number of sentences that are scored at once.
+    """
+
+    source: str | Path
+    references: str | Path
+    hypotheses: Sequence[str | Path]
+    cache: str | Path
+    python: str | Path | None = None
+    batch_size: int = 16
+
+
+class SystemsMetric(Metric):
+    """A metric that scores many translations of one source in one process of an environment of its own.
+
+    Its corpus score is the mean of its sentence scores.
+    """
+
+    @abstractmethod
+    def score_systems(self, task: SystemsTask) -> dict[str, Any]:
+        """Score translations, or report why they cannot be scored on this machine.
+
+        Returns:
+            ``status`` ("scored", or "not scored" with ``reason`` and ``how``), ``signature`` (None if nothing is
+            scored), ``source`` and ``references`` (``lines`` and ``sha256`` each), and ``systems``: for the SHA-256
+            of each hypotheses file its ``score`` and ``segment_scores`` (None and empty for a file without lines).
+        """
+
+    def files(self) -> list[Path]:
+        """Return the files on this machine on which scores depend, such as a checkpoint."""
+        return []
+
+    def is_available(self) -> bool:
+        """Return whether this machine has the environment of the metric."""
+        return True
+
+
+REGISTRY: Registry[type[Metric]] = Registry("metrics", "metric")
+
+M = TypeVar("M", bound=type[Metric])
+
+
+def register(name: str) -> Callable[[M], M]:
+    """Register a metric under the name by which studies refer to it."""
+
+    def decorate(metric: M) -> M:
+        metric.name = name
+        REGISTRY.add(name, metric)
+        return metric
+
+    return decorate
+
+
+def metric(name: str) -> type[Metric]:
+    """Return the class of a metric: its label, direction and digits.
+
+    Raises:
+        WordorderError: There is no such metric.
+    """
+    return REGISTRY.get(name)
+
+
+def build(entry: Entry, language: str) -> Metric:
+    """Create a metric from an entry of a study's ``metrics``, for one target language."""
+    chosen = metric(metric_name(entry))
+    settings = entry[chosen.name] if isinstance(entry, Mapping) else {}
+    return chosen(language, chosen.Settings.model_validate(settings))

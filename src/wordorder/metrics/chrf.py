@@ -1,0 +1,40 @@
+"""chrF (Popović 2015) and chrF++ (Popović 2017) as sacreBLEU computes them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from sacrebleu.metrics.base import Metric as Scorer
+from sacrebleu.metrics.chrf import CHRF
+
+from wordorder.metrics.agreement import Agreement
+from wordorder.metrics.base import register
+from wordorder.metrics.sacrebleu_metric import SacreBLEUMetric
+
+
+@register("chrf")
+class ChrF(SacreBLEUMetric):
+    """F-score of character n-grams of up to 6 characters."""
+
+    label = "chrF"
+    rates_sentences = True
+    word_order: ClassVar[int] = 0
+
+    def make_scorer(self, *, sentence: bool) -> Scorer:
+        return CHRF(char_order=6, word_order=self.word_order)
+
+    @property
+    def agreement(self) -> Agreement | None:
+        return Agreement(92.999999999972, 1.1142732157139852)
+
+
+@register("chrf++")
+class ChrFPlusPlus(ChrF):
+    """chrF with n-grams of up to 2 words as well."""
+
+    label = "chrF++"
+    word_order = 2
+
+    @property
+    def agreement(self) -> Agreement | None:
+        return None  # it was measured for chrF without words only
