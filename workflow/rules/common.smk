@@ -9,6 +9,7 @@ from pathlib import Path
 from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
 
 from wordorder.report import CAPTIONS
+from wordorder.report.caption_texts import captions
 from wordorder.workflow.data import ALIGNMENT, BINARY, REORDERING, binary_files, positions_files
 from wordorder.workflow.models import CELL, EVALUATED
 from wordorder.workflow.plan import Plan
@@ -31,6 +32,10 @@ os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.envir
 # 'COMMAND 2>&1 | logged FILE' shows what a command says and keeps it. A signal that asks a job to stop reaches every
 # process of it: the shell and the log ignore it, so that the command can save its state, and its status (75) is seen.
 shell.prefix('set -euo pipefail; trap : INT TERM USR1; logged() {{ trap "" INT TERM USR1; exec tee "$1" >&2; }}; ')
+
+
+# The templates of captions take the texts of figures and analyses from here.
+config["captions"] = captions()
 
 
 wildcard_constraints:

@@ -20,18 +20,6 @@ _RESERVED_STUDIES = {
     "scores": "what was scored by metrics with environments of their own",
     "slices": "slices of jobs",
 }
-# The rules of the workflow, in which a study is one more; those that scatter a dataset bear its name behind them.
-_RULES = """
-align_split all analyse analyses binarise_shard binarise_split clean_shard clean_split compare_systems count_pairs
-decode_all detokenise_split download_file download_gold draw_figure draw_reordering figures find_oracle gather_binary
-gather_orders gather_reports gather_text generate_split import_gold import_split import_tokenised_split make_page
-make_table measure_alignment measure_attention_distance measure_forward_time measure_perplexity measure_probes
-parse_part parse_split prepare_all score_all score_comet score_orders score_test tables train_aligner train_all
-train_classes train_model train_parser train_subword translate_test write_gold_positions write_identity_positions
-write_noisy_positions write_ordered_positions
-"""
-RULES = frozenset(_RULES.split())
-_SCATTER = "scatter_"
 _RESERVED_TESTS = ("train", "valid")
 # What is taken for the code of a language, and is that of a country.
 _LANGUAGES = {"jp": "ja", "cn": "zh"}
@@ -72,12 +60,6 @@ def study_problems(
         problems.append(
             Problem(("name",), f"'{stem}' cannot be the name of a study, because results/{stem} holds {holds}.")
         )
-    scattered = stem.startswith(_SCATTER) and stem.removeprefix(_SCATTER) in known.get("datasets", ())
-    if stem in RULES or scattered:
-        sentence = (
-            f"'{stem}' cannot be the name of a study, because a rule of the workflow is called so. Rename the file."
-        )
-        problems.append(Problem(("name",), sentence))
     for kind, names in known.items():
         used = _reorderers(data) if kind == "reorderers" else _texts(data, kind)
         problems += _unknown(used, kind, names)

@@ -13,10 +13,9 @@ from docutils.utils import SystemMessage
 from jinja2 import Environment, StrictUndefined, TemplateError
 from markupsafe import Markup
 
-from wordorder.analyses.base import REGISTRY
 from wordorder.errors import WordorderError
-from wordorder.figures.catalogue import FIGURES
 from wordorder.report import CAPTIONS
+from wordorder.report.caption_texts import captions
 
 # docutils reads no other file and no settings of the user's, and ends at what it would otherwise warn of.
 _SETTINGS = {
@@ -27,18 +26,6 @@ _SETTINGS = {
     "halt_level": 2,
     "initial_header_level": 3,
 }
-
-
-def captions() -> dict[str, dict[str, str]]:
-    """Return the captions that stand in code, for the key "captions" of Snakemake's configuration.
-
-    Returns:
-        By kind (figure, analysis) and name, in reStructuredText.
-    """
-    return {
-        "figure": {name: figure.caption for name, figure in FIGURES.items()},
-        "analysis": {analysis.name: analysis.caption for analysis in REGISTRY},
-    }
 
 
 def caption(kind: str, **wildcards: str) -> Markup:

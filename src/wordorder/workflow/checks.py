@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import partial
-from itertools import product
+from itertools import chain, product
 
 from wordorder.config.models import Study
 from wordorder.data.segment import segmenter
@@ -34,6 +35,7 @@ def check(study: Study, configuration: Configuration) -> str:
         except WordorderError as error:
             problems[str(error)] = None
 
+    collect(partial(_check_name, study.name, configuration))
     catalogue = configuration.catalogue
     for name in study.encodings:
         collect(partial(catalogue.encoding, name))
@@ -58,6 +60,24 @@ def check(study: Study, configuration: Configuration) -> str:
     if len(study.decodings) > 1:
         counts.append(_count(len(study.decodings), "decoding"))
     return f"{study.name}: {', '.join(counts)}."
+
+
+def _check_name(name: str, configuration: Configuration) -> None:
+    """Raise WordorderError if a rule of the workflow next to the configuration has the name of the study."""
+    root = configuration.root.resolve().parent
+    files = [root / "Snakefile", *root.glob("workflow/rules/*.smk")]
+    rules = (
+        re.findall(r"^(?:rule|use rule \w+ as) (\w+)\b", file.read_text(), re.MULTILINE)
+        for file in files
+        if file.is_file()
+    )
+    scattering = (f"scatter_{dataset.name}" for dataset in configuration.valid_datasets)
+    if name in {*chain.from_iterable(rules), *scattering}:
+        raise WordorderError(
+            f"'{name}' cannot be the name of a study, because a rule of the workflow has this name. Rename the file.",
+            code="reserved-name",
+            key="name",
+        )
 
 
 def _count(number: int, noun: str) -> str:

@@ -1,0 +1,18 @@
+"""The captions that figures and analyses declare."""
+
+from __future__ import annotations
+
+from wordorder.analyses.base import REGISTRY
+from wordorder.figures.catalogue import FIGURES
+
+
+def captions() -> dict[str, dict[str, str]]:
+    """Return the captions that stand in code, for the key "captions" of Snakemake's configuration.
+
+    Returns:
+        By kind (figure, analysis) and name, in reStructuredText.
+    """
+    return {
+        "figure": {name: figure.caption for name, figure in FIGURES.items()},
+        "analysis": {analysis.name: analysis.caption for analysis in REGISTRY},
+    }
