@@ -10,6 +10,7 @@ from hypothesis import settings
 
 from little_study import Workspace
 from snakemake_runs import snakemake
+from wordorder.registry import registry_of
 
 # Two test processes of two threads each on two cores wait for each other most of the time.
 os.environ["OMP_NUM_THREADS"] = "1"
@@ -50,15 +51,26 @@ def study(finished: Workspace, tmp_path: Path) -> Workspace:
 
 
 @pytest.fixture
-def own_encodings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty folder that WORDORDER_ENCODINGS names: the registry's next question finds the files put there."""
-    from wordorder.encodings import registry
+def plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder that WORDORDER_PLUGINS names, with an empty folder per kind, whose files are found by the next question.
 
-    registry.encoding_types()
-    folder = tmp_path / "encodings"
-    folder.mkdir()
-    monkeypatch.setenv("WORDORDER_ENCODINGS", str(folder))
-    monkeypatch.setattr(registry, "_registered", dict(registry._registered))
-    registry._discover.cache_clear()
+    What they register is forgotten afterwards. A test that adds files after it has asked calls ``forget_discovery``.
+    """
+    folder = tmp_path / "plugins"
+    registries = [registry_of(kind) for kind in ("encodings", "dataset_formats")]
+    for registry in registries:
+        registry.names()
+        (folder / registry.kind).mkdir(parents=True)
+        for attribute in ("_members", "_modules"):
+            monkeypatch.setattr(registry, attribute, dict(getattr(registry, attribute)))
+        registry.forget_discovery()
+    monkeypatch.setenv("WORDORDER_PLUGINS", str(folder))
     yield folder
-    registry._discover.cache_clear()
+    for registry in registries:
+        registry.forget_discovery()
+
+
+@pytest.fixture
+def own_encodings(plugins: Path) -> Path:
+    """The folder of encodings of ``plugins``."""
+    return plugins / "encodings"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,28 @@ class WordorderError(Exception):
         self.found = found
         self.expected = expected
         self.suggestion = suggestion
+
+    @property
+    def parts(self) -> list[WordorderError]:
+        """The single mistakes of which the error reports several; otherwise the error itself."""
+        return [self]
+
+
+def as_json(error: WordorderError) -> str:
+    """Write an error for programs: one JSON object per line and mistake, with code, path, line, key and message."""
+    return "\n".join(
+        json.dumps(
+            {
+                "code": part.code,
+                "path": None if part.path is None else str(part.path),
+                "line": part.line,
+                "key": part.key,
+                "message": str(part),
+            },
+            ensure_ascii=False,
+        )
+        for part in error.parts
+    )
 
 
 class Interrupted(Exception):

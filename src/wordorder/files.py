@@ -41,10 +41,14 @@ def atomic(path: str | Path) -> Iterator[Path]:
         if error.errno in DISK_FULL:
             raise WordorderError(
                 f"The disk (or a quota) is full while writing {path}. Nothing half-written was left there; "
-                "free some space and run the same command again."
+                "free some space and run the same command again.",
+                code="disk-full",
+                path=path,
             ) from error
         if _concerns(error, temporary):
-            raise WordorderError(f"{path} cannot be written: {error.strerror}. Check its folder.") from error
+            raise WordorderError(
+                f"{path} cannot be written: {error.strerror}. Check its folder.", code="unwritable-file", path=path
+            ) from error
         raise
     finally:
         _remove(temporary)
@@ -53,7 +57,9 @@ def atomic(path: str | Path) -> Iterator[Path]:
 def check_writable(path: str | Path) -> None:
     """Raise what :func:`atomic` would raise of a file that cannot be written, before any work is done for it."""
     if Path(path).is_dir():
-        raise WordorderError(f"{path} is a directory, but a file is to be written there. Name a file.")
+        raise WordorderError(
+            f"{path} is a directory, but a file is to be written there. Name a file.", code="not-a-file", path=path
+        )
     with suppress(_Tried), atomic(path) as temporary:
         temporary.touch()
         raise _Tried
@@ -66,7 +72,11 @@ class _Tried(Exception):
 def _refuse_special(path: Path) -> None:
     # A rename would put an ordinary file in the place of /dev/null.
     if path.exists() and not path.is_file() and not path.is_dir():
-        raise WordorderError(f"{path} is neither a file nor a directory. Outputs are replaced as a whole: name a file.")
+        raise WordorderError(
+            f"{path} is neither a file nor a directory. Outputs are replaced as a whole: name a file.",
+            code="not-a-file",
+            path=path,
+        )
 
 
 def _concerns(error: OSError, temporary: Path) -> bool:
@@ -125,9 +135,13 @@ def reading(path: str | Path) -> Iterator[None]:
         yield
     except (OSError, EOFError, zlib.error) as error:
         if not isinstance(error, OSError) or error.errno is None:  # gzip and bz2 raise an OSError without a number
-            raise WordorderError(f"{path} is damaged: {error}. Delete it and fetch or make it again.") from error
+            raise WordorderError(
+                f"{path} is damaged: {error}. Delete it and fetch or make it again.", code="damaged-file", path=path
+            ) from error
         if _names(error, Path(path)):
-            raise WordorderError(f"{path} cannot be read: {error.strerror}.") from error
+            raise WordorderError(
+                f"{path} cannot be read: {error.strerror}.", code="unreadable-file", path=path
+            ) from error
         raise
 
 
@@ -160,11 +174,15 @@ def read_json(path: str | Path) -> Any:
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise WordorderError(f"{path} does not exist. It should hold JSON written by an earlier stage.") from error
+        raise WordorderError(
+            f"{path} does not exist. It should hold JSON written by an earlier stage.", code="missing-file", path=path
+        ) from error
     except OSError as error:
-        raise WordorderError(f"{path} cannot be read: {error.strerror}.") from error
+        raise WordorderError(f"{path} cannot be read: {error.strerror}.", code="unreadable-file", path=path) from error
     except (ValueError, RecursionError) as error:
-        raise WordorderError(f"{path} is not valid JSON: {error}. Delete it and run its stage again.") from error
+        raise WordorderError(
+            f"{path} is not valid JSON: {error}. Delete it and run its stage again.", code="invalid-json", path=path
+        ) from error
 
 
 def read_object(path: str | Path, *keys: str) -> dict[str, Any]:
@@ -179,7 +197,10 @@ def demand(path: str | Path, content: Any, *keys: str) -> None:
     if (key := first_missing(content, keys)) is not None:
         raise WordorderError(
             f"{path} has no '{key}', so it was not written by this version of wordorder. "
-            "Delete it and run its stage again."
+            "Delete it and run its stage again.",
+            code="missing-key",
+            path=path,
+            key=key,
         )
 
 

@@ -18,6 +18,7 @@ import os
 import pkgutil
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
@@ -83,7 +84,9 @@ class Registry(Generic[Member]):
         if known != place:
             raise WordorderError(
                 f"Two {self.noun}s are called '{name}': {known[1]} of {known[0]} and {place[1]} of {place[0]}. "
-                "Rename one of them."
+                "Rename one of them.",
+                code="duplicate-name",
+                key=name,
             )
         self._members[name] = member
         self._modules[name] = place
@@ -99,7 +102,11 @@ class Registry(Generic[Member]):
             near = difflib.get_close_matches(name, self._members, n=1)
             hint = f" Did you mean '{near[0]}'?" if near else ""
             raise WordorderError(
-                f"There is no {self.noun} '{name}'.{hint} The {self.noun}s are {', '.join(self.names())}."
+                f"There is no {self.noun} '{name}'.{hint} The {self.noun}s are {', '.join(self.names())}.",
+                code="unknown-name",
+                found=name,
+                expected=self.names(),
+                suggestion=near[0] if near else None,
             )
         return self._members[name]
 
@@ -130,7 +137,7 @@ class Registry(Generic[Member]):
         for file in plugin_files(self.kind):
             self._import_file(file)
         for point in entry_points(group=f"wordorder.{self.kind}"):
-            with _loading(self.noun, f"of the entry point '{point.name}' ({point.value})"):
+            with _loading(f"The {self.noun} of the entry point '{point.name}' ({point.value})"):
                 point.load()
         self._discovered = True
 
@@ -144,24 +151,22 @@ class Registry(Generic[Member]):
         assert spec is not None and spec.loader is not None  # always so for an existing .py file
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module
-        with _loading(self.noun, f"file {file}"):
+        with _loading(f"The {self.noun} file {file}", file):
             spec.loader.exec_module(module)
 
 
-class _loading:
-    """Turn whatever the code of a user raises while it is imported into a sentence."""
-
-    def __init__(self, noun: str, where: str) -> None:
-        self.what = f"The {noun} {where} cannot be loaded."
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
-        if isinstance(error, WordorderError):
-            raise WordorderError(f"{self.what} {error}") from error
-        if isinstance(error, Exception):
-            raise WordorderError(f"{self.what[:-1]}: {type(error).__name__}: {error}.") from error
+@contextmanager
+def _loading(what: str, file: Path | None = None) -> Iterator[None]:
+    """Turn whatever the code of a user raises while it is imported into an error that names it."""
+    try:
+        yield
+    except WordorderError as error:
+        code, key = error.code, error.key
+        raise WordorderError(f"{what} cannot be loaded. {error}", code=code, path=file, key=key) from error
+    except Exception as error:
+        line = error.lineno if isinstance(error, SyntaxError) else None
+        message = f"{what} cannot be loaded: {type(error).__name__}: {error}."
+        raise WordorderError(message, code="broken-plugin", path=file, line=line) from error
 
 
 def plugin_files(kind: str) -> list[Path]:
@@ -175,13 +180,19 @@ def plugin_files(kind: str) -> list[Path]:
         for stray in sorted(folder.glob("*.py")):
             raise WordorderError(
                 f"{VARIABLE} names {folder}, which holds {stray.name} itself. Put the file into the sub-folder of its "
-                f"kind: {_listed(KINDS)}."
+                f"kind: {_listed(KINDS)}.",
+                code="plugin-without-kind",
+                path=stray,
             )
         for unknown in sorted(path for path in folder.iterdir() if path.is_dir() and path.name not in KINDS):
             if any(unknown.glob("*.py")):
                 raise WordorderError(
                     f"{VARIABLE} names {folder}, whose sub-folder '{unknown.name}' is not a kind of extension. The "
-                    f"kinds are {_listed(KINDS)}."
+                    f"kinds are {_listed(KINDS)}.",
+                    code="unknown-name",
+                    path=unknown,
+                    found=unknown.name,
+                    expected=list(KINDS),
                 )
         files += sorted((folder / kind).glob("*.py"))
     return files
@@ -192,7 +203,8 @@ def _plugin_folders() -> Iterator[Path]:
         folder = Path(name)
         if not folder.is_dir():
             problem = "is a file; name the folder that contains it" if folder.exists() else "does not exist"
-            raise WordorderError(f"{VARIABLE} names {folder}, which {problem}.")
+            code = "not-a-folder" if folder.exists() else "missing-folder"
+            raise WordorderError(f"{VARIABLE} names {folder}, which {problem}.", code=code, path=folder)
         yield folder
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from raises import raises
 from wordorder.alignment.external import align
 from wordorder.alignment.links import Links
 from wordorder.config.reordering import ExternalAligner
-from wordorder.errors import WordorderError
 
 SOURCE = [["a", "b"], [], ["c"], ["d", "e", "|||"], ["f"]]
 TARGET = [["A", "B"], ["X"], [], ["D"], ["F", "G"]]
@@ -107,7 +107,7 @@ def test_links_come_back_in_their_places(programs: Path, name: str) -> None:
 @pytest.mark.parametrize("name", STAND_INS)
 def test_a_missing_program_is_an_error_that_says_how_to_get_it(programs: Path, name: str) -> None:
     for program in STAND_INS[name]:
-        with pytest.raises(WordorderError, match=rf"needs the program '{program}', which is not on PATH: build it"):
+        with raises("missing-program", key="aligner", found=program):
             install(programs, name)
             (programs / program).unlink()
             align(SOURCE, TARGET, aligner(name))
@@ -123,10 +123,10 @@ def test_nothing_to_align(programs: Path, name: str) -> None:
 
 def test_what_a_failing_program_said_is_told(programs: Path) -> None:
     stand_in(programs, "fast_align", "print('line 3 is odd', file=sys.stderr); sys.exit(4)")
-    with pytest.raises(WordorderError, match=r"fast_align ended with status 4 and said: line 3 is odd\."):
+    with raises("program-failed", says="fast_align ended with status 4 and said: line 3 is odd."):
         align(SOURCE, TARGET, aligner("fast_align"))
     stand_in(programs, "fast_align", "sys.exit(1)")
-    with pytest.raises(WordorderError, match=r"status 1 and said nothing\."):
+    with raises("program-failed", says="status 1 and said nothing."):
         align(SOURCE, TARGET, aligner("fast_align"))
     assert not left_over(programs)
 
@@ -134,14 +134,14 @@ def test_what_a_failing_program_said_is_told(programs: Path) -> None:
 @pytest.mark.parametrize("printed", ["0-0", "0-0\n0-0\n0-9", "0-0\n0-0\nx"])
 def test_links_of_another_text_are_refused(programs: Path, printed: str) -> None:
     stand_in(programs, "fast_align", f"print({printed!r})")
-    with pytest.raises(WordorderError, match="'fast_align' gave no links of this text"):
+    with raises("program-failed", says="'fast_align' gave no links of this text"):
         align(SOURCE, TARGET, aligner("fast_align"))
 
 
 def test_mgiza_that_skips_a_pair_is_refused(programs: Path) -> None:
     install(programs, "mgiza")
     stand_in(programs, "mgiza", MGIZA.replace("pairs[part::2]", "pairs[part:1:2]"))
-    with pytest.raises(WordorderError, match="aligned 1 of 3 pairs"):
+    with raises("program-failed", says="aligned 1 of 3 pairs"):
         align(SOURCE, TARGET, aligner("mgiza"))
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from raises import raises
 from wordorder.config.document import parse_json, parse_yaml, read_yaml
-from wordorder.errors import WordorderError
+from wordorder.errors import WordorderError, as_json
 
 PLAIN = st.recursive(
     st.none()
@@ -80,56 +82,75 @@ def test_lines_of_nested_keys() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    ("text", "problem"),
     [
-        ("a: 1\nb:\n  c: 1\n  c: 2\n", "x.yaml, line 4: 'b.c' was already given on line 3; keep one of them."),
-        ("a: {b: 1, b: 1}", "x.yaml, line 1: 'a.b' was already given on line 1; keep one of them."),
-        ("a: &x [1]\nb: *x\n", "x.yaml, line 2: 'b' is an alias (*), which is not read; write it out."),
-        ("a: &x\n  - *x\n", "x.yaml, line 1: 'a[0]' is an alias (*), which is not read; write it out."),
-        ("a: 1\n2: 3", "x.yaml, line 2: the key '2' in the top level is not text; put it in quotes."),
-        ("a:\n  [1, 2]: 3", "x.yaml, line 2: the key of several parts in 'a' is not text; put it in quotes."),
-        (
-            "a: !!python/object/apply:os.system [ls]",
-            "x.yaml, line 1: 'a' has the type tag:yaml.org,2002:python/object/apply:os.system, which is not read; "
-            "remove it.",
-        ),
-        ("a: !!int x", "x.yaml, line 1: 'a' has the type tag:yaml.org,2002:int, which is not read; remove it."),
-        ("a: 1\nb: [1, 2\n", "x.yaml, line 3: this is not valid YAML: "),
-        ("a: 1\n---\nb: 2\n", "x.yaml, line 2: this is not valid YAML: "),
-        ("a: \x01", "x.yaml: this is not valid YAML: "),
+        ("a: 1\nb:\n  c: 1\n  c: 2\n", {"code": "duplicate-key", "line": 4, "key": "b.c"}),
+        ("a: {b: 1, b: 1}", {"code": "duplicate-key", "line": 1, "key": "a.b"}),
+        ("a: &x [1]\nb: *x\n", {"code": "yaml-alias", "line": 2, "key": "b"}),
+        ("a: &x\n  - *x\n", {"code": "yaml-alias", "line": 1, "key": "a[0]"}),
+        ("a: 1\n2: 3", {"code": "key-not-text", "line": 2}),
+        ("a:\n  [1, 2]: 3", {"code": "key-not-text", "line": 2, "key": "a"}),
+        ("a: !!python/object/apply:os.system [ls]", {"code": "yaml-tag", "line": 1, "key": "a"}),
+        ("a: !!int x", {"code": "yaml-tag", "line": 1, "key": "a"}),
+        ("a: 1\nb: [1, 2\n", {"code": "invalid-yaml", "line": 3}),
+        ("a: 1\n---\nb: 2\n", {"code": "invalid-yaml", "line": 2}),
+        ("a: \x01", {"code": "invalid-yaml"}),
     ],
 )
-def test_bad_yaml(text: str, sentence: str) -> None:
-    with pytest.raises(WordorderError) as caught:
-        parse_yaml(text, "x.yaml")
-    assert str(caught.value).startswith(sentence)
-    assert "\n" not in str(caught.value)
+def test_bad_yaml(text: str, problem: dict[str, Any]) -> None:
+    with raises(path="x.yaml", **problem) as caught:
+        parse_yaml(text, Path("x.yaml"))
+    assert "\n" not in str(caught.error)
+    assert str(caught.error).startswith(f"x.yaml, line {problem['line']}: " if "line" in problem else "x.yaml: ")
 
 
 def test_several_problems_come_in_the_order_of_the_lines() -> None:
-    with pytest.raises(WordorderError) as caught:
+    with raises("duplicate-key", line=2, key="a") as caught:
         parse_yaml("a: 1\na: 2\nb: !x 1\n", "x.yaml")
-    assert str(caught.value).splitlines() == [
-        "x.yaml has 2 problems:",
-        "  line 2: 'a' was already given on line 1; keep one of them.",
-        "  line 3: 'b' has the type !x, which is not read; remove it.",
+    assert [(part.code, part.line, part.key) for part in caught.error.parts] == [
+        ("duplicate-key", 2, "a"),
+        ("yaml-tag", 3, "b"),
     ]
+    first, *others = str(caught.error).splitlines()
+    assert first == "x.yaml has 2 problems:"
+    assert [line.split(":")[0] for line in others] == ["  line 2", "  line 3"]
+
+
+def test_errors_are_written_for_programs() -> None:
+    with raises("invalid-configuration") as caught:
+        parse_yaml("a: 1\na: 2\nb: !x é\n", Path("folder/x.yaml"))
+    first, second = map(json.loads, as_json(caught.error).splitlines())
+    assert {**first, "message": ""} == {
+        "code": "duplicate-key",
+        "path": "folder/x.yaml",
+        "line": 2,
+        "key": "a",
+        "message": "",
+    }
+    assert (second["code"], second["line"]) == ("yaml-tag", 3) and "!x" in second["message"]
+    assert json.loads(as_json(WordorderError("No.", code="no"))) == {
+        "code": "no",
+        "path": None,
+        "line": None,
+        "key": None,
+        "message": "No.",
+    }
 
 
 def test_bad_files(tmp_path: Path) -> None:
-    with pytest.raises(WordorderError, match=r"none\.yaml does not exist\."):
+    with raises("missing-file"):
         read_yaml(tmp_path / "none.yaml")
     (tmp_path / "latin.yaml").write_bytes(b"a: \xe9")
-    with pytest.raises(WordorderError, match=r"latin\.yaml is not UTF-8: byte 3 is invalid\."):
+    with raises("not-utf-8"):
         read_yaml(tmp_path / "latin.yaml")
-    with pytest.raises(WordorderError, match="cannot be read: Is a directory"):
+    with raises("unreadable-file"):
         read_yaml(tmp_path)
 
 
 def test_bad_json() -> None:
-    with pytest.raises(WordorderError, match=r"^here: the key 'b' is given more than once; keep one of them\.$"):
+    with raises("duplicate-key", key="b"):
         parse_json('{"a": {"b": 1, "c": 2, "b": 1}}', "here")
-    with pytest.raises(WordorderError, match=r"^here: this is not valid JSON: .*line 1 column 2"):
+    with raises("invalid-json"):
         parse_json("{", "here")
-    with pytest.raises(WordorderError, match=r"^here: this is not valid JSON: "):
+    with raises("invalid-json"):
         parse_json("[" * 100_000, "here")

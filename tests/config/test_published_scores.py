@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from raises import raises
 from snakemake_runs import ROOT
 from wordorder.config.load import load_encodings, load_published, load_published_scores, load_sizes
 from wordorder.config.published_scores import PublishedScores
-from wordorder.errors import WordorderError
 
 CONFIG = ROOT / "config"
 TABLES = {table.name: table for table in load_published_scores(CONFIG)}
@@ -138,42 +138,45 @@ def test_gaps_beside_scores_need_the_score_of_the_baseline() -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "old", "new", "sentence"),
+    ("file", "old", "new", "problem"),
     [
-        ("scores", "[13.49, 43.99, 22.59, 51.45, null]", "[13.49]", "'w/o PE' has 1 scores for 5 columns"),
+        (
+            "scores",
+            "[13.49, 43.99, 22.59, 51.45, null]",
+            "[13.49]",
+            {"code": "invalid-value", "line": 13, "key": "[0]"},
+        ),
         (
             "scores",
             "22.59, 51.45, null]",
             "22.59, 51.45, 63.08]",
-            "'posnet_table1' has a count of parameters for 'w/o PE'. Write null: its counts are the counts of PosNet "
-            ".2023., Table 1, in published/parameters.yaml",
+            {"code": "inconsistent-keys", "key": "posnet_table1"},
         ),
         (
             "parameters",
             "paper: PosNet (2023)",
             "paper: PosNet",
-            "'posnet_table1' has a column of parameters, but the counts of PosNet .2023., Table 1, in "
-            "published/parameters.yaml are missing",
+            {"code": "missing-table", "key": "posnet_table1"},
         ),
         (
             "parameters",
             "row: PosNet-Embed",
             "row: PosNet",
-            "the row 'PosNet' is no row of the published table 'posnet_table1'",
+            {"code": "unknown-name", "key": "posnet_table1"},
         ),
         (
             "scores",
             "baseline: BIG-noEnc-noPos",
             "baseline: LSTM (6 layers)",
-            "counted from 'BIG-noEnc-noPos', but the baseline of the published table 'xlpe_table4' is 'LSTM",
+            {"code": "inconsistent-keys", "key": "xlpe_table4"},
         ),
     ],
 )
-def test_mistakes_in_the_files_are_told(tmp_path: Path, file: str, old: str, new: str, sentence: str) -> None:
+def test_mistakes_in_the_files_are_told(tmp_path: Path, file: str, old: str, new: str, problem: dict[str, Any]) -> None:
     shutil.copytree(CONFIG / "published", tmp_path / "published")
     path = tmp_path / f"published/{file}.yaml"
     text = path.read_text(encoding="utf-8")
     assert old in text
     path.write_text(text.replace(old, new), encoding="utf-8")
-    with pytest.raises(WordorderError, match=sentence):
+    with raises(**problem):
         load_published_scores(tmp_path)

@@ -97,7 +97,7 @@ def test_downloads_name_one_immutable_version() -> None:
 def language(side: TextFile) -> str | None:
     """What the description of one side says of its language; nothing where it is a column."""
     if side.format in ("tmx", "tsv"):
-        return side.language
+        return getattr(side, "language", None)
     name = re.sub(r"\.(gz|bz2|xml|sgm|txt)$", "", side.member or side.file)
     last = re.split("[._]", name)[-1]
     return {"ch": "zh", "cn": "zh"}.get(last, last)

@@ -14,15 +14,23 @@ from typing import Any
 
 import pytest
 
+from raises import raises
 from wordorder.config.datasets import Choice, Part, TextFile
-from wordorder.data.formats import Sentence, read_sentences, unescape
+from wordorder.config.document import Document
+from wordorder.config.load import load_dataset
+from wordorder.config.problems import validated
+from wordorder.data.formats.base import Sentence, read_sentences, unescape
 from wordorder.data.importing import choose, import_parts
-from wordorder.errors import WordorderError
+
+
+def described(**keys: Any) -> TextFile:
+    text = {"file": "x", **keys}
+    return validated(Document("here", {"source": text, "target": text}), Part).source
 
 
 def read(content: str | bytes, **keys: Any) -> list[Sentence]:
     data = content.encode() if isinstance(content, str) else content
-    return list(read_sentences(io.BytesIO(data), TextFile(file="x", **keys), "FILE"))
+    return list(read_sentences(io.BytesIO(data), described(**keys), "FILE"))
 
 
 def texts(content: str | bytes, **keys: Any) -> list[str]:
@@ -46,9 +54,9 @@ def test_tsv_with_another_separator() -> None:
 
 
 def test_tsv_with_too_few_columns_is_told_with_its_line() -> None:
-    with pytest.raises(WordorderError, match=r"FILE, line 2: there are 1 columns, parted by a tab, but column 2 is"):
+    with raises("missing-column", line=2, key="column"):
         texts("a\tb\nc\n", format="tsv", column=2)
-    with pytest.raises(WordorderError, match=r"parted by ' \|\|\| ', but column 3"):
+    with raises("missing-column", line=1, key="column"):
         texts("a ||| b\n", format="tsv", column=3, separator=" ||| ")
 
 
@@ -77,26 +85,26 @@ def test_tmx_in_utf_16() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("content", "problem"),
     [
-        (TMX[:-20], r"FILE, line 9: this is not well-formed XML \(unclosed token\)"),
-        (TMX.replace("</seg>", "</sag>", 1), r"FILE, line 5: this is not well-formed XML \(mismatched tag\)"),
+        (TMX[:-20], {"code": "invalid-xml", "line": 9}),
+        (TMX.replace("</seg>", "</sag>", 1), {"code": "invalid-xml", "line": 5}),
         (
             TMX.replace('"tmx14.dtd">', '"x.dtd" [\n<!ENTITY a "aaaa">\n<!ENTITY b "&a;&a;">]>'),
-            r"FILE, line 3: the document declares entities, which is refused",
+            {"code": "xml-entities", "line": 3},
         ),
-        ("", r"FILE, line 1: this is not well-formed XML"),
+        ("", {"code": "invalid-xml", "line": 1}),
     ],
 )
-def test_bad_tmx_is_told(content: str, message: str) -> None:
-    with pytest.raises(WordorderError, match=message):
+def test_bad_tmx_is_told(content: str, problem: dict[str, Any]) -> None:
+    with raises(**problem):
         texts(content, format="tmx", language="en")
 
 
 def test_tmx_without_the_language_names_those_it_has() -> None:
-    with pytest.raises(WordorderError, match=r"no text in the language 'de'. Its languages are: EN-US, RO, en, ro\."):
+    with raises("missing-language", key="language"):
         texts(TMX, format="tmx", language="de")
-    with pytest.raises(WordorderError, match="no text in the language 'en-GB'"):  # 'en' may be any English
+    with raises("missing-language", key="language"):  # 'en' may be any English
         texts(TMX, format="tmx", language="en-GB")
 
 
@@ -114,7 +122,7 @@ class Endless(io.RawIOBase):
 def test_tmx_needs_constant_memory() -> None:
     def peak(units: int) -> int:
         tracemalloc.start()
-        text = TextFile(file="x", format="tmx", language="en")
+        text = described(format="tmx", language="en")
         assert sum(1 for _ in read_sentences(Endless(units), text, "FILE")) == units  # type: ignore[arg-type]
         found = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
@@ -147,11 +155,11 @@ def test_sgm_gives_its_segments_and_their_places() -> None:
 
 
 def test_cut_sgm_is_told() -> None:
-    with pytest.raises(WordorderError, match=r"FILE, line 6: a <seg> begins there that has no </seg>"):
+    with raises("incomplete-file", line=6):
         texts(SGM[: SGM.index("lines")], format="sgm")
-    with pytest.raises(WordorderError, match=r"FILE has no <seg> element in its 2 lines; is its 'format' sgm\?"):
+    with raises("wrong-format"):
         texts("A house.\nA tree.\n", format="sgm")
-    with pytest.raises(WordorderError, match="FILE is empty"):
+    with raises("empty-file"):
         texts("", format="sgm")
 
 
@@ -204,9 +212,7 @@ def test_segments_that_one_side_lacks_shift_nothing(tmp_path: Path) -> None:
     assert imported(tmp_path, both("sgm"))[1] == ("One.", "Eins.")
     # As many segments on both sides, but other ones.
     write(tmp_path, x_de=SGM.replace('<seg id="2">One.</seg>', "").replace("</doc></srcset>", "<seg id=2>x</seg>"))
-    with pytest.raises(
-        WordorderError, match=r"x\.en has document 'abc-1', segment 2 where .*x\.de has document 'abc-1', segment 3"
-    ):
+    with raises("shifted-sides"):
         imported(tmp_path, both("sgm"))
 
 
@@ -215,7 +221,7 @@ def test_talks_of_other_lengths_are_told_though_the_sums_agree(tmp_path: Path) -
     write(tmp_path, x_en=english, x_de=german)
     assert len(imported(tmp_path, both("ted"))) == 3
     write(tmp_path, x_de=german.replace("Second de.\n", "") + "Fourth de.\n")
-    with pytest.raises(WordorderError, match=r"x\.en has talk 1 where .*x\.de has talk 2"):
+    with raises("shifted-sides"):
         imported(tmp_path, both("ted"))
 
 
@@ -238,7 +244,7 @@ def test_compression_goes_by_the_name_inside_archives_too(tmp_path: Path) -> Non
         part = {"source": {"file": "x.en.bz2"}, "target": {"file": "x.tar", "member": member}}
         assert imported(tmp_path, part)[0] == ("one", first)
     (tmp_path / "x.en.bz2").write_bytes(bz2.compress(b"one\ntwo\n")[:-8])
-    with pytest.raises(WordorderError, match=r"x\.en\.bz2 is damaged"):
+    with raises("damaged-file"):
         imported(tmp_path, part)
 
 
@@ -285,17 +291,74 @@ def test_choices_that_make_no_sense(keys: dict[str, Any], message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("keys", "message"),
+    ("keys", "problem"),
     [
-        ({"format": "tsv"}, "the format 'tsv' needs 'column'"),
-        ({"format": "tmx"}, "the format 'tmx' needs 'language'"),
-        ({"column": 1}, "'column' is only for the format 'tsv'"),
-        ({"format": "sgm", "keep_tags": ["title"]}, "'keep_tags' is only for the format 'ted'"),
+        ({"format": "tsv"}, {"code": "missing-key", "key": "source.column"}),
+        ({"format": "tmx"}, {"code": "missing-key", "key": "source.language"}),
+        ({"format": "tsv", "column": "1"}, {"code": "wrong-type", "key": "source.column"}),
+        ({"column": 1}, {"code": "unknown-key", "key": "source.column", "says": "dataset format 'tsv'"}),
+        (
+            {"format": "sgm", "keep_tags": ["title"]},
+            {"code": "unknown-key", "key": "source.keep_tags", "says": "dataset format 'ted'"},
+        ),
+        ({"format": "tvs"}, {"code": "unknown-name", "key": "source.format", "suggestion": "tsv"}),
+        ({"member": "y"}, {"code": "invalid-value", "key": "source", "says": "archives"}),
     ],
 )
-def test_keys_of_another_format(keys: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        TextFile(file="x", **keys)
+def test_keys_that_do_not_fit_the_format(keys: dict[str, Any], problem: dict[str, Any]) -> None:
+    with raises(**problem):
+        described(**keys)
+
+
+def test_a_side_is_written_with_the_keys_of_its_format_and_read_back() -> None:
+    part = Part(source=described(format="tsv", column=2), target=described(unescape=True))
+    written = part.model_dump(mode="json")
+    assert (written["source"]["column"], written["source"]["separator"]) == (2, "\t")
+    assert set(written["target"]) == {"file", "member", "format", "unescape"}
+    assert Part.model_validate_json(part.model_dump_json()) == part
+
+
+REVERSED = """
+from collections.abc import Iterator
+from typing import IO, Literal
+
+from wordorder.config.datasets import TextFile
+from wordorder.data.formats.base import Sentence, register
+
+
+class ReversedFile(TextFile):
+    format: Literal["reversed"] = "reversed"
+    mark: str = ""
+
+
+@register(ReversedFile)
+def read(file: IO[bytes], text: ReversedFile, name: str) -> Iterator[Sentence]:
+    for line in file:
+        yield Sentence(text.mark + line.decode().rstrip("\\n")[::-1])
+"""
+
+
+def test_a_format_of_one_s_own(plugins: Path, config: Path, tmp_path: Path) -> None:
+    (plugins / "dataset_formats/reversed.py").write_text(REVERSED)
+    dataset = config / "datasets/own.yaml"
+    lines = f"""
+name: own
+title: Own
+source_language: en
+target_language: de
+licence: free
+downloads: {{x: {{url: "https://example.org/x", sha256: {"a" * 64}}}}}
+train: &parts
+  - {{source: {{file: x, format: reversed, mark: "> "}}, target: {{file: x}}}}
+"""
+    text = lines.replace("&parts", "") + lines.split("&parts")[1].join(["valid:", "tests:\n  test:"])
+    dataset.write_text(text + lines.split("&parts")[1].replace("  - ", "    - "))
+    part = load_dataset("own", config).train[0]
+    write(tmp_path, x="abc\nde\n")
+    assert imported(tmp_path, part.model_dump()) == [("> cba", "abc"), ("> ed", "de")]
+    dataset.write_text(dataset.read_text().replace("mark:", "marc:", 1))
+    with raises("unknown-key", path=dataset, line=9, key="train[0].source.marc", suggestion="mark"):
+        load_dataset("own", config)
 
 
 def test_entities_become_text_once() -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from raises import raises
 from wordorder.data.ragged import Ragged
 from wordorder.data.subword import Subword, train_subword
 from wordorder.data.units import Shard, Vocabulary, read_units, spread
-from wordorder.errors import WordorderError
 
 
 def test_a_ragged_array_gives_its_sequences_back() -> None:
@@ -46,9 +46,7 @@ def test_chosen_sentences_are_evenly_spread(sentences: int, most: int) -> None:
 @pytest.mark.parametrize("text", ["", "3", "0/4", "5/4", "1/0", "-1/4", "a/b", "1/2/3", "1.0/2"])
 def test_what_is_no_shard_is_said(text: str) -> None:
     assert Shard.parse("3/64") == Shard(3, 64)
-    with pytest.raises(
-        WordorderError, match=r"is no shard\. Give its number, from 1, and how many there are, as in 3/64"
-    ):
+    with raises("invalid-value"):
         Shard.parse(text)
 
 

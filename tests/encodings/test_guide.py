@@ -15,9 +15,8 @@ from torch.testing import assert_close
 
 from guide import block
 from tiny_models import sentences, step_by_step, tiny_model
-from wordorder.config.load import load_encodings
+from wordorder.config.load import encoding_names, load_encodings
 from wordorder.encodings.base import EncodingConfig, Positions
-from wordorder.encodings.registry import parse
 from wordorder.model.attention import attend
 
 ROOT = Path(__file__).parents[2]
@@ -27,10 +26,10 @@ ROOT = Path(__file__).parents[2]
 def entries(own_encodings: Path, config: Path) -> dict[str, EncodingConfig]:
     """The entries of the guide, by name, from a configuration that has them beside the project's own."""
     (own_encodings / "slope.py").write_text(block("python"), encoding="utf-8")
-    before = set(load_encodings(config))
+    before = encoding_names(config)
     with (config / "encodings.yaml").open("a", encoding="utf-8") as file:
         file.write("\n" + block("yaml"))
-    return {name: parse(entry) for name, entry in load_encodings(config).items() if name not in before}
+    return load_encodings(config, set(encoding_names(config)).difference(before))
 
 
 def test_the_entries_can_be_trained_and_decoded(entries: dict[str, EncodingConfig]) -> None:
@@ -65,10 +64,10 @@ def test_the_bias_is_the_formula_s(entries: dict[str, EncodingConfig]) -> None:
 
 
 def test_the_command_puts_it_through_the_property_tests(tmp_path: Path) -> None:
-    folder = tmp_path / "my_encodings"
-    folder.mkdir()
-    (folder / "slope.py").write_text(block("python"), encoding="utf-8")
-    command = block("sh").strip().replace("my_encodings", str(folder))
+    folder = tmp_path / "my_plugins"
+    (folder / "encodings").mkdir(parents=True)
+    (folder / "encodings/slope.py").write_text(block("python"), encoding="utf-8")
+    command = block("sh").strip().replace("my_plugins", str(folder))
     environment = {
         **os.environ,
         "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])),

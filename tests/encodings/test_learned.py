@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
+from raises import raises
 from wordorder.encodings.base import Positions, Shape
 from wordorder.encodings.learned import LearnedConfig
 from wordorder.encodings.registry import build, parse
@@ -60,5 +61,5 @@ def test_only_positions_that_occur_are_trained() -> None:
 
 @pytest.mark.parametrize("table", [0, -5, 2.5, "many"])
 def test_a_table_has_a_positive_size(table: object) -> None:
-    with pytest.raises(WordorderError, match="'learned' is not well configured: its 'table' is "):
+    with raises("invalid-configuration", key="table"):
         parse({"type": "learned", "table": table})

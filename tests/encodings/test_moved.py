@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
 import torch
 from torch import Tensor
 from torch.testing import assert_close
 
+from raises import raises
 from wordorder.encodings.base import Encoding, Positions, Shape
 from wordorder.encodings.registry import build, parse
 from wordorder.encodings.sinusoidal import frequencies
 from wordorder.encodings.waves import waves
-from wordorder.errors import WordorderError
 
 DIM = 32
 SHAPE = Shape(dim=DIM, heads=4, encoder_layers=1, decoder_layers=1)
@@ -80,5 +79,5 @@ def test_randomized_longer_than_its_longest_draws_from_more() -> None:
 
 
 def test_randomized_needs_room() -> None:
-    with pytest.raises(WordorderError, match=r"longest \(50\) cannot exceed range \(40\)"):
+    with raises("invalid-value", says="longest (50) cannot exceed range (40)"):
         parse({"type": "randomized", "range": 40, "longest": 50})

@@ -10,11 +10,11 @@ from torch import Tensor
 from torch.nn.functional import normalize
 from torch.testing import assert_close
 
+from raises import raises
 from wordorder.encodings.base import Shape
 from wordorder.encodings.opr import frequencies
 from wordorder.encodings.registry import build, parse
 from wordorder.encodings.waves import waves
-from wordorder.errors import WordorderError
 
 
 def table(length: int, dim: int, k: float) -> Tensor:
@@ -100,5 +100,5 @@ def test_the_swapped_constructor_of_the_released_code() -> None:
 
 @pytest.mark.parametrize("k", [0, -1])
 def test_k_must_be_positive(k: float) -> None:
-    with pytest.raises(WordorderError, match=rf"'opr' is not well configured: its 'k' is {k}: .*greater than 0\.$"):
+    with raises("out-of-range", key="k", found=k):
         parse({"type": "opr", "k": k})

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.testing import assert_close
 
+from raises import raises
 from tiny_models import CONFIG
 from wordorder.config.load import load_sizes
 from wordorder.encodings.base import AttentionEncoding, Positions, Shape
@@ -309,13 +310,13 @@ def test_the_last_position_of_a_table_works_and_the_next_does_not(name: str) -> 
 @pytest.mark.parametrize("name", ["posnet_embed", "posnet_attention"])
 @pytest.mark.parametrize(("key", "value"), [("table", 0), ("dropout", 1), ("dropout", -0.1), ("kernel_dim", 0)])
 def test_parameters_out_of_range(name: str, key: str, value: float) -> None:
-    with pytest.raises(WordorderError, match=f"'{name}' is not well configured: .*'{key}'"):
+    with raises("invalid-configuration", key=key):
         parse({"type": name, key: value})
 
 
 def test_what_it_goes_with() -> None:
     """PosNet-Embed is a position's mark at the embeddings, so no other stands beside it; PosNet-Attn is none."""
-    with pytest.raises(WordorderError, match="The encodings posnet_embed and sinusoidal are both absolute"):
+    with raises("invalid-value", says="posnet_embed and sinusoidal are both absolute"):
         parse({"compose": [{"type": "posnet_embed"}, {"type": "sinusoidal"}]})
     parse({"compose": [{"type": "posnet_embed"}, {"type": "relative"}]})
     parse({"compose": [{"type": "posnet_attention"}, {"type": "sinusoidal"}]})

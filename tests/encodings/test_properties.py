@@ -1,7 +1,7 @@
 """What every positional encoding must keep, whatever its formula.
 
-A new encoding is tested here as soon as the registry finds it; one of your own too, when WORDORDER_ENCODINGS names its
-folder. What it promises is read from its class (``absolute``, ``relative``), from its configuration
+A new encoding is tested here as soon as the registry finds it; one of your own too, in the folder of
+WORDORDER_PLUGINS. What it promises is read from its class (``absolute``, ``relative``), from its configuration
 (``parameter_count``) and from its ``limit``.
 """
 

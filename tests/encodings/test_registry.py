@@ -10,12 +10,12 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from tiny_models import configurations
+from raises import raises
+from tiny_models import configurations, parts
 from wordorder.config.load import load_encodings, load_study
-from wordorder.encodings import registry, sinusoidal
-from wordorder.encodings.base import Positions, Shape
+from wordorder.encodings import sinusoidal
+from wordorder.encodings.base import REGISTRY, Positions, Shape
 from wordorder.encodings.registry import build, encoding_types, parse
-from wordorder.errors import WordorderError
 
 COUNTING = """
     from typing import Literal
@@ -39,16 +39,10 @@ COUNTING = """
 
 
 def write(folder: Path, name: str, text: str = COUNTING) -> Path:
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     path = folder / name
     path.write_text(dedent(text), encoding="utf-8")
     return path
-
-
-def refusal(entry: dict[str, Any]) -> str:
-    with pytest.raises(WordorderError) as raised:
-        parse(entry)
-    return str(raised.value)
 
 
 # ------------------------------------------------------------------------------------------- entries and mistakes
@@ -72,128 +66,136 @@ def test_defaults_are_filled_in() -> None:
 
 
 @pytest.mark.parametrize(
-    ("entry", "sentence"),
+    ("entry", "problem"),
     [
-        (
-            {"type": "sinusoidl"},
-            "There is no encoding of type 'sinusoidl'. Did you mean 'sinusoidal'? Known types: ",
-        ),
-        ({"type": "xyz"}, "There is no encoding of type 'xyz'. Known types: "),
-        ({}, "An encoding needs a 'type' or a 'compose' list, but {} has neither."),
-        ({"type": 3}, "An encoding needs a 'type' or a 'compose' list, but {'type': 3} has neither."),
-        (
-            {"type": "relative", "clips": 4},
-            "The encoding 'relative' is not well configured: the encoding 'relative' has no parameter 'clips' (it has "
-            "placement, clip, keys, values, share_heads, share_layers, cross). Did you mean 'clip'?",
-        ),
+        ({"type": "sinusoidl"}, {"code": "unknown-name", "key": "type", "suggestion": "sinusoidal"}),
+        ({"type": "xyz"}, {"code": "unknown-name", "key": "type"}),
+        ({}, {"code": "missing-key", "key": "type", "says": "'compose'"}),
+        ({"type": 3}, {"code": "wrong-type", "key": "type"}),
+        ({"type": "relative", "clips": 4}, {"code": "unknown-key", "key": "clips", "suggestion": "clip"}),
         (
             {"type": "none", "colour": "red"},
-            "The encoding 'none' is not well configured: the encoding 'none' has no parameter 'colour' (it has "
-            "placement).",
+            {"code": "unknown-key", "key": "colour", "expected": ["type", "placement"]},
         ),
-        (
-            {"type": "opr", "placement": "encodr"},
-            "The encoding 'opr' is not well configured: its 'placement' is 'encodr': Input should be 'both', "
-            "'encoder' or 'decoder'.",
-        ),
-        (
-            {"type": "opr", "k": "8"},
-            "The encoding 'opr' is not well configured: its 'k' is '8': Input should be a valid number.",
-        ),
-        (
-            {"type": "t5", "buckets": True},
-            "The encoding 't5' is not well configured: its 'buckets' is True: Input should be a valid integer.",
-        ),
-        (
-            {"type": "relative", "keys": 1},
-            "The encoding 'relative' is not well configured: its 'keys' is 1: Input should be a valid boolean.",
-        ),
+        ({"type": "opr", "placement": "encodr"}, {"code": "unknown-choice", "suggestion": "encoder"}),
+        ({"type": "opr", "k": "8"}, {"code": "wrong-type", "key": "k"}),
+        ({"type": "t5", "buckets": True}, {"code": "wrong-type", "key": "buckets"}),
+        ({"type": "relative", "keys": 1}, {"code": "wrong-type", "key": "keys"}),
+        ({"type": "composed"}, {"code": "missing-key", "key": "compose"}),
     ],
 )
-def test_mistakes_in_an_entry(entry: dict[str, Any], sentence: str) -> None:
-    message = refusal(entry)
-    assert message.startswith(sentence)
-    assert message.endswith((".", "?"))
+def test_mistakes_in_an_entry(entry: dict[str, Any], problem: dict[str, Any]) -> None:
+    with raises(**problem):
+        parse(entry)
 
 
-def test_all_mistakes_of_an_entry_are_told() -> None:
-    message = refusal({"type": "relative", "clip": 0, "heads": 3})
-    assert "its 'clip' is 0: " in message
-    assert "has no parameter 'heads'" in message
+def test_all_mistakes_of_an_entry_are_reported() -> None:
+    with raises("invalid-configuration") as caught:
+        parse({"type": "relative", "clip": 0, "heads": 3})
+    assert [(part.code, part.key) for part in caught.error.parts] == [
+        ("out-of-range", "clip"),
+        ("unknown-key", "heads"),
+    ]
 
 
-# -------------------------------------------------------------------------------------------- WORDORDER_ENCODINGS
+# ---------------------------------------------------------------------------------- WORDORDER_PLUGINS, entry points
 
 
 def test_a_file_in_the_folder_is_an_encoding(own_encodings: Path) -> None:
     assert "counting" not in encoding_types()
     write(own_encodings, "counting.py")
-    registry._discover.cache_clear()
+    REGISTRY.forget_discovery()
     assert "counting" in encoding_types()
     encoding = build(parse({"type": "counting", "step": 0.5}), Shape(4, 2, 1, 1))
     added = encoding.add_to_embeddings(torch.zeros(1, 3, 4), Positions.range(3), "encoder")
     assert_close(added[0, :, 0], torch.tensor([0, 0.5, 1.0]))
-    assert "Did you mean 'counting'?" in refusal({"type": "count"})
+    with raises("unknown-name", suggestion="counting"):
+        parse({"type": "count"})
 
 
-def test_several_folders(own_encodings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    other = own_encodings.parent / "more"
+def test_several_folders(plugins: Path, own_encodings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = plugins.parent / "more"
     write(own_encodings, "one.py")
-    write(other, "one.py", COUNTING.replace('"counting"', '"other"'))
-    monkeypatch.setenv("WORDORDER_ENCODINGS", f"{own_encodings}{os.pathsep}{other}{os.pathsep}")
+    write(other / "encodings", "one.py", COUNTING.replace('"counting"', '"other"'))
+    monkeypatch.setenv("WORDORDER_PLUGINS", f"{plugins}{os.pathsep}{other}{os.pathsep}")
     assert {"counting", "other"} <= set(encoding_types())
 
 
-def test_a_folder_that_does_not_exist(own_encodings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WORDORDER_ENCODINGS", str(own_encodings / "nowhere"))
-    with pytest.raises(WordorderError, match=r"^WORDORDER_ENCODINGS names .*nowhere, which does not exist\.$"):
+def test_an_installed_distribution_brings_an_encoding(plugins: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    site = plugins.parent / "site-packages"
+    write(site, "counting_encoding.py")
+    described = site / "counting_encoding-1.0.dist-info"
+    described.mkdir()
+    (described / "METADATA").write_text("Metadata-Version: 2.1\nName: counting-encoding\nVersion: 1.0\n")
+    (described / "entry_points.txt").write_text("[wordorder.encodings]\ncounting = counting_encoding\n")
+    monkeypatch.syspath_prepend(str(site))
+    assert "counting" in encoding_types()
+    assert parse({"type": "counting", "step": 2}).model_dump() == {"type": "counting", "placement": "both", "step": 2.0}
+    (described / "entry_points.txt").write_text("[wordorder.encodings]\nlost = no_such_encoding:Lost\n")
+    REGISTRY.forget_discovery()
+    with raises("broken-plugin", says="no_such_encoding:Lost"):
         encoding_types()
-    (own_encodings / "nowhere").touch()
-    with pytest.raises(WordorderError, match=r"nowhere, which is a file; name the folder that it lies in\.$"):
+
+
+def test_a_folder_that_does_not_exist(plugins: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = plugins / "nowhere"
+    monkeypatch.setenv("WORDORDER_PLUGINS", str(folder))
+    with raises("missing-folder", path=folder, says="WORDORDER_PLUGINS"):
+        encoding_types()
+    with raises("missing-folder", path=folder):  # which is not the fault of an entry
+        parse({"type": "opr"})
+    folder.touch()
+    with raises("not-a-folder", path=folder):
+        encoding_types()
+
+
+def test_a_file_outside_the_folders_of_the_kinds(plugins: Path) -> None:
+    stray = write(plugins, "counting.py")
+    with raises("plugin-without-kind", path=stray):
+        encoding_types()
+    stray.unlink()
+    write(plugins / "encoding", "counting.py")
+    with raises("unknown-name", path=plugins / "encoding"):
         encoding_types()
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    ("text", "problem"),
     [
-        ("def broken(:\n", r"SyntaxError: invalid syntax"),
-        ("import no_such_module\n", r"ModuleNotFoundError: No module named 'no_such_module'\.$"),
-        ("1 / 0\n", r"ZeroDivisionError: division by zero\.$"),
+        ("\ndef broken(:\n", {"code": "broken-plugin", "line": 2, "says": "SyntaxError"}),
+        ("import no_such_module\n", {"code": "broken-plugin", "says": "'no_such_module'"}),
+        ("1 / 0\n", {"code": "broken-plugin", "says": "ZeroDivisionError"}),
         (
             COUNTING.replace('type: Literal["counting"] = "counting"', 'type: Literal["counting"]'),
-            r"CountingConfig of .*broken\.py does not name its type\. Give it a line such as ",
+            {"code": "unnamed-member", "key": "type", "says": "CountingConfig"},
         ),
     ],
 )
-def test_a_broken_file_is_named_and_can_be_mended(own_encodings: Path, text: str, reason: str) -> None:
+def test_a_broken_file_is_named_and_can_be_mended(own_encodings: Path, text: str, problem: dict[str, Any]) -> None:
     write(own_encodings, "a_good_one.py")
     path = write(own_encodings, "broken.py", text)
-    with pytest.raises(WordorderError, match=rf"^The encoding file {path} cannot be loaded[.:] {reason}"):
+    with raises(path=path, **problem):
         encoding_types()
     path.write_text("", encoding="utf-8")
     assert "counting" in encoding_types()
 
 
-def test_a_name_can_be_taken_once(own_encodings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_can_be_taken_once(plugins: Path, own_encodings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = write(own_encodings, "one.py")
-    other = write(own_encodings, "two.py")
-    message = (
-        rf"two\.py cannot be loaded\. Two encodings are called 'counting': Counting of {one} and Counting of {other}"
-    )
-    with pytest.raises(WordorderError, match=message):
+    two = write(own_encodings, "two.py")
+    with raises("duplicate-name", path=two, key="counting", says=str(one)):
         encoding_types()
     # The same file name in another folder is another file.
-    other.unlink()
-    write(own_encodings.parent / "more", "one.py")
-    monkeypatch.setenv("WORDORDER_ENCODINGS", f"{own_encodings}{os.pathsep}{own_encodings.parent / 'more'}")
-    with pytest.raises(WordorderError, match="Two encodings are called 'counting'"):
+    two.unlink()
+    more = write(plugins.parent / "more" / "encodings", "one.py")
+    monkeypatch.setenv("WORDORDER_PLUGINS", f"{plugins}{os.pathsep}{more.parents[1]}")
+    with raises("duplicate-name", path=more, key="counting"):
         encoding_types()
 
 
 def test_a_name_of_the_package_is_taken(own_encodings: Path) -> None:
     shutil.copy(str(sinusoidal.__file__), own_encodings / "sinusoidal.py")
-    message = r"Two encodings are called 'sinusoidal': Sinusoidal of wordorder\.encodings\.sinusoidal and .*Rename one"
-    with pytest.raises(WordorderError, match=message):
+    with raises("duplicate-name", key="sinusoidal", says="wordorder.encodings.sinusoidal"):
         encoding_types()
     assert build(parse_without_folder({"type": "sinusoidal"}, own_encodings), Shape(4, 2, 1, 1)).table(2) is not None
 
@@ -207,13 +209,12 @@ def parse_without_folder(entry: dict[str, Any], folder: Path) -> Any:
 def test_two_classes_of_one_file_cannot_share_a_name(own_encodings: Path) -> None:
     again = "\n\n    @register(CountingConfig)\n    class Again(Encoding):\n        pass\n"
     write(own_encodings, "one.py", COUNTING + again)
-    with pytest.raises(WordorderError, match=r"'counting': Counting of .*one\.py and Again of .*one\.py\."):
+    with raises("duplicate-name", key="counting", says="Again of "):
         encoding_types()
 
 
 def test_the_arena_has_every_registered_encoding() -> None:
     shipped = Path(__file__).parents[2] / "config"
-    entries = load_encodings(shipped)
-    in_arena = [entries[name] for name in load_study("arena", shipped).encodings]
-    types = {part["type"] for entry in in_arena for part in entry.get("compose", [entry])}
+    entries = load_encodings(shipped, load_study("arena", shipped).encodings)
+    types = {part.type for config in entries.values() for part in parts(config)}
     assert types == set(encoding_types())

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
+from raises import raises
 from wordorder.encodings.base import Positions, Shape
 from wordorder.encodings.registry import build, parse
 from wordorder.encodings.sinusoidal import frequencies, rotation
 from wordorder.encodings.waves import waves
-from wordorder.errors import WordorderError
 
 # sin and cos of 0, 1, 2 and of 0, 0.01, 0.02: the two frequencies of d = 4 are 1 and 1/10000^(2/4).
 BY_HAND = [
@@ -71,7 +71,7 @@ def test_the_dot_product_depends_on_the_distance_alone() -> None:
 
 
 def test_an_odd_model_size_is_refused() -> None:
-    with pytest.raises(WordorderError, match=r"'sinusoidal' needs an even model size.*dim is 9.*sizes\.yaml\."):
+    with raises("unfit-size", key="dim", found=9):
         build(parse({"type": "sinusoidal"}), Shape(9, 3, 1, 1))
 
 

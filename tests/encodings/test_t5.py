@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.testing import assert_close
 
+from raises import raises
 from wordorder.encodings import lookup
 from wordorder.encodings.base import Positions, Shape, Stack
 from wordorder.encodings.registry import build, parse
 from wordorder.encodings.t5 import T5Attention, T5Config, bucket
-from wordorder.errors import WordorderError
 from wordorder.model.attention import attend
 
 SHAPE = Shape(dim=6, heads=3, encoder_layers=2, decoder_layers=2)
@@ -207,13 +207,13 @@ def test_starts_from_normal_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("parameters", "message"),
+    ("parameters", "problem"),
     [
-        ({"buckets": 31}, "multiple of 2"),
-        ({"buckets": 2}, "greater than or equal to 4"),
-        ({"buckets": 64, "max_distance": 32}, "max_distance must be more than half of buckets"),
+        ({"buckets": 31}, {"code": "out-of-range", "key": "buckets", "expected": "a multiple of 2"}),
+        ({"buckets": 2}, {"code": "out-of-range", "key": "buckets"}),
+        ({"buckets": 64, "max_distance": 32}, {"code": "invalid-value", "says": "max_distance must be more"}),
     ],
 )
-def test_parameters_that_make_no_buckets_are_refused(parameters: dict[str, Any], message: str) -> None:
-    with pytest.raises(WordorderError, match=message):
+def test_parameters_that_make_no_buckets_are_refused(parameters: dict[str, Any], problem: dict[str, str]) -> None:
+    with raises(**problem):
         parse({"type": "t5", **parameters})

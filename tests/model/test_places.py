@@ -159,7 +159,7 @@ def test_embeddings_are_scaled_marked_dropped_and_transformed_in_that_order() ->
 def test_an_encoding_may_act_between_target_and_source(place: AttentionEncoding) -> None:
     torch.manual_seed(0)
     encoding = BetweenTargetAndSource(place, SHAPE)
-    config = ComposedConfig(compose=(encoding.config,))
+    config = ComposedConfig.model_construct(compose=(encoding.config,))
     for model in (around(encoding), around(Composed(config, SHAPE, [encoding]))):
         plain = without_encoding(model)
         source, target = sentences([6, 3]), sentences([5, 5], seed=1)

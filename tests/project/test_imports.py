@@ -32,8 +32,11 @@ def rank(module: str, groups: list[set[str]]) -> int:
     raise AssertionError(f"{module} is not in the order of folders in docs/architecture.md")
 
 
-def imports(tree: ast.Module, module: str) -> Iterator[str]:
-    """Every wordorder module that a file imports, also inside functions; ``from wordorder import x`` is wordorder.x."""
+def imports(tree: ast.Module, module: str, *, names: bool = False) -> Iterator[str]:
+    """Every wordorder module that a file imports, also inside functions; ``from wordorder import x`` is wordorder.x.
+
+    With ``names``, ``from wordorder.x import y`` is wordorder.x.y too, which may be a module.
+    """
     package = module if module.endswith("__init__") else module.rpartition(".")[0]
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -47,6 +50,7 @@ def imports(tree: ast.Module, module: str) -> Iterator[str]:
                 yield from (f"wordorder.{alias.name}" for alias in node.names)
             else:
                 yield base
+                yield from (f"{base}.{alias.name}" for alias in node.names if names)
 
 
 def name_of(path: Path) -> str:
@@ -74,6 +78,47 @@ def f():
 """
     found = set(imports(ast.parse(source), "wordorder.training.run"))
     assert found == {"wordorder.cli", "wordorder.workflow", "wordorder.data", "wordorder.training"}
+
+
+def graph(sources: dict[str, str]) -> dict[str, set[str]]:
+    """The modules that each module imports, by its name; ``from package import module`` imports the module."""
+    known = {module.removesuffix(".__init__") for module in sources}
+    return {
+        module.removesuffix(".__init__"): known.intersection(imports(ast.parse(text), module, names=True))
+        for module, text in sources.items()
+    }
+
+
+def cycle(edges: dict[str, set[str]]) -> list[str]:
+    """One circle of imports, from a module back to itself; empty if there is none."""
+    done: set[str] = set()
+
+    def visit(module: str, above: list[str]) -> list[str]:
+        if module in above:
+            return [*above[above.index(module) :], module]
+        if module in done:
+            return []
+        found = next((found for other in sorted(edges[module]) if (found := visit(other, [*above, module]))), [])
+        done.add(module)
+        return found
+
+    return next((found for module in sorted(edges) if (found := visit(module, []))), [])
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    """Imports inside functions and for type checkers count."""
+    assert not cycle(graph({name_of(path): path.read_text(encoding="utf-8") for path in MODULES}))
+
+
+def test_the_check_finds_circles() -> None:
+    sources = {
+        "wordorder.a": "import wordorder.b",
+        "wordorder.b": "if TYPE_CHECKING:\n    from wordorder.c import d",
+        "wordorder.c.__init__": "",
+        "wordorder.c.d": "def f():\n    from wordorder import a",
+    }
+    assert cycle(graph(sources)) == ["wordorder.a", "wordorder.b", "wordorder.c.d", "wordorder.a"]
+    assert not cycle(graph({**sources, "wordorder.c.d": "from wordorder.c import e"}))
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)

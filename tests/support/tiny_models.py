@@ -30,10 +30,9 @@ def configurations() -> dict[str, EncodingConfig]:
     Not those that are points of a sweep, such as opr_16 and headxl_8: another number for larger models, the same code.
     """
     found = {name: parse({"type": name}) for name in encoding_types()}
-    for name, entry in load_encodings(CONFIG).items():
+    for name, config in load_encodings(CONFIG).items():
         if re.search(r"_\d+(_rpr)?$", name):
             continue
-        config = parse(entry)
         if config not in found.values():
             found[name if name not in found else f"{name} (encodings.yaml)"] = config
     return found

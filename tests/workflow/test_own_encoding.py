@@ -15,10 +15,10 @@ pytestmark = pytest.mark.xdist_group("finished_study")
 
 
 def test_one_file_and_one_entry_make_a_cell(study: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "my_encodings"
-    folder.mkdir()
-    (folder / "slope.py").write_text(block("python"), encoding="utf-8")
-    monkeypatch.setenv("WORDORDER_ENCODINGS", str(folder))
+    folder = tmp_path / "my_plugins"
+    (folder / "encodings").mkdir(parents=True)
+    (folder / "encodings/slope.py").write_text(block("python"), encoding="utf-8")
+    monkeypatch.setenv("WORDORDER_PLUGINS", str(folder))
     study.change("encodings.yaml", "sinusoidal:", "slope: {type: slope}\nsinusoidal:")
     study.change("studies/little.yaml", "[opr, sinusoidal]", "[opr, sinusoidal, slope]")
     done = snakemake(study.folder, *study.arguments())

@@ -60,7 +60,10 @@ def _find(aligner: str, program: str) -> str:
     if path is None:
         raise WordorderError(
             f"The aligner '{aligner}' needs the program '{program}', which is not on PATH: {_FROM[aligner]} "
-            "and put it on PATH; or choose the aligner 'hmm', which needs no program."
+            "and put it on PATH; or choose the aligner 'hmm', which needs no program.",
+            code="missing-program",
+            key="aligner",
+            found=program,
         )
     return path
 
@@ -74,7 +77,9 @@ def _run(aligner: str, folder: Path, program: str, *arguments: str, output: str 
         said = done.stderr.decode(errors="replace").strip().splitlines()
         raise WordorderError(
             f"The aligner '{aligner}' failed: {program} ended with status {done.returncode}"
-            f"{' and said: ' + ' / '.join(said[-3:]) if said else ' and said nothing'}. Nothing was written."
+            f"{' and said: ' + ' / '.join(said[-3:]) if said else ' and said nothing'}. Nothing was written.",
+            code="program-failed",
+            found=done.returncode,
         )
 
 
@@ -82,7 +87,9 @@ def _read(aligner: str, path: Path, source: Sentences, target: Sentences) -> Lin
     try:
         return read_links(path, source_lengths=[*map(len, source)], target_lengths=[*map(len, target)])
     except WordorderError as error:
-        raise WordorderError(f"The aligner '{aligner}' gave no links of this text. {error}") from error
+        raise WordorderError(
+            f"The aligner '{aligner}' gave no links of this text. {error}", code="program-failed"
+        ) from error
 
 
 def _eflomal(folder: Path, source: Sentences, target: Sentences) -> Directions:
@@ -145,11 +152,19 @@ def _viterbi(files: Sequence[Path], sentences: int) -> Iterator[list[Pair]]:
         for header, _, line in zip(lines, lines, lines, strict=True):
             match = _HEADER.match(header)
             if match is None:
-                raise WordorderError(f"The aligner 'mgiza' wrote a file of another format: {header!r} begins no pair.")
+                raise WordorderError(
+                    f"The aligner 'mgiza' wrote a file of another format: {header!r} begins no pair.",
+                    code="program-failed",
+                )
             places = _PLACES.findall(line)[1:]  # without NULL's
             found[int(match[1]) - 1] = [(i, int(j) - 1) for i, own in enumerate(places) for j in own.split()]
     if sorted(found) != list(range(sentences)):
-        raise WordorderError(f"The aligner 'mgiza' aligned {len(found)} of {sentences} pairs. Are some very long?")
+        raise WordorderError(
+            f"The aligner 'mgiza' aligned {len(found)} of {sentences} pairs. Are some very long?",
+            code="program-failed",
+            found=len(found),
+            expected=sentences,
+        )
     return (found[index] for index in range(sentences))
 
 

@@ -71,11 +71,20 @@ def read_gold_set(
         pairs = list(strict_pairs(lines(text.source), lines(text.target), text.source, text.target))
     files = " and ".join(str(Path(downloads, file)) for file in text.files)
     if not pairs:
-        raise WordorderError(f"{files} should hold a set of gold alignments, but there is no sentence pair.")
+        raise WordorderError(
+            f"{files} should hold a set of gold alignments, but there is no sentence pair.",
+            code="empty-file",
+            path=Path(downloads, text.links),
+        )
     if text.pairs not in (None, len(pairs)):
         raise WordorderError(
             f"{files} should hold {text.pairs} sentence pairs, but there are {len(pairs)}. Is it the file that "
-            "gold_alignments.yaml describes?"
+            "gold_alignments.yaml describes?",
+            code="wrong-count",
+            path=Path(downloads, text.links),
+            key="pairs",
+            found=len(pairs),
+            expected=text.pairs,
         )
     source, target = ([line.split() for line in side] for side in zip(*pairs, strict=True))
     with TemporaryDirectory() as folder:
@@ -102,7 +111,12 @@ def _member(path: Path, name: str | None) -> str | None:
 def _parted(path: Path, number: int, line: str) -> tuple[str, str]:
     sides = line.split("|||")
     if len(sides) != 2:
-        raise WordorderError(f"{path}, line {number}: 'source ||| target' was expected, not '{line}'.")
+        raise WordorderError(
+            f"{path}, line {number}: 'source ||| target' was expected, not '{line}'.",
+            code="malformed-line",
+            path=path,
+            line=number,
+        )
     return sides[0], sides[1]
 
 

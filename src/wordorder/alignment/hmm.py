@@ -107,7 +107,9 @@ class HMMAligner:
                 if arrays["format"] != FORMAT:
                     raise WordorderError(
                         f"{path} has format {arrays['format']}, but this version of wordorder reads format {FORMAT}. "
-                        "Train the aligner again."
+                        "Train the aligner again.",
+                        code="wrong-version",
+                        path=path,
                     )
                 forward, backward = (
                     Direction(*(arrays[f"{name}_{key}"] for key in Direction._fields))
@@ -282,4 +284,8 @@ def _as_bytes(value: Any) -> NDArray[np.uint8]:
 
 
 def _no_aligner(path: str | Path, why: str) -> WordorderError:
-    return WordorderError(f"{path} is no whole aligner: {why}. Train it again, or name the file that training wrote.")
+    return WordorderError(
+        f"{path} is not a valid aligner file: {why}. Train it again, or name the file that training wrote.",
+        code="damaged-file",
+        path=path,
+    )

@@ -180,8 +180,12 @@ def _outside(i: int, j: int, lengths: Lengths) -> bool:
 
 def _malformed(path: str | Path, number: int, text: str) -> WordorderError:
     return WordorderError(
-        f"{path}, line {number}: '{text}' is no link. A link is the number of a source unit, '-' and the number of a "
-        "target unit, as in 0-2, and links are separated by spaces; only gold files have possible links, as in 0p2."
+        f"{path}, line {number}: '{text}' is not a link. A link is the number of a source unit, '-' and the number of "
+        "a target unit, as in 0-2, and links are separated by spaces; only gold files have possible links, as in 0p2.",
+        code="malformed-line",
+        path=path,
+        line=number,
+        found=text,
     )
 
 
@@ -194,12 +198,20 @@ def _beyond(path: str | Path, number: int, text: str, lengths: Lengths, first: i
     return WordorderError(
         f"{path}, line {number}: the link {text} points beyond its sentence pair, which has "
         f"{' and '.join(known) or 'no unit below the first'}. Units are counted from {first}. Are these the links of "
-        "this text?"
+        "this text?",
+        code="outside-sentence",
+        path=path,
+        line=number,
+        found=text,
     )
 
 
 def _unequal(path: str | Path, lines: str, sentences: int) -> WordorderError:
     return WordorderError(
-        f"{path} has {lines} lines of links, but there are {sentences} sentence pairs. It must have one line a pair, "
-        "empty where nothing is linked."
+        f"{path} has {lines} lines of links, but there are {sentences} sentence pairs. It must have one line per pair, "
+        "empty where nothing is linked.",
+        code="unequal-lines",
+        path=path,
+        found=lines,
+        expected=sentences,
     )

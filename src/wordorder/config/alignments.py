@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, RootModel, model_validator
 
-from wordorder.config.base import Model, Name, Positive, unset
+from wordorder.config.base import Model, Name, Positive
 from wordorder.config.datasets import Download, Preparation
 
 _PREFIX = "gold."  # a gold set lies beside the splits of a dataset, none of which may be called so
@@ -27,7 +27,6 @@ class GoldText(Model):
 
     archive: Name | None = Field(
         default=None,
-        exclude_if=unset,
         description="A .tar or .zip of which the files are members, named by their path.",
     )
     source: str | None = None
@@ -35,14 +34,10 @@ class GoldText(Model):
     joint: str | None = None
     links: str = Field(description="Pharaoh format: 'i-j' is a sure and 'ipj' a possible link.")
     first: Literal[0, 1] = Field(description="The number of the first word of a sentence in the links.")
-    encoding: Literal["utf-8", "latin-1"] = Field(
-        default="utf-8", exclude_if=lambda value: value == "utf-8", description="Of all the files."
-    )
-    skip_blank: bool = Field(
-        default=False, exclude_if=unset, description="Blank lines of any of the files are no pair."
-    )
+    encoding: Literal["utf-8", "latin-1"] = Field(default="utf-8", description="Of all the files.")
+    skip_blank: bool = Field(default=False, description="Blank lines of any of the files are no pair.")
     pairs: Positive | None = Field(
-        default=None, exclude_if=unset, description="How many pairs there must be, where no checksum is published."
+        default=None, description="How many pairs there must be, where no checksum is published."
     )
 
     @model_validator(mode="after")

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from wordorder.config.document import Location, Problem, quoted, repeated
-from wordorder.config.problems import nearest
+from wordorder.config.problems import closest, nearest, unknown
 
 # What else lies in results/ beside the studies.
 _RESERVED_STUDIES = {
@@ -57,9 +57,8 @@ def study_problems(
     problems = list(_name_problems(data, stem, "study"))
     if stem in _RESERVED_STUDIES:
         holds = _RESERVED_STUDIES[stem]
-        problems.append(
-            Problem(("name",), f"'{stem}' cannot be the name of a study, because results/{stem} holds {holds}.")
-        )
+        sentence = f"'{stem}' cannot be the name of a study, because results/{stem} holds {holds}."
+        problems.append(Problem(("name",), sentence, "reserved-name", found=stem))
     for kind, names in known.items():
         used = _reorderers(data) if kind == "reorderers" else _texts(data, kind)
         problems += _unknown(used, kind, names)
@@ -71,7 +70,8 @@ def study_problems(
         if key == "metrics":  # whatever their settings
             entries = [next(iter(entry)) if isinstance(entry, dict) and entry else entry for entry in entries]
         for i, _ in repeated(entries):
-            problems.append(Problem((key, i), f"{quoted((key, i))} repeats an earlier entry of '{key}'; remove it."))
+            sentence = f"{quoted((key, i))} repeats an earlier entry of '{key}'; remove it."
+            problems.append(Problem((key, i), sentence, "duplicate-entry"))
     return problems
 
 
@@ -85,8 +85,7 @@ def reorderer_problems(data: Any, aligners: Collection[str]) -> list[Problem]:
 def _unknown(used: Iterable[tuple[Location, Any]], kind: str, names: Collection[str]) -> Iterator[Problem]:
     for location, name in used:
         if isinstance(name, str) and name not in names:
-            hint = nearest(name, names, f"known {kind}")
-            yield Problem(location, f"{quoted(location)} is the unknown {kind[:-1]} '{name}'{hint}")
+            yield unknown(location, name, kind[:-1], names)
 
 
 def _reorderers(data: Any) -> Iterator[tuple[Location, Any]]:
@@ -102,10 +101,10 @@ def _companion_problems(data: Any, stem: str, studies: Collection[str]) -> Itera
     others = [name for name in studies if name != stem]
     for location, name in _texts(data, "companions"):
         if name == stem:
-            yield Problem(location, f"{quoted(location)} is the study itself; remove it, or name another study.")
+            sentence = f"{quoted(location)} is the study itself; remove it, or name another study."
+            yield Problem(location, sentence, "self-reference", found=name)
         elif name not in others:
-            hint = nearest(name, others, "other studies")
-            yield Problem(location, f"{quoted(location)} is the unknown study '{name}'{hint}")
+            yield unknown(location, name, "study", others, "other studies")
 
 
 def _encoding_problems(data: Any) -> Iterator[Problem]:
@@ -116,13 +115,13 @@ def _encoding_problems(data: Any) -> Iterator[Problem]:
         pair = [_get(comparison, side) for side in ("system", "baseline")]
         sides += [(("comparisons", i, "system"), pair[0]), (("comparisons", i, "baseline"), pair[1])]
         if pair[0] is not None and pair[0] == pair[1]:
-            yield Problem(("comparisons", i), f"{quoted(('comparisons', i))} compares '{pair[0]}' with itself.")
+            sentence = f"{quoted(('comparisons', i))} compares '{pair[0]}' with itself."
+            yield Problem(("comparisons", i), sentence, "self-reference", found=pair[0])
     others = _get(_get(data, "reordering"), "encodings")
     sides += [(("reordering", "encodings", name), name) for name in (others if isinstance(others, dict) else ())]
     for location, name in sides:
         if isinstance(name, str) and name not in own:
-            hint = nearest(name, own, "study's encodings")
-            yield Problem(location, f"{quoted(location)} is '{name}', which is no encoding of this study{hint}")
+            yield _foreign(location, name, "an encoding of this study", own, "study's encodings")
 
 
 def _test_problems(data: Any, tests: Mapping[str, list[str]]) -> Iterator[Problem]:
@@ -133,13 +132,11 @@ def _test_problems(data: Any, tests: Mapping[str, list[str]]) -> Iterator[Proble
         return
     for location, name in chosen:
         if name not in known:
-            hint = nearest(name, known, "test sets of this study's datasets")
-            yield Problem(location, f"{quoted(location)} is the unknown test set '{name}'{hint}")
+            yield unknown(location, name, "test set", known, "test sets of this study's datasets")
     for dataset, names in tests.items():
         if not {name for _, name in chosen} & set(names):
-            yield Problem(
-                ("tests",), f"'tests' names no test set of the dataset '{dataset}'; it has {', '.join(names)}."
-            )
+            sentence = f"'tests' names no test set of the dataset '{dataset}'; it has {', '.join(names)}."
+            yield Problem(("tests",), sentence, "missing-entry", found=dataset, expected=names)
 
 
 def dataset_problems(data: Any, stem: str) -> list[Problem]:
@@ -150,26 +147,30 @@ def dataset_problems(data: Any, stem: str) -> list[Problem]:
     generated = _get(data, "generator") is not None
     for key in ("train", "valid", "tests"):
         if not generated and not _get(data, key):
-            problems.append(Problem((key,), f"'{key}' is missing or empty; a dataset has it, or a 'generator'."))
+            sentence = f"'{key}' is missing or empty; a dataset has it, or a 'generator'."
+            problems.append(Problem((key,), sentence, "missing-key"))
     for key in ("downloads", "train", "valid", "tests"):
         if generated and _get(data, key):
-            problems.append(Problem((key,), f"'{key}' cannot be given beside 'generator', which makes all sentences."))
+            sentence = f"'{key}' cannot be given with 'generator', which makes all sentences."
+            problems.append(Problem((key,), sentence, "inconsistent-keys"))
     if _get(data, "tokenised") is True and _get(_get(data, "preprocessing"), "tokenise") is not False:
-        problems.append(Problem(("tokenised",), "'tokenised' text is not tokenised again: set 'tokenise' to false."))
+        sentence = "'tokenised' text is not tokenised again: set 'tokenise' to false."
+        problems.append(Problem(("tokenised",), sentence, "inconsistent-keys"))
     problems += _language_problems(data)
     problems += _split_problems(data)
     for location in _test_locations(data):
         if location[-1] in _RESERVED_TESTS:
-            problems.append(Problem(location, f"a test set cannot be called '{location[-1]}'; give it another name."))
+            sentence = f"a test set cannot be called '{location[-1]}'; give it another name."
+            problems.append(Problem(location, sentence, "reserved-name", found=location[-1]))
     for location, parts in _parts(data):
         if parts == [] and location[0] == "tests":
-            problems.append(Problem(location, f"{quoted(location)} has no parts; write its source and target files."))
+            sentence = f"{quoted(location)} has no parts; write its source and target files."
+            problems.append(Problem(location, sentence, "wrong-length"))
     downloads = _get(data, "downloads")
     names = downloads if isinstance(downloads, dict) else {}
     for location, file in _files(data):
         if file not in names:
-            hint = nearest(file, names, "downloads")
-            problems.append(Problem(location, f"{quoted(location)} is '{file}', which is no key of 'downloads'{hint}"))
+            problems.append(_foreign(location, file, "a key of 'downloads'", names, "downloads"))
     return problems
 
 
@@ -183,17 +184,17 @@ def _language_problems(data: Any) -> Iterator[Problem]:
         languages.append(language)
         code = re.split("[-_]", language.lower())[0]
         if code in _LANGUAGES:
-            sentence = f"'{key}' is '{language}', which is no language; did you mean '{_LANGUAGES[code]}'?"
-            yield Problem((key,), sentence)
+            right = _LANGUAGES[code]
+            sentence = f"'{key}' is '{language}', which is not a language; did you mean '{right}'?"
+            yield Problem((key,), sentence, "unknown-language", found=language, suggestion=right)
         elif not re.fullmatch(r"[a-z]{2,3}(-\w+)*", language):
             sentence = f"'{key}' must be the code of a language, such as 'de', 'qaa' or 'zh-TW', but is '{language}'."
-            yield Problem((key,), sentence)
+            yield Problem((key,), sentence, "unknown-language", found=language)
     segment = _get(_get(data, "preprocessing"), "segment")
     for name in segment if isinstance(segment, dict) and len(languages) == 2 else ():
         if name not in languages:
             location = ("preprocessing", "segment", name)
-            hint = nearest(name, languages, "dataset's languages")
-            yield Problem(location, f"{quoted(location)} is no language of this dataset{hint}")
+            yield _foreign(location, name, "a language of this dataset", languages, "dataset's languages")
 
 
 def _split_problems(data: Any) -> Iterator[Problem]:
@@ -204,7 +205,7 @@ def _split_problems(data: Any) -> Iterator[Problem]:
     for name in published if isinstance(published, dict) else ():
         if name not in splits:
             location = ("published_pairs", name)
-            yield Problem(location, f"{quoted(location)} is no split of this dataset{nearest(name, splits, 'splits')}")
+            yield _foreign(location, name, "a split of this dataset", splits, "splits")
 
 
 def derived_problems(data: Any, stem: str, names: Collection[str], originals: Mapping[str, Any]) -> list[Problem]:
@@ -220,13 +221,13 @@ def derived_problems(data: Any, stem: str, names: Collection[str], originals: Ma
             sentence = (
                 f"{quoted(location)} is '{name}', which is itself derived. Name a dataset that is written in full."
             )
-            problems.append(Problem(location, sentence))
+            problems.append(Problem(location, sentence, "derived-twice", found=name))
         elif location == ("reverse_of",) and _get(original, "generator") is not None:
             sentence = (
                 f"'reverse_of' is '{name}', whose sentences a generator makes, and in one direction only. Name a "
                 "dataset of files, or derive this one with 'variant_of'."
             )
-            problems.append(Problem(location, sentence))
+            problems.append(Problem(location, sentence, "inconsistent-keys", found=name))
     return problems
 
 
@@ -257,10 +258,15 @@ def _files(data: Any) -> Iterator[tuple[Location, str]]:
 def _name_problems(data: Any, stem: str, kind: str) -> Iterator[Problem]:
     name = _get(data, "name")
     if isinstance(name, str) and name != stem:
-        yield Problem(
-            ("name",),
-            f"'name' is '{name}', but the file is called '{stem}.yaml'; the two must be the same for a {kind}.",
-        )
+        sentence = f"'name' is '{name}', but the file is called '{stem}.yaml'; the two must be the same for a {kind}."
+        yield Problem(("name",), sentence, "wrong-name", found=name, expected=stem)
+
+
+def _foreign(location: Location, name: str, role: str, known: Iterable[str], plural: str) -> Problem:
+    """The problem that a name is none of those that ``role`` allows."""
+    sentence = f"{quoted(location)} is '{name}', which is not {role}{nearest(name, known, plural)}"
+    suggestion = closest(name, known)
+    return Problem(location, sentence, "unknown-name", found=name, expected=sorted(known), suggestion=suggestion)
 
 
 def _get(data: Any, key: Any) -> Any:

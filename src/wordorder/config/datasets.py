@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, RootModel, Tag, model_validator
 
-from wordorder.config.base import Model, Name, Positive, Rate, unset
+from wordorder.config.base import Model, Name, Positive, Rate
+from wordorder.config.extensions import ByName
 
 SHA256 = r"^[0-9a-f]{64}$"
 SHA1 = r"^[0-9a-f]{40}$"
@@ -17,14 +18,10 @@ URL = r"^https?://"
 class Download(Model):
     """One file to fetch, or to get by hand. Checksums and ``bytes`` are those of what ``url`` serves."""
 
-    url: Annotated[str, Field(pattern=URL)] | None = Field(default=None, exclude_if=unset)
-    sha256: Annotated[str, Field(pattern=SHA256)] | None = Field(default=None, exclude_if=unset)
-    md5: Annotated[str, Field(pattern=MD5)] | None = Field(
-        default=None, exclude_if=unset, description="Where no SHA-256 is published."
-    )
-    git_blob: Annotated[str, Field(pattern=SHA1)] | None = Field(
-        default=None, exclude_if=unset, description="Its object number in git."
-    )
+    url: Annotated[str, Field(pattern=URL)] | None = Field(default=None)
+    sha256: Annotated[str, Field(pattern=SHA256)] | None = Field(default=None)
+    md5: Annotated[str, Field(pattern=MD5)] | None = Field(default=None, description="Where no SHA-256 is published.")
+    git_blob: Annotated[str, Field(pattern=SHA1)] | None = Field(default=None, description="Its object number in git.")
     bytes: Positive | None = None
     mirror: str | None = Field(
         default=None,
@@ -32,17 +29,14 @@ class Download(Model):
     )
     text_sha256: Annotated[str, Field(pattern=SHA256)] | None = Field(
         default=None,
-        exclude_if=unset,
         description="Of the uncompressed text, by which a copy in the mirror is known that was compressed otherwise.",
     )
-    text_member: str | None = Field(
-        default=None, exclude_if=unset, description="The member of a .zip whose text 'text_sha256' is about."
-    )
+    text_member: str | None = Field(default=None, description="The member of a .zip whose text 'text_sha256' is about.")
     lines: Positive | None = Field(
-        default=None, exclude_if=unset, description="How many lines the text has, where no checksum is published."
+        default=None, description="How many lines the text has, where no checksum is published."
     )
     by_hand: str | None = Field(
-        default=None, exclude_if=unset, description="How to get the file where nobody may download it; replaces 'url'."
+        default=None, description="How to get the file where nobody may download it; replaces 'url'."
     )
 
     @model_validator(mode="after")
@@ -57,8 +51,6 @@ class Download(Model):
 # What ends the name of a file with members, compressed or not.
 ARCHIVES = (".zip", ".tar", ".tgz", ".tar.gz", ".tbz2", ".tar.bz2", ".txz", ".tar.xz")
 
-TextFormat = Literal["text", "tsv", "tmx", "sgm", "ted"]
-
 
 class TextFile(Model):
     """One side of a part: a downloaded file (``.gz`` and ``.bz2`` are decompressed), or one member of an archive."""
@@ -67,22 +59,11 @@ class TextFile(Model):
     member: str | None = Field(
         default=None, description="Path inside the archive, which must be given for .zip and .tar, .tar.gz, .tgz, …"
     )
-    format: TextFormat = Field(
+    format: Name = Field(
         default="text",
-        exclude_if=lambda value: value == "text",
-        description="'text' has one sentence a line; 'tsv' has it in a 'column'; 'tmx' are translation units, of which "
-        "one 'language' is taken; 'sgm' are the <seg> elements of WMT's .sgm and IWSLT's .xml files; 'ted' are the "
-        "lines of IWSLT's train.tags files that are no tags.",
+        description="'text' has one sentence per line; for others see docs/add-a-dataset.md. Each has keys of its own.",
     )
-    column: Positive | None = Field(default=None, exclude_if=unset, description="Of a 'tsv' file, from 1.")
-    separator: str | None = Field(default=None, exclude_if=unset, description="Of a 'tsv' file; a tab if missing.")
-    language: str | None = Field(default=None, exclude_if=unset, description="Of a 'tmx' file, such as 'ro'.")
-    keep_tags: list[str] = Field(
-        default=[], exclude_if=unset, description="Tags of a 'ted' file whose text is a sentence too, such as 'title'."
-    )
-    unescape: bool = Field(
-        default=False, exclude_if=unset, description="&amp; &lt; &gt; &quot; &apos; &#91; &#93; &#124; become text."
-    )
+    unescape: bool = Field(default=False, description="&amp; &lt; &gt; &quot; &apos; &#91; &#93; &#124; become text.")
 
     @model_validator(mode="after")
     def _member_of_an_archive(self) -> TextFile:
@@ -93,20 +74,8 @@ class TextFile(Model):
             raise ValueError(f"'member' is only for archives, whose names end in {', '.join(ARCHIVES)}")
         return self
 
-    @model_validator(mode="after")
-    def _keys_of_the_format(self) -> TextFile:
-        for key, format, needed in (
-            ("column", "tsv", True),
-            ("separator", "tsv", False),
-            ("language", "tmx", True),
-            ("keep_tags", "ted", False),
-        ):
-            given = not unset(getattr(self, key))
-            if given and self.format != format:
-                raise ValueError(f"'{key}' is only for the format '{format}'")
-            if needed and not given and self.format == format:
-                raise ValueError(f"the format '{format}' needs '{key}'")
-        return self
+
+AnyTextFile = Annotated[TextFile, ByName("dataset_formats", "format", default="text")]
 
 
 class Choice(Model):
@@ -136,9 +105,9 @@ class Choice(Model):
 class Part(Model):
     """Two line-aligned text files, or two sides of one."""
 
-    source: TextFile
-    target: TextFile
-    choose: Choice | None = Field(default=None, exclude_if=unset)
+    source: AnyTextFile
+    target: AnyTextFile
+    choose: Choice | None = Field(default=None)
 
     def reversed(self) -> Part:
         sides = {"line": "line", "source": "target", "target": "source"}
@@ -167,7 +136,6 @@ class TextPreprocessing(Model):
     aggressive_dash_splits: bool = False
     segment: dict[str, Literal["mecab", "jieba"]] = Field(
         default={},
-        exclude_if=unset,
         description="What finds the words of a language that is written without spaces: {ja: mecab}, {zh: jieba}. "
         "Without it they are left to the subwords.",
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from wordorder.config.document import Document, Problem
-from wordorder.config.problems import nearest
+from wordorder.config.problems import unknown
 
 KEY = "based_on"
 # What belongs to one study alone: its twin on a laptop would ask for the companions of the original.
@@ -23,8 +23,7 @@ def with_recipe(document: Document, recipes: Mapping[str, dict[str, Any]]) -> Do
     if not isinstance(name, str):
         return document
     if name not in recipes:
-        hint = nearest(name, recipes, "known recipes")
-        raise document.error([Problem(("recipe",), f"'recipe' is the unknown recipe '{name}'{hint}")])
+        raise document.error([unknown(("recipe",), name, "recipe", recipes)])
     return Document(document.origin, {**document.data, "recipe": recipes[name]}, document.lines)
 
 
@@ -45,11 +44,12 @@ def derive(
     def on_top(document: Document) -> Document:
         name = document.data[KEY]
         if name not in known:
-            hint = nearest(str(name), known, "studies")
-            raise document.error([Problem((KEY,), f"'{KEY}' is the unknown study '{name}'{hint}")])
+            raise document.error([unknown((KEY,), str(name), "study", known, "studies")])
         if name in before:
             circle = "', which is based on '".join([*before, name])
-            raise document.error([Problem((KEY,), f"The study is based on itself: '{KEY}' is '{circle}'.")])
+            raise document.error(
+                [Problem((KEY,), f"The study is based on itself: '{KEY}' is '{circle}'.", "self-reference")]
+            )
         before.append(name)
         base = read(name)
         base = with_recipe(on_top(base) if is_derived(base) else base, recipes)

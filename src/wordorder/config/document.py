@@ -18,17 +18,76 @@ Location = tuple[str | int, ...]  # ("recipe", "adam_betas", 0)
 
 
 class Problem(NamedTuple):
-    """Something wrong at one place of a document; ``sentence`` does not repeat the file or the line."""
+    """A mistake at one place of a document.
+
+    Attributes:
+        location: The place.
+        sentence: What is wrong, without the file and the line.
+        code: The kind of mistake, as in :class:`WordorderError`.
+        line: The line of the mistake; that of the location if missing.
+        found: The value that was found.
+        expected: What was expected instead.
+        suggestion: The known name that was most likely meant.
+    """
 
     location: Location
     sentence: str
-    line: int | None = None  # that of the location when missing
+    code: str = "invalid-value"
+    line: int | None = None
+    found: Any = None
+    expected: Any = None
+    suggestion: str | None = None
+
+    @property
+    def key(self) -> str | None:
+        """The location as people write it; ``None`` for the whole document."""
+        return dotted(self.location) or None
+
+
+class ConfigurationError(WordorderError):
+    """All mistakes of one document. Its own line, key and so on are those of the first of its ``problems``."""
+
+    def __init__(self, message: str, origin: str | Path, problems: list[Problem]) -> None:
+        first = problems[0]
+        super().__init__(
+            message,
+            code="invalid-configuration",
+            path=_file(origin),
+            line=first.line,
+            key=first.key,
+            found=first.found,
+            expected=first.expected,
+            suggestion=first.suggestion,
+        )
+        self.problems = problems
+
+    @property
+    def parts(self) -> list[WordorderError]:
+        return [
+            WordorderError(
+                problem.sentence,
+                code=problem.code,
+                path=self.path,
+                line=problem.line,
+                key=problem.key,
+                found=problem.found,
+                expected=problem.expected,
+                suggestion=problem.suggestion,
+            )
+            for problem in self.problems
+        ]
 
 
 class Document:
-    """Data of plain types (``None``, bool, int, float, str, list, dict with text keys) and where it came from."""
+    """Data of plain types (``None``, bool, int, float, str, list, dict with text keys) and where it came from.
 
-    def __init__(self, origin: str, data: Any, lines: dict[Location, int] | None = None) -> None:
+    Args:
+        origin: The file, or words that name another source in errors.
+        data: The data.
+        lines: The line of each location, from 1.
+    """
+
+    def __init__(self, origin: str | Path, data: Any, lines: dict[Location, int] | None = None) -> None:
         self.origin, self.data, self.lines = origin, data, lines or {}
 
     def line(self, location: Location) -> int | None:
@@ -37,14 +96,15 @@ class Document:
             location = location[:-1]
         return self.lines.get(location)
 
-    def error(self, problems: list[Problem]) -> WordorderError:
-        """All ``problems``, in the order of the lines, as one error."""
-        placed = sorted({(p.line or self.line(p.location) or 0, p.sentence) for p in problems})
-        if len(placed) == 1:
-            line, sentence = placed[0]
-            return WordorderError(f"{self.origin}{f', line {line}' if line else ''}: {sentence}")
-        told = (f"  {f'line {line}: ' if line else ''}{sentence}" for line, sentence in placed)
-        return WordorderError("\n".join([f"{self.origin} has {len(placed)} problems:", *told]))
+    def error(self, problems: list[Problem]) -> ConfigurationError:
+        """Return all ``problems``, in the order of the lines, as one error."""
+        placed = {(p.line or self.line(p.location) or 0, p.sentence): p for p in problems}
+        found = [placed[place]._replace(line=place[0] or None) for place in sorted(placed)]
+        lines = [f"line {line}: {sentence}" if line else sentence for line, sentence in sorted(placed)]
+        if len(lines) == 1:
+            return ConfigurationError(f"{self.origin}{', ' if found[0].line else ': '}{lines[0]}", self.origin, found)
+        message = "\n  ".join([f"{self.origin} has {len(lines)} problems:", *lines])
+        return ConfigurationError(message, self.origin, found)
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
@@ -70,17 +130,19 @@ def read_yaml(path: str | Path) -> Document:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        raise WordorderError(f"{path} does not exist.") from error
+        raise WordorderError(f"{path} does not exist.", code="missing-file", path=path) from error
     except UnicodeDecodeError as error:
-        raise WordorderError(f"{path} is not UTF-8: byte {error.start} is invalid. Save it as UTF-8.") from error
+        raise WordorderError(
+            f"{path} is not UTF-8: byte {error.start} is invalid. Save it as UTF-8.", code="not-utf-8", path=path
+        ) from error
     except OSError as error:
-        raise WordorderError(f"{path} cannot be read: {error.strerror}.") from error
+        raise WordorderError(f"{path} cannot be read: {error.strerror}.", code="unreadable-file", path=path) from error
     # A workflow asks for the same files thousands of times. Whoever asks may change the data that they get.
-    document = _parsed(text, str(path))
+    document = _parsed(text, Path(path))
     return Document(document.origin, deepcopy(document.data), document.lines)
 
 
-def parse_yaml(text: str, origin: str) -> Document:
+def parse_yaml(text: str, origin: str | Path) -> Document:
     """As :func:`read_yaml`, from text; ``origin`` names it in errors."""
     loader = _Loader(text)
     try:
@@ -89,7 +151,12 @@ def parse_yaml(text: str, origin: str) -> Document:
         mark = getattr(error, "problem_mark", None)
         place = f", line {mark.line + 1}" if mark else ""
         problem = " ".join(str(getattr(error, "problem", None) or error).split())
-        raise WordorderError(f"{origin}{place}: this is not valid YAML: {problem}.") from error
+        raise WordorderError(
+            f"{origin}{place}: this is not valid YAML: {problem}.",
+            code="invalid-yaml",
+            path=_file(origin),
+            line=mark and mark.line + 1,
+        ) from error
     finally:
         loader.dispose()
     document = Document(origin, None)
@@ -109,7 +176,8 @@ def _build(
 ) -> Any:
     """The data under ``node``; fills in ``lines`` and ``problems``."""
     if id(node) in seen:  # also what an endless or exponentially large document would be made of
-        problems.append(Problem(location, f"{quoted(location)} is an alias (*), which is not read; write it out."))
+        sentence = f"{quoted(location)} is an alias (*), which is not read; write it out."
+        problems.append(Problem(location, sentence, "yaml-alias"))
         return None
     seen.add(id(node))
     line = node.start_mark.line + 1
@@ -127,37 +195,41 @@ def _build(
             line = key_node.start_mark.line + 1
             if key_node.tag != f"{_TAG}str":
                 key = f"'{key_node.value}'" if isinstance(key_node.value, str) else "of several parts"
-                problems.append(
-                    Problem(location, f"the key {key} in {quoted(location)} is not text; put it in quotes.", line)
-                )
+                sentence = f"the key {key} in {quoted(location)} is not text; put it in quotes."
+                problems.append(Problem(location, sentence, "key-not-text", line))
                 continue
             place = (*location, key_node.value)
             if place in lines:
-                problems.append(
-                    Problem(place, f"{quoted(place)} was already given on line {lines[place]}; keep one of them.", line)
-                )
+                sentence = f"{quoted(place)} was already given on line {lines[place]}; keep one of them."
+                problems.append(Problem(place, sentence, "duplicate-key", line))
                 continue
             lines[place] = line
             data[key_node.value] = _build(child, place, lines, problems, seen)
         return data
-    problems.append(
-        Problem(location, f"{quoted(location)} has the type {node.tag}, which is not read; remove it.", line)
-    )
+    sentence = f"{quoted(location)} has the type {node.tag}, which is not read; remove it."
+    problems.append(Problem(location, sentence, "yaml-tag", line))
     return None
 
 
-def parse_json(text: str, origin: str) -> Document:
+def parse_json(text: str, origin: str | Path) -> Document:
     """JSON text; duplicate keys are errors."""
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         for _, key in repeated([key for key, _ in pairs]):
-            raise WordorderError(f"{origin}: the key '{key}' is given more than once; keep one of them.")
+            raise WordorderError(
+                f"{origin}: the key '{key}' is given more than once; keep one of them.",
+                code="duplicate-key",
+                path=_file(origin),
+                key=key,
+            )
         return dict(pairs)
 
     try:
         return Document(origin, json.loads(text, object_pairs_hook=unique))
     except (ValueError, RecursionError) as error:
-        raise WordorderError(f"{origin}: this is not valid JSON: {error}.") from error
+        raise WordorderError(
+            f"{origin}: this is not valid JSON: {error}.", code="invalid-json", path=_file(origin)
+        ) from error
 
 
 def repeated(values: list[Any]) -> list[tuple[int, Any]]:
@@ -165,7 +237,16 @@ def repeated(values: list[Any]) -> list[tuple[int, Any]]:
     return [(i, value) for i, value in enumerate(values) if value in values[:i]]
 
 
-def quoted(location: Location) -> str:
-    """``'recipe.adam_betas[0]'``, as people write it."""
+def _file(origin: str | Path) -> Path | None:
+    return origin if isinstance(origin, Path) else None
+
+
+def dotted(location: Location) -> str:
+    """``recipe.adam_betas[0]``, as people write it."""
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
-    return f"'{text.removeprefix('.')}'" if text else "the top level"
+    return text.removeprefix(".")
+
+
+def quoted(location: Location) -> str:
+    """A location in a sentence."""
+    return f"'{dotted(location)}'" if location else "the top level"

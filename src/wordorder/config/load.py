@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,9 +21,10 @@ from wordorder.config.checks import (
 )
 from wordorder.config.datasets import Dataset, DerivedDataset
 from wordorder.config.derived import derive, is_derived, with_recipe
-from wordorder.config.document import Document, Problem, parse_json, read_yaml
-from wordorder.config.models import Encodings, ModelSize, Recipes, Sizes, Study
-from wordorder.config.problems import nearest, validate
+from wordorder.config.document import Document, parse_json, read_yaml
+from wordorder.config.encodings import EncodingConfig, Encodings, UntypedEncodings
+from wordorder.config.models import ModelSize, Recipes, Sizes, Study
+from wordorder.config.problems import closest, nearest, validated
 from wordorder.config.published import PublishedParameters, PublishedTable
 from wordorder.config.published_scores import PublishedScores, PublishedScoreTables
 from wordorder.config.reordering import Aligners, Alignment, Reorderer, Reorderers
@@ -44,13 +46,13 @@ def load_study(path_or_name: str | Path, root: str | Path = "config") -> Study:
     document = with_recipe(document, recipes)
     datasets = dataset_names(root)
     known = {
-        "encodings": list(load_encodings(root)),
+        "encodings": encoding_names(root),
         "sizes": list(load_sizes(root)),
         "datasets": datasets,
         "reorderers": list(load_reorderers(root)),
     }
     tests = {name: load_dataset(name, root).test_names for name in _used_datasets(document, datasets)}
-    return _checked(document, Study, study_problems(document.data, path.stem, known, tests, studies))
+    return validated(document, Study, study_problems(document.data, path.stem, known, tests, studies))
 
 
 def load_with_companions(path_or_name: str | Path, root: str | Path = "config") -> list[Study]:
@@ -67,11 +69,11 @@ def load_dataset(name: str | Path, root: str | Path = "config") -> Dataset:
     path = _path(name, "datasets", root)
     document = read_yaml(path)
     if not _is_derived_dataset(document):
-        return _checked(document, Dataset, dataset_problems(document.data, path.stem))
+        return validated(document, Dataset, dataset_problems(document.data, path.stem))
     names = dataset_names(root)
     named = [own for own in names if own in [document.data.get(key) for key in DERIVED_KEYS]]
     originals = {own: read_yaml(_path(own, "datasets", root)).data for own in named}
-    given = _checked(document, DerivedDataset, derived_problems(document.data, path.stem, names, originals))
+    given = validated(document, DerivedDataset, derived_problems(document.data, path.stem, names, originals))
     return given.of(load_dataset(given.original, root))
 
 
@@ -81,7 +83,7 @@ def _is_derived_dataset(document: Document) -> bool:
 
 def load_sizes(root: str | Path = "config") -> dict[str, ModelSize]:
     """``root``/sizes.yaml, by name."""
-    return _checked(read_yaml(Path(root, "sizes.yaml")), Sizes).root
+    return validated(read_yaml(Path(root, "sizes.yaml")), Sizes).root
 
 
 def load_recipes(root: str | Path = "config") -> dict[str, dict[str, Any]]:
@@ -90,26 +92,40 @@ def load_recipes(root: str | Path = "config") -> dict[str, dict[str, Any]]:
     if not path.exists():
         return {}
     document = read_yaml(path)
-    _checked(document, Recipes)
+    validated(document, Recipes)
     entries: dict[str, dict[str, Any]] = document.data
     return entries
 
 
-def load_encodings(root: str | Path = "config") -> dict[str, dict[str, Any]]:
-    """``root``/encodings.yaml as it is written, by name: {type: …, parameters} or {compose: […]}.
+def load_encodings(root: str | Path = "config", names: Collection[str] | None = None) -> dict[str, EncodingConfig]:
+    """Return the entries of ``root``/encodings.yaml, by name. Imports the encodings, and so PyTorch.
 
-    The parameters are not looked at here; :mod:`wordorder.workflow` does that.
+    Args:
+        root: The configuration folder.
+        names: The entries to parse; the others are not looked at. All if missing.
     """
+    document = _encodings(root)
+    if names is None:
+        return validated(document, Encodings).root
+    entries = {name: entry for name, entry in document.data.items() if name in names}
+    return validated(Document(document.origin, entries, document.lines), Encodings).root
+
+
+def encoding_names(root: str | Path = "config") -> list[str]:
+    """Return the names in ``root``/encodings.yaml, without looking at their parameters."""
+    return list(_encodings(root).data)
+
+
+def _encodings(root: str | Path) -> Document:
     document = read_yaml(Path(root, "encodings.yaml"))
-    _checked(document, Encodings)
-    entries: dict[str, dict[str, Any]] = document.data
-    return entries
+    validated(document, UntypedEncodings)
+    return document
 
 
 def load_aligners(root: str | Path = "config") -> dict[str, Alignment]:
     """``root``/aligners.yaml, by name; none where there is no such file."""
     path = Path(root, "aligners.yaml")
-    return _checked(read_yaml(path), Aligners).root if path.exists() else {}
+    return validated(read_yaml(path), Aligners).root if path.exists() else {}
 
 
 def load_reorderers(root: str | Path = "config") -> dict[str, Reorderer]:
@@ -118,18 +134,18 @@ def load_reorderers(root: str | Path = "config") -> dict[str, Reorderer]:
     if not path.exists():
         return {}
     document = read_yaml(path)
-    return _checked(document, Reorderers, reorderer_problems(document.data, list(load_aligners(root)))).root
+    return validated(document, Reorderers, reorderer_problems(document.data, list(load_aligners(root)))).root
 
 
 def load_gold_sets(root: str | Path = "config") -> dict[str, GoldSet]:
     """``root``/gold_alignments.yaml, by name; none where there is no such file."""
     path = Path(root, "gold_alignments.yaml")
-    return _checked(read_yaml(path), GoldSets).root if path.exists() else {}
+    return validated(read_yaml(path), GoldSets).root if path.exists() else {}
 
 
 def load_published(root: str | Path = "config") -> list[PublishedTable]:
     """``root``/published/parameters.yaml. Whether its encodings and sizes exist is not looked at here."""
-    return _checked(read_yaml(Path(root, "published", "parameters.yaml")), PublishedParameters).root
+    return validated(read_yaml(Path(root, "published", "parameters.yaml")), PublishedParameters).root
 
 
 def load_published_scores(root: str | Path = "config") -> list[PublishedScores]:
@@ -137,7 +153,7 @@ def load_published_scores(root: str | Path = "config") -> list[PublishedScores]:
 
     Whether its datasets, encodings and sizes exist is not looked at here.
     """
-    tables = _checked(read_yaml(Path(root, "published", "scores.yaml")), PublishedScoreTables).root
+    tables = validated(read_yaml(Path(root, "published", "scores.yaml")), PublishedScoreTables).root
     counted = load_published(root) if any(table.has_counts for table in tables) else []
     return [table.with_counts(counted) for table in tables]
 
@@ -152,15 +168,7 @@ def dataset_names(root: str | Path = "config") -> list[str]:
 
 def slice_argument(text: str, model: type[M]) -> M:
     """The value of ``--config``: JSON text, or ``@file.yaml`` or ``@file.json``, as a ``model``."""
-    return _checked(read_yaml(text[1:]) if text.startswith("@") else parse_json(text, "The value of --config"), model)
-
-
-def _checked(document: Document, model: type[M], more: list[Problem] | None = None) -> M:
-    value, problems = validate(document, model)
-    problems += more or []
-    if value is None or problems:
-        raise document.error(problems)
-    return value
+    return validated(read_yaml(text[1:]) if text.startswith("@") else parse_json(text, "The value of --config"), model)
 
 
 def _path(path_or_name: str | Path, folder: str, root: str | Path) -> Path:
@@ -168,12 +176,19 @@ def _path(path_or_name: str | Path, folder: str, root: str | Path) -> Path:
     path, name = Path(path_or_name), str(path_or_name)
     if path.suffix == ".yaml":
         if not path.is_file():
-            raise WordorderError(f"{path} does not exist.")
+            raise WordorderError(f"{path} does not exist.", code="missing-file", path=path)
         return path
     known = [file.stem for file in Path(root, folder).glob("*.yaml")]
     if name not in known:
         kind = {"studies": "study", "datasets": "dataset"}[folder]
-        raise WordorderError(f"There is no {kind} '{name}' in {Path(root, folder)}{nearest(name, known, folder)}")
+        raise WordorderError(
+            f"There is no {kind} '{name}' in {Path(root, folder)}{nearest(name, known, folder)}",
+            code="unknown-name",
+            path=Path(root, folder),
+            found=name,
+            expected=known,
+            suggestion=closest(name, known),
+        )
     return Path(root, folder, f"{name}.yaml")
 
 

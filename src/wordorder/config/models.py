@@ -9,20 +9,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    ConfigDict,
-    Discriminator,
-    Field,
-    PlainValidator,
-    RootModel,
-    Tag,
-    ValidationError,
-    model_validator,
-)
+from pydantic import Discriminator, Field, PlainValidator, RootModel, Tag, ValidationError, model_validator
 
 from wordorder.config.analyses import Analyses
 from wordorder.config.base import Model, Name, Positive, Rate
 from wordorder.config.datasets import Preparation
+from wordorder.config.encodings import AnyEncoding
 from wordorder.config.published_scores import PublishedInStudy, Shown
 from wordorder.errors import WordorderError
 from wordorder.registry import registry_of
@@ -90,33 +82,6 @@ class Sizes(RootModel[dict[Name, ModelSize]]):
     """``config/sizes.yaml``."""
 
 
-class EncodingPart(Model):
-    """One encoding; its parameters are checked by its own file under ``wordorder/encodings/``."""
-
-    model_config = ConfigDict(extra="allow")
-
-    type: Name
-
-
-class EncodingEntry(Model):
-    """One encoding by its ``type``, or several at once."""
-
-    model_config = ConfigDict(extra="allow")
-
-    type: Name | None = None
-    compose: Annotated[list[EncodingPart], Field(min_length=2)] | None = None
-
-    @model_validator(mode="after")
-    def _one_of_two(self) -> EncodingEntry:
-        if (self.type is None) == (self.compose is None):
-            raise ValueError("either 'type' or 'compose' must be given")
-        return self
-
-
-class Encodings(RootModel[dict[Name, EncodingEntry]]):
-    """``config/encodings.yaml``."""
-
-
 class Recipe(Model):
     """How a model is trained. All encodings of a study share one recipe."""
 
@@ -164,7 +129,7 @@ class Recipes(RootModel[dict[Name, Recipe]]):
 class Cell(Model):
     """One model to train: the slice of a training job."""
 
-    encoding: dict[str, Any] = Field(description="An entry of encodings.yaml; wordorder.encodings gives it a type.")
+    encoding: AnyEncoding = Field(description="An entry of encodings.yaml.")
     size: ModelSize
     recipe: Recipe
     seed: int = Field(ge=0)

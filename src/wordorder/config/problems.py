@@ -5,39 +5,42 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, RootModel, Tag, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from wordorder.config.base import NAME
 from wordorder.config.datasets import MD5, SHA1, SHA256, URL
 from wordorder.config.document import Document, Location, Problem, quoted
+from wordorder.config.extensions import ByName, MemberError
 from wordorder.config.published import COUNT
 
 M = TypeVar("M", bound=BaseModel)
 
-# What was expected, by pydantic's type of error; the fields in braces come from the error's context.
-_EXPECTED = {
-    "literal_error": "{expected}",
+# What was expected, by pydantic's type of error.
+_TYPES = {
     "string_type": "text",
     "int_type": "a whole number",
     "int_from_float": "a whole number",
     "float_type": "a number",
-    "finite_number": "a finite number",
     "bool_type": "true or false",
     "list_type": "a list",
     "tuple_type": "a list",
     "dict_type": "a group of keys",
     "model_type": "a group of keys",
+}
+# Likewise; the fields in braces come from the error's context.
+_RANGES = {
+    "finite_number": "a finite number",
+    "multiple_of": "a multiple of {multiple_of}",
     "greater_than": "a number greater than {gt:g}",
     "greater_than_equal": "a number not less than {ge:g}",
     "less_than": "a number less than {lt:g}",
     "less_than_equal": "a number not greater than {le:g}",
-    "too_short": "a list of at least {min_length}",
-    "too_long": "a list of at most {max_length}",
 }
 _PATTERNS = {
     NAME: "a name of letters, digits and . _ + - that starts with a letter or digit",
@@ -50,57 +53,118 @@ _PATTERNS = {
 
 
 def validate(document: Document, model: type[M]) -> tuple[M | None, list[Problem]]:
-    """The document as a ``model``, or ``None`` and every problem.
+    """Return the document as a ``model``, or ``None`` and every problem.
 
-    Types are taken strictly, as in JSON: the text "1" and the truth value true are no numbers.
+    Types are taken strictly, as in JSON: the text "1" and the truth value true are not numbers.
     """
     try:
         return model.model_validate_json(json.dumps(document.data), strict=True), []
     except ValidationError as error:
-        return None, [_problem(details, model) for details in error.errors()]
+        return None, list(_problems(error, model))
 
 
-def _problem(details: ErrorDetails, model: type[BaseModel]) -> Problem:
-    location = _written(details["loc"], model)
+def validated(document: Document, model: type[M], more: Iterable[Problem] = ()) -> M:
+    """Return the document as a ``model``.
+
+    Args:
+        document: Any data.
+        model: The model of the data.
+        more: Problems that were found in other ways.
+
+    Raises:
+        ConfigurationError: The data do not satisfy the model, or there are other problems. All are reported.
+    """
+    value, problems = validate(document, model)
+    problems += more
+    if value is None or problems:
+        raise document.error(problems)
+    return value
+
+
+def _problems(
+    error: ValidationError, model: type[BaseModel], at: Location = (), field: ByName | None = None
+) -> Iterator[Problem]:
+    for details in error.errors():
+        cause = details.get("ctx", {}).get("error")
+        if isinstance(cause, MemberError):  # in a field whose model another registry knows
+            location = (*at, *_written(details["loc"], model))
+            yield from _problems(cause.error, cause.model, location, cause.field)
+        # Pydantic counts only the entries of a tuple that are correct.
+        elif details["type"] != "too_short" or len(details["input"]) < details["ctx"]["min_length"]:
+            yield _problem(details, model, at, field)
+
+
+def _problem(details: ErrorDetails, model: type[BaseModel], at: Location, field: ByName | None) -> Problem:
+    location = (*at, *_written(details["loc"], model))
     kind, context, found = details["type"], details.get("ctx", {}), details["input"]
-    if kind == "union_tag_invalid":
-        return _wrong_tag(location, context)
+    if kind == "union_tag_invalid":  # the key that chooses a model; a function that finds it is named after it
+        key, found = context["discriminator"].strip("_()'"), context["tag"]
+        return _choice((*location, key), context["expected_tags"].replace(", ", " or "), found)
     if location and location[-1] == "[key]":
         location = location[:-1]
     name = quoted(location)
     if kind == "missing":
-        return Problem(location[:-1], f"{name} is missing.")
+        keys = " or ".join(quoted((*location[:-1], key)) for key in _alternatives(location, field))
+        return Problem(location, f"{keys} is missing.", "missing-key")
     if kind == "extra_forbidden":
-        keys = fields(model, details["loc"][:-1])
-        return Problem(location, f"{name} is no known key{nearest(str(location[-1]), keys, 'keys here')}")
+        return _unknown_key(location, fields(model, details["loc"][:-1]), field if len(details["loc"]) == 1 else None)
+    if kind == "unknown_member":
+        assert field is not None
+        return unknown(location, str(found), field.registry.noun, field.registry.names())
     if kind == "value_error":
-        return Problem(location, f"{name} is wrong: {context['error']}.")
-    if kind == "too_short" and isinstance(found, dict):
-        least = context["min_length"]
-        expected = f"a group of at least {least} key{'s' * (least > 1)}"
-        return Problem(location, f"{name} must be {expected}, but has {len(found)}.")
-    if kind == "string_pattern_mismatch":
-        expected = _PATTERNS.get(context["pattern"], f"text that matches {context['pattern']}")
-    elif kind in _EXPECTED:
-        expected = _EXPECTED[kind].format(**context)
-    else:
-        return Problem(location, f"{name} is wrong: {details['msg']}.")
+        return Problem(location, f"{name} is wrong: {context['error']}.", found=found)
+    if kind == "literal_error":
+        return _choice(location, context["expected"], found)
+    code, expected = _expected(kind, context, found)
+    if not expected:
+        return Problem(location, f"{name} is wrong: {details['msg']}.", found=found)
     sentence = f"{name} must be {expected}, but is {describe(found)}."
     if kind == "string_type" and isinstance(found, bool | int | float):
         sentence += " Put it in quotes."
-    if kind == "literal_error":
-        close = difflib.get_close_matches(str(found), re.findall(r"'([^']*)'", context["expected"]), n=1)
-        sentence += f" Did you mean '{close[0]}'?" if close else ""
-    return Problem(location, sentence)
+    return Problem(location, sentence, code, found=found, expected=expected)
 
 
-def _wrong_tag(location: Location, context: dict[str, Any]) -> Problem:
-    """``architecture``, the one key that tells models apart, names none of them."""
-    location, tag = (*location, "architecture"), context["tag"]
-    expected = context["expected_tags"].replace(", ", " or ")
-    close = difflib.get_close_matches(tag, re.findall(r"'([^']*)'", expected), n=1)
-    hint = f" Did you mean '{close[0]}'?" if close else ""
-    return Problem(location, f"{quoted(location)} must be {expected}, but is {describe(tag)}.{hint}")
+def _alternatives(location: Location, field: ByName | None) -> list[str | int]:
+    """The key that is missing, and those that could be given instead."""
+    return [location[-1], *(field.implied if field and location[-1] == field.key else ())]
+
+
+def _expected(kind: str, context: dict[str, Any], found: Any) -> tuple[str, str]:
+    """The code of a mistake, and what was expected instead; '' where pydantic's own words must do."""
+    if kind in ("too_short", "too_long"):
+        least, most = context.get("min_length"), context.get("max_length")
+        bound = f"at least {least}" if kind == "too_short" else f"at most {most}"
+        if isinstance(found, dict):
+            return "wrong-length", f"a group of {bound} key{'s' * ((least or most) != 1)}"
+        return "wrong-length", f"a list of {bound}"
+    if kind == "string_pattern_mismatch":
+        return "malformed-text", _PATTERNS.get(context["pattern"], f"text that matches {context['pattern']}")
+    if kind in _TYPES:
+        return "wrong-type", _TYPES[kind]
+    return "out-of-range", _RANGES.get(kind, "").format(**context)
+
+
+def _choice(location: Location, expected: str, found: Any) -> Problem:
+    close = closest(str(found), re.findall(r"'([^']*)'", expected))
+    hint = f" Did you mean '{close}'?" if close else ""
+    sentence = f"{quoted(location)} must be {expected}, but is {describe(found)}.{hint}"
+    return Problem(location, sentence, "unknown-choice", found=found, expected=expected, suggestion=close)
+
+
+def _unknown_key(location: Location, keys: list[str], field: ByName | None) -> Problem:
+    key = str(location[-1])
+    sentence = f"{quoted(location)} is not a known key{nearest(key, keys, 'keys here')}"
+    if field and (others := field.with_key(key)):
+        sentence += f" It is a key of the {field.registry.noun} {' and '.join(map(repr, others))}."
+    return Problem(location, sentence, "unknown-key", found=key, expected=keys, suggestion=closest(key, keys))
+
+
+def unknown(location: Location, name: str, noun: str, known: Iterable[str], plural: str | None = None) -> Problem:
+    """The problem that a name is none of the ``known`` ones, which ``plural`` calls."""
+    known = sorted(known)
+    hint = nearest(name, known, plural or f"known {noun}s")
+    sentence = f"{quoted(location)} is the unknown {noun} '{name}'{hint}"
+    return Problem(location, sentence, "unknown-name", found=name, expected=known, suggestion=closest(name, known))
 
 
 def fields(model: type[BaseModel], location: Location) -> list[str]:
@@ -126,39 +190,54 @@ def _below(kind: Any, part: str | int) -> Any:
     """What stands in ``kind`` at one part of a location of pydantic."""
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         field = kind.model_fields.get(str(part))
-        return field.annotation if field else None
+        return field and Annotated[field.annotation, field]
     if choices := _tagged(kind):
         return choices.get(str(part))
     return next(iter(get_args(kind)[-1:]), None)  # list[X] -> X, dict[str, X] -> X
 
 
 def _tagged(kind: Any) -> dict[str, Any]:
-    """The choices of a union by their tags; none where ``kind`` is no such union."""
+    """The choices of a union by their tags; none where ``kind`` is not such a union."""
+    if get_origin(kind) is Annotated:
+        union, *notes = get_args(kind)
+        key = next((note.discriminator for note in notes if isinstance(note, FieldInfo)), None)
+        if isinstance(key, str):
+            return {tag: own for own in get_args(union) for tag in get_args(own.model_fields[key].annotation)}
+        return _tagged(union)
     if get_origin(kind) not in (Union, UnionType):
         return {}
     return {tag.tag: choice for choice in get_args(kind) for tag in get_args(choice)[1:] if isinstance(tag, Tag)}
 
 
 def _inner(kind: Any) -> Any:
-    """``X`` of ``Annotated[X, ...]``, of ``X | None`` and of ``RootModel[X]``, and what ``X.written_as`` gives."""
-    while True:
+    """Return ``X`` of ``Annotated[X, ...]``, ``X | None``, ``RootModel[X]`` or a class whose ``written_as`` gives X.
+
+    A union with tags stays as it is.
+    """
+    while not _tagged(kind):
         if get_origin(kind) is Annotated:
             kind = get_args(kind)[0]
-        elif get_origin(kind) in (Union, UnionType) and not _tagged(kind):
+        elif get_origin(kind) in (Union, UnionType):
             kind = next(choice for choice in get_args(kind) if choice is not type(None))
         elif hasattr(kind, "written_as"):
             kind = kind.written_as()
         elif isinstance(kind, type) and issubclass(kind, RootModel):
             kind = kind.model_fields["root"].annotation
         else:
-            return kind
+            break
+    return kind
+
+
+def closest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that is most like ``name``, if one is."""
+    return next(iter(difflib.get_close_matches(name, sorted(known), n=1)), None)
 
 
 def nearest(name: str, known: Iterable[str], plural: str) -> str:
     """The end of a sentence that said that ``name`` is unknown: the nearest of ``known``, and all of them."""
     names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=1)
-    question = f"; did you mean '{close[0]}'?" if close else "."
+    close = closest(name, names)
+    question = f"; did you mean '{close}'?" if close else "."
     return f"{question} The {plural} are {', '.join(names)}." if names else f"{question} There are no {plural}."
 
 

@@ -165,18 +165,28 @@ class PublishedScores(Model):
         where = f"the counts of {self.paper}, {self.table}, in published/parameters.yaml"
         if source is None:
             raise WordorderError(
-                f"The published table '{self.name}' has a column of parameters, but {where} are missing."
+                f"The published table '{self.name}' has a column of parameters, but {where} are missing.",
+                code="missing-table",
+                key=self.name,
             )
         names = [row.row for row in self.rows]
         for count in source.rows:
             if count.row not in names:
                 raise WordorderError(
-                    f"Of {where} the row '{count.row}' is no row of the published table '{self.name}'."
+                    f"Of {where} the row '{count.row}' is no row of the published table '{self.name}'.",
+                    code="unknown-name",
+                    key=self.name,
+                    found=count.row,
+                    expected=names,
                 )
             if count.base not in (None, self.baseline):
                 raise WordorderError(
                     f"Of {where} the row '{count.row}' is counted from '{count.base}', but the baseline of the "
-                    f"published table '{self.name}' is '{self.baseline}'."
+                    f"published table '{self.name}' is '{self.baseline}'.",
+                    code="inconsistent-keys",
+                    key=self.name,
+                    found=count.base,
+                    expected=self.baseline,
                 )
         counts = {row.row: row for row in source.rows if row.printed != "none"}
         rows = []
@@ -186,7 +196,10 @@ class PublishedScores(Model):
                 if scores[place] is not None or gaps[place] is not None:
                     raise WordorderError(
                         f"The published table '{self.name}' has a count of parameters for '{row.row}'. Write null: its "
-                        f"counts are {where}."
+                        f"counts are {where}.",
+                        code="inconsistent-keys",
+                        key=self.name,
+                        found=row.row,
                     )
                 if row.row in counts:
                     count = counts[row.row]

@@ -9,7 +9,8 @@ from pydantic import BaseModel
 from wordorder.config.alignments import GoldSets
 from wordorder.config.datasets import Dataset, DerivedDataset
 from wordorder.config.derived import KEY
-from wordorder.config.models import Encodings, Recipes, Sizes, Study
+from wordorder.config.encodings import Encodings
+from wordorder.config.models import Recipes, Sizes, Study
 from wordorder.config.published import PublishedParameters
 from wordorder.config.published_scores import PublishedScoreTables
 from wordorder.config.reordering import Aligners, Reorderers

@@ -34,7 +34,11 @@ def open_member(archive: str | Path, member: str | None) -> Iterator[IO[bytes]]:
         with reading(archive), opener(archive, member) as file, decompressed(file, member) as text:
             yield text
     except _DAMAGE as error:
-        raise WordorderError(f"{archive} is no archive or damaged: {error}. Delete it and fetch it again.") from error
+        raise WordorderError(
+            f"{archive} is not an archive or is damaged: {error}. Delete it and fetch it again.",
+            code="damaged-file",
+            path=archive,
+        ) from error
 
 
 def _plain(name: str) -> str:
@@ -72,16 +76,31 @@ def _open_zip(archive: str | Path, member: str) -> Iterator[IO[bytes]]:
         try:
             file = zipped.open(info)
         except (RuntimeError, NotImplementedError) as error:  # a password; an unknown compression
-            raise WordorderError(f"'{member}' of {archive} cannot be read: {error}.") from error
+            raise WordorderError(
+                f"'{member}' of {archive} cannot be read: {error}.", code="unreadable-file", path=archive, key=member
+            ) from error
         with file:
             yield file
 
 
 def _not_a_file(archive: str | Path, member: str) -> WordorderError:
-    return WordorderError(f"'{member}' of {archive} is a folder or a link. Name an ordinary file.")
+    return WordorderError(
+        f"'{member}' of {archive} is a folder or a link. Name an ordinary file.",
+        code="not-a-file",
+        path=archive,
+        key=member,
+    )
 
 
 def _missing(archive: str | Path, member: str, names: list[str]) -> WordorderError:
     near = difflib.get_close_matches(member, names, n=5, cutoff=0.3) or names[:5]
     listed = f"The nearest of its {len(names)} members: {', '.join(near)}." if near else "It is empty."
-    return WordorderError(f"{archive} has no member '{member}'. {listed}")
+    return WordorderError(
+        f"{archive} has no member '{member}'. {listed}",
+        code="unknown-name",
+        path=archive,
+        key=member,
+        found=member,
+        expected=names,
+        suggestion=near[0] if near else None,
+    )

@@ -74,12 +74,20 @@ class ArrayFolder:
     holds: str
 
     def damaged(self, why: str) -> WordorderError:
-        return WordorderError(f"{self.path} is not a whole {self.holds}: {why}. Delete it and run its stage again.")
+        return WordorderError(
+            f"{self.path} is not a complete {self.holds}: {why}. Delete it and run its stage again.",
+            code="damaged-file",
+            path=self.path,
+        )
 
     def meta(self, *, format: int, counts: Collection[str], arrays: Collection[str]) -> dict[str, Any]:
         """The content of ``meta.json``, which has this format, these counts and a checksum for each array."""
         if not self.path.is_dir():
-            raise WordorderError(f"{self.path} does not exist or is no directory. It should hold a {self.holds}.")
+            raise WordorderError(
+                f"{self.path} does not exist or is not a directory. It should hold a {self.holds}.",
+                code="missing-folder",
+                path=self.path,
+            )
         if not (self.path / "meta.json").exists():
             raise self.damaged("meta.json is missing")
         meta = read_json(self.path / "meta.json")

@@ -118,13 +118,18 @@ def write_corpus(
 def gather_corpora(directory: str | Path, inputs: Sequence[str | Path]) -> int:
     """Write the pairs of several corpora, in the order of ``inputs``, as one corpus; return how many pairs."""
     if not inputs:
-        raise WordorderError(f"No corpora were given from which {directory} could be gathered.")
+        raise WordorderError(
+            f"No corpora were given from which {directory} could be gathered.", code="missing-argument", path=directory
+        )
     corpora = [ParallelCorpus.open(path) for path in inputs]
     sizes = {corpus.vocabulary_size for corpus in corpora}
     if len(sizes) > 1:
         raise WordorderError(
             f"The corpora for {directory} were made with vocabularies of different sizes "
-            f"({', '.join(map(str, sorted(sizes)))}). Binarise all of them with one subword model."
+            f"({', '.join(map(str, sorted(sizes)))}). Binarise all of them with one subword model.",
+            code="different-vocabularies",
+            path=directory,
+            found=sorted(sizes),
         )
     with _corpus_writer(directory, sizes.pop()) as sides:
         for corpus in corpora:

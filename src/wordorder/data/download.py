@@ -61,12 +61,15 @@ def download(entry: Download, output: str | Path, *, mirror: str | Path | None, 
                 print(f"wordorder: warning: {tried[-1]}{instead}", file=sys.stderr)
     try:
         if entry.url is None:
-            raise WordorderError(_by_hand(entry, output, tried))
+            raise WordorderError(_by_hand(entry, output, tried), code="manual-download", path=output)
         _fetch(entry, entry.url, output, pause)
         _tell(entry, output)
     except Unusable as error:
         raise WordorderError(
-            f"{output.name} could not be had. {' '.join([*tried, f'{entry.url} {error}.'])} {_advice(entry, output)}"
+            f"{output.name} could not be obtained. {' '.join([*tried, f'{entry.url} {error}.'])} "
+            f"{_advice(entry, output)}",
+            code="download-failed",
+            path=output,
         ) from error
 
 
@@ -143,9 +146,11 @@ def _fetch(entry: Download, url: str, output: Path, pause: float) -> None:
         if error.errno in DISK_FULL:
             raise WordorderError(
                 f"The disk (or a quota) is full while downloading {output}. What was fetched is kept in {part}; free "
-                "some space and run the same command again to go on."
+                "some space and run the same command again to resume.",
+                code="disk-full",
+                path=output,
             ) from error
-        raise WordorderError(f"{output} cannot be downloaded: {error}.") from error
+        raise WordorderError(f"{output} cannot be downloaded: {error}.", code="download-failed", path=output) from error
 
 
 def _fetch_part(entry: Download, url: str, part: Path, pause: float) -> None:

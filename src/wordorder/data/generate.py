@@ -36,7 +36,11 @@ def write_split(generator: Generator, *, split: str, source: Path, target: Path,
     if split not in sizes:
         raise WordorderError(
             f"The generated pair has no split '{split}'. Its splits are {', '.join(sorted(sizes))}; "
-            "name another test set under 'tests' of the dataset's 'generator'."
+            "name another test set under 'tests' of the dataset's 'generator'.",
+            code="unknown-name",
+            key="tests",
+            found=split,
+            expected=sorted(sizes),
         )
     with ExitStack() as stack:
         writers = [stack.enter_context(line_writer(path)) for path in (source, target, alignments, trees)]

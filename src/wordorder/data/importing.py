@@ -7,7 +7,7 @@ from pathlib import Path
 
 from wordorder.config.datasets import Choice, Part, TextFile
 from wordorder.data.archive import open_member
-from wordorder.data.formats import Sentence, read_sentences
+from wordorder.data.formats.base import Sentence, read_sentences
 from wordorder.data.overlap import bucket, letters
 from wordorder.data.text import strict_pairs, write_pairs
 from wordorder.errors import WordorderError
@@ -39,8 +39,10 @@ def import_parts(
             names = dict.fromkeys(_name(text, Path(downloads)) for part in parts for text in (part.source, part.target))
             raise WordorderError(
                 f"The split has no pairs for {source} and {target}: there are none in {', '.join(names)}, or 'choose' "
-                "takes none of them. Nothing can be learnt from it or scored; correct the split's parts in the "
-                "dataset's file, or leave the test set out."
+                "takes none of them. Nothing can be learned from it or scored; correct the split's parts in the "
+                "dataset's file, or leave the test set out.",
+                code="empty-file",
+                path=source,
             )
 
     return write_pairs(source, target, pairs())
@@ -71,7 +73,11 @@ def _pairs(part: Part, downloads: Path, by_hand: str | None) -> Iterator[tuple[s
         if source.place != target.place and None not in (source.place, target.place):
             raise WordorderError(
                 f"{names[0]} has {source.place} where {names[1]} has {target.place}. One side lacks a sentence before "
-                "it or numbers its sentences otherwise; which belong together cannot be guessed."
+                "it or numbers its sentences otherwise; which belong together cannot be guessed.",
+                code="shifted-sides",
+                path=names[0],
+                found=source.place,
+                expected=target.place,
             )
         yield source.text, target.text
 
@@ -84,6 +90,6 @@ def _sentences(text: TextFile, downloads: Path, by_hand: str | None) -> Iterator
     path = downloads / text.file
     if not path.exists():
         advice = by_hand or "Download it first."
-        raise WordorderError(f"{path} does not exist. {advice}")
+        raise WordorderError(f"{path} does not exist. {advice}", code="missing-file", path=path)
     with open_member(path, text.member) as file:
         yield from read_sentences(file, text, _name(text, downloads))

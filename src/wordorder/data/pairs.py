@@ -24,7 +24,10 @@ def count_pairs(
     if len(reports) != len(published):
         raise WordorderError(
             f"There are {len(reports)} cleaning reports for the published numbers of {len(published)} splits "
-            f"({', '.join(published)}). Give one for each split, in this order."
+            f"({', '.join(published)}). Give one for each split, in this order.",
+            code="wrong-count",
+            found=len(reports),
+            expected=len(published),
         )
     for (split, said), path in zip(published.items(), reports, strict=True):
         report: dict[str, Any] = read_json(path)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,17 +22,24 @@ from wordorder.data.arrays import BLOCK, ArrayFile, ArrayFolder, Integers
 from wordorder.errors import WordorderError
 from wordorder.files import atomic, write_json
 
-if TYPE_CHECKING:
-    from wordorder.data.binary import ParallelCorpus
-
 FORMAT = 1
 _ARRAY = "positions"
 _TYPE = np.dtype("<i4")
 _SENTENCES = 1 << 14  # looked at together when permutations are checked
 
 
+class Corpus(Protocol):
+    """The part of a :class:`wordorder.data.binary.ParallelCorpus` that its positions depend on."""
+
+    directory: Path
+    digest: str
+    arrays: tuple[tuple[Integers, NDArray[np.int64]], tuple[Integers, NDArray[np.int64]]]
+
+    def __len__(self) -> int: ...
+
+
 def write_positions(
-    directory: str | Path, rows: Iterable[Sequence[int] | Integers], *, kind: str, corpus: ParallelCorpus
+    directory: str | Path, rows: Iterable[Sequence[int] | Integers], *, kind: str, corpus: Corpus
 ) -> int:
     """Write one row a source sentence of ``corpus``, in its order; return how many.
 
@@ -123,7 +130,7 @@ class SourcePositions:
         self._values, self._offsets = values, offsets
 
     @classmethod
-    def open(cls, directory: str | Path, corpus: ParallelCorpus) -> SourcePositions:
+    def open(cls, directory: str | Path, corpus: Corpus) -> SourcePositions:
         """Map the positions in ``directory``, after all data were compared with their checksum.
 
         Positions of another corpus, and anything missing, cut or changed, are a :class:`WordorderError`.
@@ -135,7 +142,9 @@ class SourcePositions:
         if meta["corpus"] != corpus.digest:
             raise WordorderError(
                 f"The reordered positions in {directory} were made for another binary corpus than {corpus.directory}. "
-                "Make them again from this corpus ('wordorder positions --help')."
+                "Make them again from this corpus ('wordorder positions --help').",
+                code="another-corpus",
+                path=directory,
             )
         offsets = corpus.arrays[0][1]
         if (meta["pairs"], meta["source_tokens"]) != (len(corpus), offsets[-1]):

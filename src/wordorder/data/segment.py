@@ -30,7 +30,9 @@ def segmenter(name: Segmenter, tokenise: Callable[[str], str]) -> Callable[[str]
         words = _mecab() if name == "mecab" else _jieba()
     except ImportError as error:
         raise WordorderError(
-            f"The segmenter '{name}' is not installed. Install it with: pip install 'wordorder[{_EXTRAS[name]}]'."
+            f"The segmenter '{name}' is not installed. Install it with: pip install 'wordorder[{_EXTRAS[name]}]'.",
+            code="missing-package",
+            found=name,
         ) from error
 
     def segment(line: str) -> str:

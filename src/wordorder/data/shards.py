@@ -28,7 +28,10 @@ def scatter(
     shards = len(output_sources)
     if shards == 0 or shards != len(output_targets):
         raise WordorderError(
-            f"There are {shards} source outputs and {len(output_targets)} target outputs; give one of each for a shard."
+            f"There are {shards} source outputs and {len(output_targets)} target outputs; give one of each per shard.",
+            code="wrong-count",
+            found=len(output_targets),
+            expected=shards,
         )
     count = sum(1 for _ in read_pairs(source, target))
     pairs = read_pairs(source, target)
@@ -50,7 +53,9 @@ def gather_reports(inputs: Sequence[str | Path], output: str | Path) -> None:
         try:
             _add(total, read_json(path))
         except (AttributeError, TypeError) as error:
-            raise WordorderError(f"{path} is no cleaning report. Delete it and run its stage again.") from error
+            raise WordorderError(
+                f"{path} is not a cleaning report. Delete it and run its stage again.", code="damaged-file", path=path
+            ) from error
     write_json(output, total)
 
 

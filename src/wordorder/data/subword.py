@@ -48,14 +48,17 @@ def train_subword(inputs: Sequence[str | Path], output: str | Path, *, vocabular
     names = ", ".join(map(str, inputs))
     if sentences <= _SMALLEST_SAMPLE:
         raise WordorderError(
-            f"'preprocessing.subword_sentences' is {sentences}, but sentencepiece takes more than {_SMALLEST_SAMPLE}."
+            f"'preprocessing.subword_sentences' is {sentences}, but sentencepiece takes more than {_SMALLEST_SAMPLE}.",
+            code="out-of-range",
+            key="preprocessing.subword_sentences",
+            found=sentences,
         )
 
     def lines() -> Iterator[str]:
         return (line for line in chain.from_iterable(map(read_lines, inputs)) if line.strip())
 
     if next(lines(), None) is None:
-        raise WordorderError(f"No subwords can be trained: {names} has no text.")
+        raise WordorderError(f"No subwords can be trained: {names} has no text.", code="empty-file", path=inputs[0])
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
@@ -76,7 +79,12 @@ def train_subword(inputs: Sequence[str | Path], output: str | Path, *, vocabular
             minloglevel=2,
         )
     except RuntimeError as error:
-        raise WordorderError(_explain(str(error), vocabulary, names)) from error
+        raise WordorderError(
+            _explain(str(error), vocabulary, names),
+            code="unfit-vocabulary",
+            key="preprocessing.vocabulary",
+            found=vocabulary,
+        ) from error
     with atomic(output) as temporary:
         temporary.write_bytes(model.getvalue())
 
@@ -110,12 +118,18 @@ class Subword:
         try:
             processor.LoadFromSerializedProto(data)
         except RuntimeError as error:
-            raise WordorderError(f"{path} is no sentencepiece model. Delete it and train it again.") from error
+            raise WordorderError(
+                f"{path} is not a sentencepiece model. Delete it and train it again.", code="damaged-file", path=path
+            ) from error
         special = (processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id())
         if special != (PAD, UNKNOWN, BEGIN, END):
             raise WordorderError(
                 f"{path} numbers padding, unknown, beginning and end {special} instead of 0, 1, 2, 3. "
-                "Train the model with 'wordorder train-subword'."
+                "Train the model with 'wordorder train-subword'.",
+                code="wrong-model",
+                path=path,
+                found=special,
+                expected=(PAD, UNKNOWN, BEGIN, END),
             )
         return cls(processor)
 

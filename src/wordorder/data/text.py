@@ -49,7 +49,10 @@ def decode_lines(file: IO[bytes], name: object, *, keep_tabs: bool = False, enco
             raise WordorderError(
                 f"{name}, line {number}: byte {error.start + 1} of the line (0x{line[error.start]:02x}, at offset "
                 f"{offset + error.start} of the text) is not valid UTF-8. Text must be UTF-8; convert the file (for "
-                "example with iconv), and if it is compressed, let its name end in .gz."
+                "example with iconv), and if it is compressed, let its name end in .gz.",
+                code="not-utf-8",
+                path=str(name),
+                line=number,
             ) from error
         offset += len(line)
         yield control.sub(" ", text.removeprefix(_BYTE_ORDER_MARK) if number == 1 else text)
@@ -69,7 +72,11 @@ def strict_pairs(
             counts = (read, longer) if source_line is None else (longer, read)
             raise WordorderError(
                 f"{source_name} has {counts[0]} lines but {target_name} has {counts[1]}. The two sides of a parallel "
-                "text must have one line a sentence each; which lines belong together cannot be guessed."
+                "text must have one line per sentence each; which lines belong together cannot be guessed.",
+                code="unequal-lines",
+                path=str(source_name),
+                found=counts[0],
+                expected=counts[1],
             )
         yield source_line, target_line
 

@@ -59,7 +59,9 @@ def parse_tree(text: str) -> Tree:
 def _malformed(text: str, problem: str) -> WordorderError:
     return WordorderError(
         f"The reordering tree '{text.strip()}' cannot be read: {problem}. A tree is a token index, '[ tree tree ]' "
-        "(straight) or '< tree tree >' (inverted), all separated by spaces, with the indices 0, 1, 2, ... in order."
+        "(straight) or '< tree tree >' (inverted), all separated by spaces, with the indices 0, 1, 2, ... in order.",
+        code="malformed-line",
+        found=text.strip(),
     )
 
 

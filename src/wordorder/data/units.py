@@ -32,7 +32,11 @@ class Shard:
         index, slash, count = text.partition("/")
         if slash and index.isdecimal() and count.isdecimal() and 1 <= int(index) <= int(count):
             return cls(int(index), int(count))
-        raise WordorderError(f"'{text}' is no shard. Give its number, from 1, and how many there are, as in 3/64.")
+        raise WordorderError(
+            f"'{text}' is not a shard. Give its number, from 1, and how many there are, as in 3/64.",
+            code="invalid-value",
+            found=text,
+        )
 
     def range(self, sentences: int) -> range:
         """The numbers, from 0, of the sentences of this shard."""

@@ -21,15 +21,15 @@ every call, so step-by-step decoding and reordered positions need no special cas
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from torch import Tensor, arange, device, nn
 
-from wordorder.config.base import Model
-from wordorder.config.models import Size
+from wordorder.config.encodings import EncodingConfig, Shape, Stack
 from wordorder.dropout import Drop
+from wordorder.registry import Registry
 
-Stack = Literal["encoder", "decoder"]
+__all__ = ["REGISTRY", "AttentionEncoding", "Encoding", "EncodingConfig", "Positions", "Shape", "Stack"]
 
 
 @dataclass(frozen=True)
@@ -62,48 +62,6 @@ class Positions:
         absolute = self.absolute if len(self.absolute) == 1 else self.absolute.index_select(0, rows)
         reordered = None if self.reordered is None else self.reordered.index_select(0, rows)
         return replace(self, absolute=absolute, reordered=reordered)
-
-
-class EncodingConfig(Model):
-    """Parameters that every encoding has. Each encoding's file adds its own and fixes ``type``."""
-
-    type: str
-    placement: Literal["both", "encoder", "decoder"] = "both"
-
-    @property
-    def stacks(self) -> tuple[Stack, ...]:
-        """Where the encoding acts."""
-        return ("encoder", "decoder") if self.placement == "both" else (self.placement,)
-
-    @property
-    def needs_reordered(self) -> bool:
-        """Whether source positions must come with ``Positions.reordered``."""
-        return False
-
-    def parameter_count(self, shape: Shape) -> int:
-        """How many trained numbers the formula has. Tests hold what is built against it."""
-        return 0
-
-
-@dataclass(frozen=True)
-class Shape:
-    """What an encoding needs to know of the model around it."""
-
-    dim: int
-    heads: int
-    encoder_layers: int
-    decoder_layers: int
-
-    @staticmethod
-    def of(size: Size) -> Shape:
-        return Shape(size.dim, size.heads, size.encoder_layers, size.decoder_layers)
-
-    @property
-    def head_dim(self) -> int:
-        return self.dim // self.heads
-
-    def layers(self, stack: Stack) -> int:
-        return self.encoder_layers if stack == "encoder" else self.decoder_layers
 
 
 class AttentionEncoding(nn.Module):
@@ -160,6 +118,9 @@ class Encoding(nn.Module):
     # A relative encoding sees only how far apart tokens are: moving all positions of a sentence changes nothing.
     relative: ClassVar[bool] = False
 
+    # The class of its parameters, which @register sets.
+    configuration: ClassVar[type[EncodingConfig]]
+
     def __init__(self, config: EncodingConfig, shape: Shape) -> None:
         super().__init__()
         self.config = config
@@ -213,3 +174,6 @@ class Encoding(nn.Module):
 
     def _limit(self, stack: Stack) -> int | None:
         return None
+
+
+REGISTRY: Registry[type[Encoding]] = Registry("encodings", "encoding")

@@ -6,19 +6,35 @@ their own inputs, or a composition inside a composition are errors, because thei
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Annotated, Literal, cast
 
-from pydantic import SerializeAsAny
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 
+from wordorder.config.encodings import AnyEncoding
 from wordorder.dropout import Drop
-from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
+from wordorder.encodings.base import REGISTRY, AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
+from wordorder.encodings.registry import COMPOSED, build, register
 from wordorder.errors import WordorderError
 
 
 class ComposedConfig(EncodingConfig):
-    type: str = "composed"
-    compose: tuple[SerializeAsAny[EncodingConfig], ...]
+    type: Literal["composed"] = COMPOSED
+    placement: Literal["both"] = "both"  # each part has a placement of its own
+    compose: Annotated[tuple[AnyEncoding, ...], Field(min_length=2)]
+
+    @model_validator(mode="after")
+    def _parts_can_be_added(self) -> ComposedConfig:
+        names = [part.type for part in self.compose]
+        if COMPOSED in names:
+            raise ValueError("a composition cannot hold another composition; write all encodings in one list")
+        absolute = [name for name in names if name in REGISTRY and REGISTRY.get(name).absolute]
+        if len(absolute) > 1:
+            raise ValueError(
+                f"the encodings {' and '.join(absolute)} are both absolute and cannot be used at once, because the sum "
+                "of two absolute encodings is neither; keep one of them and compose it with relative encodings"
+            )
+        return self
 
     @property
     def needs_reordered(self) -> bool:
@@ -71,11 +87,19 @@ class ComposedAttention(AttentionEncoding):
         return any(part.needs_scores for part in self.parts)
 
 
+@register(ComposedConfig)
 class Composed(Encoding):
-    """Owns its parts; each part keeps its own placement."""
+    """Several encodings, each with its own placement.
 
-    def __init__(self, config: ComposedConfig, shape: Shape, parts: list[Encoding]) -> None:
+    Args:
+        config: The configurations of the parts.
+        shape: The shape of the model.
+        parts: The modules of the parts; built from ``config`` if missing.
+    """
+
+    def __init__(self, config: ComposedConfig, shape: Shape, parts: list[Encoding] | None = None) -> None:
         super().__init__(config, shape)
+        parts = [build(part, shape) for part in config.compose] if parts is None else parts
         self.parts = nn.ModuleList(parts)
         for stack in config.stacks:
             for layer in range(shape.layers(stack)):
@@ -117,5 +141,6 @@ def _one_feeds_heads(parts: list[Encoding]) -> None:
     if len(parts) > 1:
         raise WordorderError(
             f"The encodings {' and '.join(part.config.type for part in parts)} both give heads inputs of their own "
-            "and cannot be used at once. Keep one of them."
+            "and cannot be used at once. Keep one of them.",
+            code="conflicting-encodings",
         )

@@ -59,7 +59,11 @@ class HeadXL(CrossLingualEncoding):
         if tau > shape.heads:
             raise WordorderError(
                 f"The encoding 'headxl' has tau = {tau}, more than the {shape.heads} heads of the size. Give a tau "
-                f"from 0 to {shape.heads}."
+                f"from 0 to {shape.heads}.",
+                code="out-of-range",
+                key="tau",
+                found=tau,
+                expected=shape.heads,
             )
         self.fuse = CrossLingualFusion(shape.dim, config.fusion) if config.fusion else None
         self.first_layer = HeadXLAttention(self, tau, shape.heads)

@@ -55,6 +55,10 @@ class PositionalKernels(nn.Module):
             raise WordorderError(
                 f"The encoding '{self.name}' has kernels for {table} positions, but a sentence needs "
                 f"{positions.limit}. Raise 'table' of this encoding in encodings.yaml and train again, or shorten the "
-                "sentence."
+                "sentence.",
+                code="too-long",
+                key="table",
+                found=positions.limit,
+                expected=table,
             )
         return positional_product(x, self.matrices, positions.absolute)

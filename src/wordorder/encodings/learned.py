@@ -52,7 +52,11 @@ class Learned(Encoding):
         if limit > self.size:
             raise WordorderError(
                 f"The encoding 'learned' has a table of {self.size} positions, but a sentence needs {limit}. "
-                "Raise 'table' of this encoding in encodings.yaml and train again, or shorten the sentence."
+                "Raise 'table' of this encoding in encodings.yaml and train again, or shorten the sentence.",
+                code="too-long",
+                key="table",
+                found=limit,
+                expected=self.size,
             )
 
     def _table(self, length: int, stack: Stack) -> Tensor:

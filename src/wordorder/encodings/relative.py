@@ -25,7 +25,6 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from wordorder.config.base import unset
 from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
 from wordorder.encodings.lookup import distances
 from wordorder.encodings.registry import register
@@ -37,13 +36,8 @@ class RelativeConfig(EncodingConfig):
     keys: bool = True
     values: bool = True
     share_heads: bool = True
-    # Left out of a cell's slice while they are false, so that cells trained before they existed stay finished.
-    share_layers: bool = Field(
-        default=False, exclude_if=unset, description="One set of vectors for all layers of a stack."
-    )
-    cross: bool = Field(
-        default=False, exclude_if=unset, description="Between target and source, instead of inside self-attention."
-    )
+    share_layers: bool = Field(default=False, description="One set of vectors for all layers of a stack.")
+    cross: bool = Field(default=False, description="Between target and source, instead of inside self-attention.")
 
     @model_validator(mode="after")
     def _does_something(self) -> RelativeConfig:

@@ -65,7 +65,10 @@ class RoPE(Encoding):
             raise WordorderError(
                 "The encoding 'rope' needs heads of an even size, because it turns pairs of numbers, but the size's "
                 f"dim {shape.dim} and {shape.heads} heads make {shape.head_dim}. Choose another dim or number of "
-                "heads in sizes.yaml."
+                "heads in sizes.yaml.",
+                code="unfit-size",
+                key="heads",
+                found=shape.head_dim,
             )
         self.rotations = RoPEAttention(shape.head_dim, config.base)
 

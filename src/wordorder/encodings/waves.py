@@ -32,7 +32,10 @@ class WaveEncoding(Encoding):
         if shape.dim % 2:
             raise WordorderError(
                 f"The encoding '{config.type}' needs an even model size, because it is made of sine-cosine pairs, "
-                f"but the size's dim is {shape.dim}. Choose an even dim in sizes.yaml."
+                f"but the size's dim is {shape.dim}. Choose an even dim in sizes.yaml.",
+                code="unfit-size",
+                key="dim",
+                found=shape.dim,
             )
         self._frequencies = frequencies
         self.register_buffer("_table_of_waves", waves(torch.arange(256), frequencies).float(), persistent=False)

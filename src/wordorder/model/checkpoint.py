@@ -9,7 +9,7 @@ import torch
 
 from wordorder.config.models import Cell, LSTMSize
 from wordorder.encodings.base import Shape
-from wordorder.encodings.registry import build, parse
+from wordorder.encodings.registry import build
 from wordorder.errors import WordorderError
 from wordorder.files import atomic
 from wordorder.model.lstm import LSTMTranslator
@@ -21,7 +21,7 @@ _FORMAT = 1
 
 def build_model(cell: Cell, vocabulary_size: int) -> Translator:
     """A new model for a cell, of the architecture of its size; its start values come from PyTorch's generator."""
-    config, size = parse(cell.encoding), cell.size
+    config, size = cell.encoding, cell.size
     if isinstance(size, LSTMSize):
         shape = Shape(size.dim, heads=1, encoder_layers=size.layers, decoder_layers=size.layers)
         return LSTMTranslator(size, cell.recipe, build(config, shape), vocabulary_size)

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from wordorder.config.encodings import EncodingConfig
 from wordorder.config.models import Cell, ModelSize, Recipe
 from wordorder.config.published import PublishedRow, PublishedTable
 from wordorder.errors import WordorderError
@@ -19,7 +20,7 @@ from wordorder.model.checkpoint import build_model, count_parameters
 _DRAWN = 1 << 16  # numbers, at most, that are drawn where no model is made
 
 
-def counted(encoding: dict[str, Any], size: ModelSize, recipe: Recipe, vocabulary_size: int) -> dict[str, int]:
+def counted(encoding: EncodingConfig, size: ModelSize, recipe: Recipe, vocabulary_size: int) -> dict[str, int]:
     """The parameters of a model that is never really made: 'total', and 'encoding' alone.
 
     Raises WordorderError where the encoding cannot be part of such a model, or fails in any other way.
@@ -78,7 +79,7 @@ class Compared:
 
 
 def compare_published(
-    tables: list[PublishedTable], encodings: Mapping[str, dict[str, Any]], sizes: Mapping[str, ModelSize]
+    tables: list[PublishedTable], encodings: Mapping[str, EncodingConfig], sizes: Mapping[str, ModelSize]
 ) -> Iterator[Compared]:
     """Every row in order. Raises WordorderError for a row whose encoding or size does not exist."""
     for table in tables:
@@ -93,7 +94,7 @@ def compare_published(
 def _of_row(
     table: PublishedTable,
     row: PublishedRow,
-    encodings: Mapping[str, dict[str, Any]],
+    encodings: Mapping[str, EncodingConfig],
     sizes: Mapping[str, ModelSize],
 ) -> dict[str, int]:
     for kind, name, known in (("encoding", row.encoding, encodings), ("size", row.size, sizes)):

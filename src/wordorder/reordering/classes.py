@@ -213,10 +213,20 @@ def read_classes(path: str | Path, vocabulary: Vocabulary) -> NDArray[np.int32]:
         unit, _, found = line.rpartition(" ")  # read_lines makes a space of every tab
         if not (unit and found.isascii() and found.isdecimal() and len(found) < 10):
             raise WordorderError(
-                f"{path}, line {number}: '{line}' is no word class. A line should hold a unit, a tab and the number "
-                "of its class, from 0."
+                f"{path}, line {number}: '{line}' is not a word class. A line should hold a unit, a tab and the number "
+                "of its class, from 0.",
+                code="malformed-line",
+                path=path,
+                line=number,
+                found=line,
             )
         if unit in listed:
-            raise WordorderError(f"{path}, line {number}: '{unit}' has a class already. List every unit once.")
+            raise WordorderError(
+                f"{path}, line {number}: '{unit}' has a class already. List every unit once.",
+                code="duplicate-name",
+                path=path,
+                line=number,
+                found=unit,
+            )
         listed[unit] = int(found)
     return np.array([RARE_CLASS, *(listed.get(unit, RARE_CLASS) for unit in vocabulary.units)], dtype=np.int32)

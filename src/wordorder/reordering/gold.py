@@ -53,13 +53,20 @@ def gold_positions(
         try:
             order = tree_order(parse_tree(line))
         except WordorderError as error:
-            raise WordorderError(f"{trees}, line {number + 1}: {error}") from error
+            raise WordorderError(
+                f"{trees}, line {number + 1}: {error}", code=error.code, path=trees, line=number + 1, found=error.found
+            ) from error
         words = starts[tokens]
         if len(order) != words.sum():
             raise WordorderError(
                 f"{trees}, line {number + 1}: the tree has {len(order)} leaves, but after preprocessing that line of "
-                f"{source} has {words.sum()} words. A tree needs one leaf a word; if tokenisation splits words, set "
-                "the dataset's 'preprocessing.tokenise' to false."
+                f"{source} has {words.sum()} words. A tree needs one leaf per word; if tokenisation splits words, set "
+                "the dataset's 'preprocessing.tokenise' to false.",
+                code="wrong-count",
+                path=trees,
+                line=number + 1,
+                found=len(order),
+                expected=int(words.sum()),
             )
         yield subword_positions(order, words)
         sentences += 1
@@ -70,11 +77,15 @@ def gold_positions(
 
 
 def _unequal(trees: str | Path, source: str | Path) -> WordorderError:
-    return WordorderError(f"{trees} has not as many lines as {source}. Generate the split again.")
+    return WordorderError(
+        f"{trees} has not as many lines as {source}. Generate the split again.", code="unequal-lines", path=trees
+    )
 
 
 def _another_text(corpus: ParallelCorpus, source: str | Path) -> WordorderError:
     return WordorderError(
         f"The source of {corpus.directory} is not what preprocessing makes of {source}. Give the raw text, the "
-        "preprocessing and the subword model that the corpus was made with, and --keep-all unless it is 'train'."
+        "preprocessing and the subword model that the corpus was made with, and --keep-all unless it is 'train'.",
+        code="another-corpus",
+        path=corpus.directory,
     )

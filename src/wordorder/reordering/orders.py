@@ -33,8 +33,12 @@ def read_orders(path: str | Path) -> Iterator[list[int]]:
             order = [-1]
         if sorted(order) != list(range(len(order))):
             raise WordorderError(
-                f"{path}, line {number}: '{line}' is no order. A line must hold each of the numbers 0, 1, 2, … of the "
-                "sentence's words once, separated by spaces."
+                f"{path}, line {number}: '{line}' is not a permutation. Each line must contain the numbers 0 … n - 1 "
+                "of the sentence's n words once, separated by spaces.",
+                code="malformed-line",
+                path=path,
+                line=number,
+                found=line,
             )
         yield order
 
@@ -59,11 +63,22 @@ def order_positions(
             raise WordorderError(
                 f"{path}, line {index + 1}: the order has {len(order)} numbers, but the sentence in {corpus.directory} "
                 f"has {first.sum()} {'tokens' if starts is None else 'words'}. The orders must be made from the text "
-                "of this corpus, with the same units."
+                "of this corpus, with the same units.",
+                code="wrong-count",
+                path=path,
+                line=index + 1,
+                found=len(order),
+                expected=int(first.sum()),
             )
         yield subword_positions(order, first)
     if count != len(corpus):
-        raise WordorderError(f"{path} has {count} orders, but {corpus.directory} has {len(corpus)} sentences.")
+        raise WordorderError(
+            f"{path} has {count} orders, but {corpus.directory} has {len(corpus)} sentences.",
+            code="unequal-lines",
+            path=path,
+            found=count,
+            expected=len(corpus),
+        )
 
 
 def word_starts(subword: str | Path, corpus: ParallelCorpus) -> NDArray[np.bool_]:
@@ -72,6 +87,10 @@ def word_starts(subword: str | Path, corpus: ParallelCorpus) -> NDArray[np.bool_
     if model.size != corpus.vocabulary_size:
         raise WordorderError(
             f"{subword} has {model.size} subwords, but {corpus.directory} was made with {corpus.vocabulary_size}. Give "
-            "the model of this corpus."
+            "the model of this corpus.",
+            code="different-vocabularies",
+            path=subword,
+            found=model.size,
+            expected=corpus.vocabulary_size,
         )
     return model.word_starts()

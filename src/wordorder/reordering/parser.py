@@ -83,7 +83,11 @@ class Parser:
                 if meta["format"] != FORMAT:
                     raise WordorderError(
                         f"{path} is a reordering parser of format {meta['format']}, but this version of wordorder "
-                        f"reads format {FORMAT}. Train it again with this version."
+                        f"reads format {FORMAT}. Train it again with this version.",
+                        code="wrong-version",
+                        path=path,
+                        found=meta["format"],
+                        expected=FORMAT,
                     )
                 units = file["units"].tobytes().decode()
                 weights = np.zeros(meta["weights"], dtype=np.float32)
@@ -93,8 +97,10 @@ class Parser:
                 return cls(vocabulary, file["classes"].astype(np.int32), weights, settings)
         except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:  # also pydantic's and JSON's
             raise WordorderError(
-                f"{path} is not a whole reordering parser ({error}). Name a file that its training wrote, or train it "
-                "again."
+                f"{path} is not a complete reordering parser ({error}). Name a file that its training wrote, or train "
+                "it again.",
+                code="damaged-file",
+                path=path,
             ) from error
 
     def orders(self, sentences: Ragged, *, threads: int = 1) -> Ragged:

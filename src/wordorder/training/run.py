@@ -18,7 +18,6 @@ from lightning_fabric import Fabric
 
 from wordorder.config.models import Cell
 from wordorder.data.binary import ParallelCorpus
-from wordorder.encodings.registry import parse
 from wordorder.errors import Interrupted, WordorderError
 from wordorder.files import atomic, check_writable, write_json
 from wordorder.model.checkpoint import build_model, count_parameters, save_model
@@ -142,7 +141,7 @@ def _check_writable(directory: StateDirectory, outputs: Outputs) -> None:
 
 
 def _check_positions(cell: Cell, *positions: Path | None) -> None:
-    encoding = parse(cell.encoding)
+    encoding = cell.encoding
     if encoding.needs_reordered and None in positions:
         raise WordorderError(
             f"The encoding '{encoding.type}' needs the position that each source token takes in target order. Give "

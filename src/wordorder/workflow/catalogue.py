@@ -20,11 +20,11 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from wordorder.config.load import load_encodings, load_sizes
+from wordorder.config.load import encoding_names, load_encodings, load_sizes
 from wordorder.config.models import Recipe, Study
 from wordorder.errors import WordorderError
 from wordorder.files import write_text
-from wordorder.registry import plugin_files
+from wordorder.registry import plugin_files, registry_of
 from wordorder.workflow.addresses import canonical_json, minimal
 
 _PACKAGES = ("config", "encodings", "model")
@@ -103,7 +103,9 @@ class Catalogue:
         from wordorder.model.counts import counted
 
         try:
-            counted(load_encodings(self.root)[encoding], load_sizes(self.root)[size], recipe, vocabulary_size=8)
+            counted(
+                load_encodings(self.root, [encoding])[encoding], load_sizes(self.root)[size], recipe, vocabulary_size=8
+            )
         except WordorderError as error:
             return str(error)
         return ""
@@ -123,14 +125,12 @@ class Catalogue:
         return found
 
     def _encodings(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        from wordorder.encodings.registry import encoding_types, parse
-
-        encoding_types()  # a broken plug-in file is not a mistake of an entry
-        for name, entry in load_encodings(self.root).items():
+        registry_of("encodings").discover()  # a broken plug-in file is not a mistake of an entry
+        for name in encoding_names(self.root):
             try:
-                config = parse(entry)
+                config = load_encodings(self.root, [name])[name]
             except WordorderError as error:
-                yield name, {"error": f"{Path(self.root, 'encodings.yaml')}, '{name}': {error}", "code": error.code}
+                yield name, {"error": str(error), "code": error.code}
                 continue
             yield name, self._described(name, minimal(config), config.needs_reordered)
 

@@ -1,14 +1,18 @@
 """Translation memories (TMX): one language of every translation unit, as a stream.
 
-TMX 1.4: <tu> holds one <tuv xml:lang="…"> a language, each with a <seg>.
+In TMX 1.4 a <tu> holds one <tuv xml:lang="…"> per language, each with a <seg>.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import IO, Any
+from typing import IO, Any, Literal
 from xml.parsers import expat
 
+from pydantic import Field
+
+from wordorder.config.datasets import TextFile
+from wordorder.data.formats.base import Sentence, register
 from wordorder.data.text import one_line
 from wordorder.data.tokenise import base_language
 from wordorder.errors import WordorderError
@@ -60,14 +64,21 @@ class _Units:
             self._pieces.append(data)
 
 
-def read_tmx(file: IO[bytes], language: str, name: str) -> Iterator[str]:
-    """The text in ``language`` of every <tu>, the first where it has several and '' where it has none.
+class TMXFile(TextFile):
+    format: Literal["tmx"] = "tmx"
+    language: str = Field(description="The language to take, such as 'ro'.")
 
-    As every unit gives one line in any language, two languages read from one file belong together line by line.
-    A document that is not well-formed, that declares entities, or in which the language never occurs is a
-    :class:`WordorderError`.
+
+@register(TMXFile)
+def read(file: IO[bytes], text: TMXFile, name: str) -> Iterator[Sentence]:
+    """Yield the text in one language of every <tu>: the first if it has several, '' if it has none.
+
+    As every unit gives one sentence in any language, two languages read from one file belong together.
+
+    Raises:
+        WordorderError: The document is not well-formed, declares entities, or does not have the language.
     """
-    units, parser = _Units(language), expat.ParserCreate()
+    units, parser = _Units(text.language), expat.ParserCreate()
     parser.StartElementHandler, parser.EndElementHandler = units.start, units.end
     parser.CharacterDataHandler, parser.EntityDeclHandler = units.characters, _refuse
     parser.buffer_text = True
@@ -77,23 +88,36 @@ def read_tmx(file: IO[bytes], language: str, name: str) -> Iterator[str]:
             block = file.read(_BLOCK)
             parser.Parse(block, not block)
             found = found or any(units.texts)
-            yield from units.texts
+            yield from map(Sentence, units.texts)
             units.texts.clear()
             if not block:
                 break
     except expat.ExpatError as error:
         raise WordorderError(
             f"{name}, line {error.lineno}: this is not well-formed XML ({expat.ErrorString(error.code)}). Delete the "
-            "file and fetch it again."
+            "file and fetch it again.",
+            code="invalid-xml",
+            path=name,
+            line=error.lineno,
         ) from error
     except _Unsafe as error:
         raise WordorderError(
             f"{name}, line {parser.CurrentLineNumber}: the document declares entities, which is refused, because they "
-            "can blow up a small file. Write the text out."
+            "can blow up a small file. Write the text out.",
+            code="xml-entities",
+            path=name,
+            line=parser.CurrentLineNumber,
         ) from error
     if not found:
         languages = ", ".join(sorted(units.seen)) or "none"
-        raise WordorderError(f"{name} has no text in the language '{language}'. Its languages are: {languages}.")
+        raise WordorderError(
+            f"{name} has no text in the language '{text.language}'. Its languages are: {languages}.",
+            code="missing-language",
+            path=name,
+            key="language",
+            found=sorted(units.seen),
+            expected=text.language,
+        )
 
 
 def _refuse(*_: Any) -> None:

@@ -1,0 +1,1 @@
+"""Dataset formats: one file each, found by the registry in ``base``."""

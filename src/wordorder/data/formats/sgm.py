@@ -1,0 +1,60 @@
+"""NIST's format, of WMT's .sgm and IWSLT's .xml files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import IO, Literal
+
+from wordorder.config.datasets import TextFile
+from wordorder.data.formats.base import Sentence, register, unescape
+from wordorder.data.text import decode_lines
+from wordorder.errors import WordorderError
+
+
+class SGMFile(TextFile):
+    format: Literal["sgm"] = "sgm"
+
+
+_SEGMENT = re.compile(r"<seg\b([^>]*)>(.*?)</seg\s*>", re.IGNORECASE)
+_OPEN_SEGMENT = re.compile(r"<seg\b", re.IGNORECASE)
+_DOCUMENT = re.compile(r"<doc\b([^>]*)>", re.IGNORECASE)
+_LONGEST_SEGMENT = 1 << 20
+
+
+@register(SGMFile)
+def read(file: IO[bytes], text: SGMFile, name: str) -> Iterator[Sentence]:
+    """Yield the <seg> elements. The file is SGML or XML, but often well-formed as neither."""
+    document, pending, opened, number, found_any = "", "", 0, 0, False
+    for number, line in enumerate(decode_lines(file, name), start=1):
+        pending = f"{pending} {line}" if pending else line
+        opened = opened or number
+        if found := _DOCUMENT.search(pending):
+            document = _attribute(found[1], "docid")
+        end = 0
+        for found in _SEGMENT.finditer(pending):
+            end, found_any = found.end(), True
+            yield Sentence(unescape(found[2]).strip(), f"document '{document}', segment {_attribute(found[1], 'id')}")
+        rest = pending[end:]
+        pending = rest if _OPEN_SEGMENT.search(rest) else ""
+        if not pending:
+            opened = 0
+        elif len(pending) > _LONGEST_SEGMENT:
+            break
+    if pending:
+        raise WordorderError(
+            f"{name}, line {opened}: a <seg> begins there that has no </seg>. Is the file complete?",
+            code="incomplete-file",
+            path=name,
+            line=opened,
+        )
+    if not found_any:
+        what = f"has no <seg> element in its {number} lines; is its 'format' sgm?" if number else "is empty."
+        raise WordorderError(
+            f"{name} {what} It should hold <seg> elements.", code="wrong-format" if number else "empty-file", path=name
+        )
+
+
+def _attribute(attributes: str, name: str) -> str:
+    found = re.search(rf"""\b{name}\s*=\s*["']?([^"'\s>]*)""", attributes, re.IGNORECASE)
+    return found[1] if found else "?"

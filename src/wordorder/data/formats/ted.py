@@ -1,0 +1,36 @@
+"""IWSLT's train.tags files of TED talks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import IO, Literal
+
+from pydantic import Field
+
+from wordorder.config.datasets import TextFile
+from wordorder.data.formats.base import Sentence, register
+from wordorder.data.text import decode_lines
+
+
+class TEDFile(TextFile):
+    format: Literal["ted"] = "ted"
+    keep_tags: list[str] = Field(default=[], description="Tags whose text is a sentence too, such as 'title'.")
+
+
+_TAG = re.compile(r"\s*<(\w+)\b[^>]*>(.*?)(?:</\1>)?\s*$")
+
+
+@register(TEDFile)
+def read(file: IO[bytes], text: TEDFile, name: str) -> Iterator[Sentence]:
+    """Yield the plain lines. Each talk begins with a head of lines that begin with a tag."""
+    talk = 0
+    for line in decode_lines(file, name):
+        if not line.lstrip().startswith("<"):
+            yield Sentence(line.strip(), f"talk {talk}")
+            continue
+        found = _TAG.match(line)
+        tag = found[1].lower() if found else ""
+        talk += tag == "url"  # each talk has one; other tags, such as <reviewer>, may stand on one side only
+        if found and tag in text.keep_tags:
+            yield Sentence(found[2].strip(), f"talk {talk}")

@@ -1,0 +1,41 @@
+"""One column of a table with a separator, such as a tab."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import IO, Annotated, Literal
+
+from pydantic import Field
+
+from wordorder.config.base import Positive
+from wordorder.config.datasets import TextFile
+from wordorder.data.formats.base import Sentence, register
+from wordorder.data.text import decode_lines
+from wordorder.errors import WordorderError
+
+
+class TSVFile(TextFile):
+    format: Literal["tsv"] = "tsv"
+    column: Positive = Field(description="Counted from 1.")
+    separator: Annotated[str, Field(min_length=1)] = "\t"
+
+
+@register(TSVFile)
+def read(file: IO[bytes], text: TSVFile, name: str) -> Iterator[Sentence]:
+    """Yield one column. An empty line is a pair of empty sentences, with which many such files end."""
+    # decode_lines() turns tabs into spaces, as it does with all control characters, so the line is cut before.
+    for number, line in enumerate(decode_lines(file, name, keep_tabs=text.separator == "\t"), start=1):
+        cells = line.split(text.separator) if line.strip() else [""] * text.column
+        if len(cells) < text.column:
+            mark = "a tab" if text.separator == "\t" else f"'{text.separator}'"
+            raise WordorderError(
+                f"{name}, line {number}: there are {len(cells)} columns, separated by {mark}, but column {text.column} "
+                "was requested. Correct 'column' or 'separator' of the dataset.",
+                code="missing-column",
+                path=name,
+                line=number,
+                key="column",
+                found=len(cells),
+                expected=text.column,
+            )
+        yield Sentence(cells[text.column - 1])
