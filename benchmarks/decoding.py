@@ -25,17 +25,17 @@ import torch
 from torch import nn
 from transformers import GenerationConfig, M2M100Config, M2M100ForConditionalGeneration, MarianConfig, MarianMTModel
 
-from wordorder.config.models import Cell, Decoding, Recipe, Size
+from wordorder.config.models import Cell, Decoding, Recipe
 from wordorder.data.binary import ParallelCorpus
 from wordorder.decoding.beam import max_length
 from wordorder.decoding.translate import plan, translate
+from wordorder.model.architectures.transformer import Transformer, TransformerSize
 from wordorder.model.batch import BEGIN, END, PAD
 from wordorder.model.checkpoint import build_model, load_model
-from wordorder.model.transformer import Transformer
 from wordorder.training.batches import collate, pad_sources
 from wordorder.training.device import prepare
 
-TINY = Size(encoder_layers=3, decoder_layers=3, dim=256, ffn_dim=1024, heads=4, dropout=0.1)
+TINY = TransformerSize(encoder_layers=3, decoder_layers=3, dim=256, ffn_dim=1024, heads=4, dropout=0.1)
 POSITIONS = 512
 SPECIAL = {"pad_token_id": PAD, "bos_token_id": BEGIN, "eos_token_id": END, "decoder_start_token_id": BEGIN}
 RANDOM_LENGTH = 15  # tokens of every hypothesis of a random model, about those of a caption

@@ -31,13 +31,13 @@ from tabulate import tabulate
 from wordorder.config.load import load_sizes
 from wordorder.config.models import Recipe
 from wordorder.drawing.style import cue, save, styled
-from wordorder.encodings.base import Encoding, Positions, Shape
+from wordorder.encodings.base import Encoding, Positions
 from wordorder.encodings.registry import build, encoding_types, parse
 from wordorder.errors import WordorderError
 from wordorder.files import write_json
+from wordorder.model.architectures.transformer import Transformer
 from wordorder.model.batch import BEGIN, END, Batch
 from wordorder.model.objective import TranslationObjective
-from wordorder.model.transformer import Transformer
 from wordorder.progress import Progress
 from wordorder.training.device import prepare
 from wordorder.training.record import environment
@@ -57,7 +57,7 @@ class Bench:
         size = load_sizes("config")[options.size]
         if options.layers:
             size = size.model_copy(update={"encoder_layers": options.layers, "decoder_layers": options.layers})
-        shape = Shape.of(size)
+        shape = Transformer.shape(size)
         torch.manual_seed(0)
         # Tables as long as the longest sentence asked for; 'none' must come first.
         names = [NONE, *(name for name in options.encodings or encoding_types() if name != NONE)]

@@ -17,6 +17,8 @@ from wordorder.encodings.relative import Relative, RelativeAttention
 class NaiveRelativeAttention(AttentionEncoding):
     """A vector for every pair of tokens, (Lq, Lk, d_h), for keys and again for values (Shaw et al. 2018)."""
 
+    needs = frozenset({"scores", "context"})
+
     def __init__(self, fast: RelativeAttention) -> None:
         super().__init__()
         self.fast = fast
@@ -46,6 +48,8 @@ class NaiveRelative(Relative):
 
 class NaiveAdaptiveT5Attention(AttentionEncoding):
     """The little network for every pair of tokens, instead of once a distance."""
+
+    needs = frozenset({"bias"})
 
     def __init__(self, fast: AdaptiveT5Attention) -> None:
         super().__init__()

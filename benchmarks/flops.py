@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import torch
 
-from wordorder.config.models import Size
+from wordorder.model.architectures.transformer import TransformerSize
 from wordorder.training.batches import Indices
 
 TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
@@ -25,7 +25,7 @@ class Product(NamedTuple):
     n: int
 
 
-def model_flops(size: Size, vocabulary: int, source: Indices, target: Indices) -> int:
+def model_flops(size: TransformerSize, vocabulary: int, source: Indices, target: Indices) -> int:
     """Floating-point operations of one update on sentences of the given lengths, END counted; padding is no work.
 
     A weight is multiplied and added once for every token that meets it, so, forward, with d the model size, f that of
@@ -45,7 +45,7 @@ def model_flops(size: Size, vocabulary: int, source: Indices, target: Indices) -
     return 3 * 2 * int(of_source * source.sum() + of_target * target.sum() + 2 * d * pairs)
 
 
-def products(size: Size, vocabulary: int, sentences: int, source: int, target: int) -> list[Product]:
+def products(size: TransformerSize, vocabulary: int, sentences: int, source: int, target: int) -> list[Product]:
     """The matrix products of one forward pass over a batch that is a full rectangle on both sides."""
     d, f, e, r = size.dim, size.ffn_dim, size.encoder_layers, size.decoder_layers
     heads, d_h = sentences * size.heads, size.dim // size.heads

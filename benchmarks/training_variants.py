@@ -18,10 +18,10 @@ from torch.nn import functional
 from wordorder.config.load import load_sizes
 from wordorder.config.models import Cell, Recipe
 from wordorder.data.binary import ParallelCorpus
+from wordorder.model.architectures.transformer import Transformer
 from wordorder.model.batch import PAD, Batch
 from wordorder.model.checkpoint import build_model
 from wordorder.model.objective import TranslationObjective
-from wordorder.model.transformer import Transformer
 from wordorder.training.batches import Indices, collate
 from wordorder.training.device import fabric_precision, prepare
 from wordorder.training.loop import Trainer

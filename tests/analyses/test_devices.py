@@ -22,8 +22,8 @@ from wordorder.data.text import write_lines
 from wordorder.encodings.registry import parse
 from wordorder.files import read_json
 from wordorder.model import checkpoint
+from wordorder.model.architectures.base import Translator
 from wordorder.model.checkpoint import build_model, save_model
-from wordorder.model.translator import Translator
 from wordorder.training import device
 
 ENCODINGS = ("rope", "inxl")  # the second needs reordered positions

@@ -26,7 +26,7 @@ from wordorder.decoding import translate
 from wordorder.encodings.base import Positions
 from wordorder.encodings.registry import parse
 from wordorder.files import write_json
-from wordorder.model.transformer import Transformer
+from wordorder.model.architectures.transformer import Transformer
 
 # ------------------------------------------------------------------------------------------------------ what moves
 

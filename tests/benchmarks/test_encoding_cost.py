@@ -12,7 +12,7 @@ import torch
 from wordorder.encodings.base import Positions, Shape
 from wordorder.encodings.registry import build, parse
 from wordorder.errors import WordorderError
-from wordorder.model.attention import attend
+from wordorder.model.attention.base import attend
 
 SMALL = "--size micro --layers 1 --vocabulary 50 --tokens 24 --lengths 6 12 --rounds 2 --threads 1"
 

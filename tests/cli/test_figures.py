@@ -11,13 +11,14 @@ import torch
 
 from evaluation_samples import report, write_lines, write_study
 from wordorder.cli.main import main
-from wordorder.config.models import Cell, FigureName, Recipe, Report, Size
+from wordorder.config.models import Cell, FigureName, Recipe, Report
 from wordorder.figures.catalogue import FIGURES
+from wordorder.model.architectures.transformer import TransformerSize
 from wordorder.model.checkpoint import build_model, save_model
 
 ENCODINGS = ["none", "sinusoidal", "learned", "untrained"]
 TABLE = 20
-SIZE = Size(encoder_layers=1, decoder_layers=1, dim=16, ffn_dim=16, heads=2, dropout=0.0)
+SIZE = TransformerSize(encoder_layers=1, decoder_layers=1, dim=16, ffn_dim=16, heads=2, dropout=0.0)
 
 
 @pytest.fixture

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
 from raises import raises
-from wordorder.config.load import load_sizes, slice_argument
-from wordorder.config.models import Cell, LSTMSize, Recipe, Size
+from wordorder.config.load import load_sizes, size_names, slice_argument
+from wordorder.config.models import Cell, Recipe
+from wordorder.errors import WordorderError
+from wordorder.model.architectures.base import label
+from wordorder.model.architectures.lstm import LSTMSize
+from wordorder.model.architectures.prefix_lm import PrefixLMSize
+from wordorder.model.architectures.transformer import TransformerSize
 
 TRANSFORMER = "{encoder_layers: 0, decoder_layers: 1, dim: 4, ffn_dim: 4, heads: 2, dropout: 0}"
 
@@ -20,7 +27,11 @@ def test_the_kinds_are_told_apart(tmp_path: Path) -> None:
         f"a: {TRANSFORMER}\nb: {{architecture: lstm, layers: 2, dim: 4, dropout: 0}}\nc: {named}\n"
     )
     sizes = load_sizes(tmp_path)
-    assert sizes["a"] == sizes["c"] == Size(encoder_layers=0, decoder_layers=1, dim=4, ffn_dim=4, heads=2, dropout=0)
+    assert (
+        sizes["a"]
+        == sizes["c"]
+        == TransformerSize(encoder_layers=0, decoder_layers=1, dim=4, ffn_dim=4, heads=2, dropout=0)
+    )
     assert sizes["b"] == LSTMSize(architecture="lstm", layers=2, dim=4, dropout=0)
 
 
@@ -69,9 +80,40 @@ def test_a_direction_alone_may_have_an_odd_size() -> None:
         LSTMSize(architecture="lstm", layers=1, dim=5, dropout=0)
 
 
-def test_the_slice_of_a_transformer_is_what_it_was_before_there_were_other_kinds() -> None:
-    size = Size(encoder_layers=2, decoder_layers=1, dim=4, ffn_dim=8, heads=2, dropout=0.1)
-    assert set(size.model_dump()) == {"encoder_layers", "decoder_layers", "dim", "ffn_dim", "heads", "dropout"}
-    for own in (size, LSTMSize(architecture="lstm", layers=1, dim=4, dropout=0.1, input_feeding=True)):
+def test_a_slice_is_read_again_as_the_same_size() -> None:
+    sizes = (
+        TransformerSize(encoder_layers=2, decoder_layers=1, dim=4, ffn_dim=8, heads=2, dropout=0.1),
+        LSTMSize(architecture="lstm", layers=1, dim=4, dropout=0.1, input_feeding=True),
+        PrefixLMSize(architecture="prefix_lm", layers=1, dim=4, ffn_dim=8, heads=2, dropout=0.1),
+    )
+    for own in sizes:
         cell = Cell(encoding={"type": "none"}, size=own, recipe=Recipe(max_updates=1), seed=0)
         assert slice_argument(cell.model_dump_json(), Cell) == cell
+        # Without defaults a slice means the same.
+        short = cell.model_dump_json(exclude_defaults=True)
+        assert ("architecture" in short) is not isinstance(own, TransformerSize)
+        assert slice_argument(short, Cell) == cell
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["import wordorder.config.schema", "from wordorder.config.load import size_names; assert 'tiny' in size_names()"],
+)
+def test_names_are_read_without_pytorch(statement: str) -> None:
+    program = f"import sys; {statement}; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", program], cwd=Path(__file__).parents[2], check=True)
+
+
+def test_names_do_not_depend_on_what_they_stand_for(tmp_path: Path) -> None:
+    (tmp_path / "sizes.yaml").write_text("b: {architecture: unheard_of}\na: 3\n")
+    assert size_names(tmp_path) == ["b", "a"]
+    (tmp_path / "sizes.yaml").write_text("- a\n")
+    with pytest.raises(WordorderError):
+        size_names(tmp_path)
+
+
+def test_every_size_has_a_label_of_its_own_shape() -> None:
+    sizes = load_sizes(Path(__file__).parents[2] / "config")
+    assert label(sizes["micro"]) == "transformer-2x2-128"
+    assert label(sizes["lstm_opennmt"]) == "lstm-6x6-1024-forward-feeding"
+    assert label(sizes["micro_prefix_lm"]) == "prefix_lm-4-128"

@@ -10,13 +10,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from wordorder.config.models import Cell, Decoding, Recipe, Size
+from wordorder.config.models import Cell, Decoding, Recipe
 from wordorder.decoding.beam import Hypothesis, max_length, search
 from wordorder.decoding.translate import translate
+from wordorder.model.architectures.transformer import Transformer, TransformerSize
 from wordorder.model.batch import BEGIN, END, PAD, UNKNOWN, Batch
 from wordorder.model.checkpoint import build_model
 from wordorder.model.objective import TranslationObjective
-from wordorder.model.transformer import Transformer
 from wordorder.training.batches import pad_sources
 
 UPDATES = 400
@@ -36,7 +36,7 @@ GNMT = {"length_penalty": "gnmt", "alpha": 0.6}
 def new_model(encoding: dict[str, Any], *, seed: int = 0, norm: Any = "pre", sharpness: float = 1.0) -> Transformer:
     """A random model; the sharper, the further its probabilities are from uniform."""
     torch.manual_seed(seed)
-    size = Size(encoder_layers=2, decoder_layers=2, dim=32, ffn_dim=64, heads=4, dropout=0.0)
+    size = TransformerSize(encoder_layers=2, decoder_layers=2, dim=32, ffn_dim=64, heads=4, dropout=0.0)
     model = build_model(Cell(encoding=encoding, size=size, recipe=Recipe(norm=norm, max_updates=1), seed=0), VOCABULARY)
     with torch.no_grad():
         for parameter in model.parameters():

@@ -18,11 +18,11 @@ from wordorder.decoding.forced import Forced, batches, encode, force
 from wordorder.decoding.recording import recorded
 from wordorder.encodings.base import EncodingConfig, Positions
 from wordorder.encodings.registry import parse
+from wordorder.model.architectures.base import Translator
+from wordorder.model.architectures.lstm import LSTMTranslator
+from wordorder.model.architectures.transformer import Transformer
 from wordorder.model.batch import BEGIN, END, PAD
 from wordorder.model.layers import DecoderLayer, EncoderLayer
-from wordorder.model.lstm import LSTMTranslator
-from wordorder.model.transformer import Transformer
-from wordorder.model.translator import Translator
 
 CONFIGURATIONS = configurations()
 

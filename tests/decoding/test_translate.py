@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from wordorder.cli.main import main
-from wordorder.config.models import Cell, Decoding, Recipe, Size
+from wordorder.config.models import Cell, Decoding, Recipe
 from wordorder.data.binary import ParallelCorpus, write_corpus
 from wordorder.data.positions import write_positions
 from wordorder.data.subword import Subword, train_subword
@@ -21,9 +21,9 @@ from wordorder.decoding.translate import plan, texts, translate, translate_corpu
 from wordorder.encodings.base import Positions
 from wordorder.errors import WordorderError
 from wordorder.metrics.scores import score_files
+from wordorder.model.architectures.transformer import Transformer, TransformerSize
 from wordorder.model.batch import BEGIN, END
 from wordorder.model.checkpoint import build_model, load_model, save_model
-from wordorder.model.transformer import Transformer
 
 LINES = [
     "A dog runs over the grass .",
@@ -37,7 +37,7 @@ LINES = [
 
 def save_random_model(path: Path, vocabulary: int, encoding: dict[str, Any]) -> Transformer:
     torch.manual_seed(1)
-    size = Size(encoder_layers=1, decoder_layers=1, dim=16, ffn_dim=32, heads=2, dropout=0.1)
+    size = TransformerSize(encoder_layers=1, decoder_layers=1, dim=16, ffn_dim=32, heads=2, dropout=0.1)
     cell = Cell(encoding=encoding, size=size, recipe=Recipe(max_updates=1), seed=0)
     save_model(path, cell, vocabulary, build_model(cell, vocabulary).state_dict())
     return load_model(path)

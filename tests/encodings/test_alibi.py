@@ -12,7 +12,7 @@ from tiny_models import seen, tiny_model
 from wordorder.encodings.alibi import ALiBiAttention, slopes
 from wordorder.encodings.base import Positions, Shape
 from wordorder.encodings.registry import build, parse
-from wordorder.model.attention import attend
+from wordorder.model.attention.base import attend
 from wordorder.model.batch import END
 
 

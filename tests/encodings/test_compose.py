@@ -14,7 +14,7 @@ from wordorder.dropout import unchanged
 from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
 from wordorder.encodings.compose import Composed, ComposedConfig
 from wordorder.encodings.registry import build, parse
-from wordorder.model.attention import SelfAttention, merge_heads, split_heads
+from wordorder.model.attention.multihead import SelfAttention, merge_heads, split_heads
 
 SHAPE = Shape(dim=8, heads=2, encoder_layers=2, decoder_layers=3)
 POSITIONS = Positions.range(5)
@@ -26,6 +26,8 @@ def composed(*parts: Encoding) -> Composed:
 
 
 class Doubled(AttentionEncoding):
+    needs = frozenset({"rotate", "values", "scores", "context"})
+
     def rotate(self, queries: Tensor, keys: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
         return 2 * queries, 3 * keys
 
@@ -91,19 +93,19 @@ def test_parts_keep_their_placement() -> None:
     x = torch.randn(1, 5, 8)
     assert not torch.equal(encoding.add_to_embeddings(x, POSITIONS, "encoder"), x)
     assert torch.equal(encoding.add_to_embeddings(x, POSITIONS, "decoder"), x)
-    assert not encoding.attention("encoder", 0).needs_scores
-    assert encoding.attention("decoder", 2).needs_scores
+    assert not encoding.attention("encoder", 0).needs
+    assert encoding.attention("decoder", 2).needs == {"scores", "context"}
     assert len(list(encoding.parameters())) == 2 * SHAPE.decoder_layers
 
 
 def test_one_part_s_need_of_the_scores_is_enough() -> None:
     """On a GPU a fused kernel is used where nobody needs the scores."""
     places = every_place(SHAPE)
-    need = {name for name, encoding in places.items() if encoding.attention("encoder", 0).needs_scores}
+    need = {name for name, encoding in places.items() if encoding.attention("encoder", 0).needs & {"scores", "context"}}
     assert need == {"Scores", "Context"}
     for name, encoding in places.items():
         both = composed(encoding, InAttention(Bias(2), SHAPE)).attention("encoder", 0)
-        assert both.needs_scores is (name in need)
+        assert bool(both.needs & {"scores", "context"}) is (name in need)
 
 
 def test_places_are_visited_in_the_order_of_the_list() -> None:

@@ -9,12 +9,12 @@ from torch.testing import assert_close
 
 from raises import raises
 from tiny_models import SIZE, around, positions_of, seen, sentences
-from wordorder.config.models import Size
 from wordorder.dropout import unchanged
 from wordorder.encodings.base import Encoding, Positions, Shape
 from wordorder.encodings.registry import build, parse
 from wordorder.encodings.sinusoidal import frequencies
 from wordorder.encodings.waves import waves
+from wordorder.model.architectures.transformer import Transformer, TransformerSize
 
 DIM = 8
 SHAPE = Shape(dim=DIM, heads=4, encoder_layers=2, decoder_layers=2)
@@ -75,7 +75,7 @@ def test_tau_0_is_the_sinusoidal_transformer_and_all_heads_are_not(norm: str) ->
     }.items():  # fmt: skip
         torch.manual_seed(0)
         memories[name] = seen(
-            around(build(parse(entry), Shape.of(SIZE)), norm=norm).encode(tokens, positions=positions)
+            around(build(parse(entry), Transformer.shape(SIZE)), norm=norm).encode(tokens, positions=positions)
         )
     assert_close(memories["none"], memories["sinusoidal"])
     assert float((memories["all"] - memories["sinusoidal"]).abs().max()) > 1e-2
@@ -85,7 +85,7 @@ def test_tau_0_is_the_sinusoidal_transformer_and_all_heads_are_not(norm: str) ->
 def test_a_pre_norm_layer_normalises_what_each_head_sees() -> None:
     """With cross-lingual positions in all heads, the first layer reads norm(X + PE_XL)."""
     torch.manual_seed(0)
-    model = around(build(parse({"type": "headxl", "tau": 4}), Shape.of(SIZE)))
+    model = around(build(parse({"type": "headxl", "tau": 4}), Transformer.shape(SIZE)))
     tokens = sentences([6])
     positions = positions_of(tokens)
     layer: Any = model.encoder[0]
@@ -102,7 +102,7 @@ def test_a_pre_norm_layer_normalises_what_each_head_sees() -> None:
 def test_dropout_takes_the_same_numbers_from_what_each_head_sees() -> None:
     """The τ heads read dropout(X + PE_XL) with the mask of the embeddings, which is drawn once."""
     torch.manual_seed(0)
-    model = around(build(parse({"type": "headxl", "tau": 4}), Shape.of(SIZE)), dropout=0.5).train()
+    model = around(build(parse({"type": "headxl", "tau": 4}), Transformer.shape(SIZE)), dropout=0.5).train()
     tokens = sentences([6, 4])
     positions = positions_of(tokens)
     embedded = model.source_embedding.weight[tokens] * 4  # √16
@@ -132,7 +132,7 @@ def test_dropout_draws_as_often_as_with_sinusoids(norm: str) -> None:
     states = []
     for entry in ({"type": "sinusoidal"}, {"type": "headxl"}):
         torch.manual_seed(0)
-        model = around(build(parse(entry), Shape.of(SIZE)), norm=norm).train()
+        model = around(build(parse(entry), Transformer.shape(SIZE)), norm=norm).train()
         torch.manual_seed(1)
         model.encode(tokens, positions=positions_of(tokens))
         states.append(torch.get_rng_state())
@@ -143,14 +143,16 @@ def test_reordered_positions_must_come() -> None:
     for entry in ({"type": "inxl"}, {"type": "headxl"}):
         assert parse(entry).needs_reordered
         assert parse({"compose": [entry, {"type": "relative"}]}).needs_reordered
-        model = around(build(parse(entry), Shape.of(SIZE)))
+        model = around(build(parse(entry), Transformer.shape(SIZE)))
         with raises("missing-positions", key=entry["type"]):
             model.encode(sentences([3]))
     assert not parse({"type": "sinusoidal"}).needs_reordered
 
 
 def test_counts_and_mistakes() -> None:
-    big = Shape.of(Size(encoder_layers=6, decoder_layers=6, dim=1024, ffn_dim=4096, heads=16, dropout=0.3))
+    big = Transformer.shape(
+        TransformerSize(encoder_layers=6, decoder_layers=6, dim=1024, ffn_dim=4096, heads=16, dropout=0.3)
+    )
     counts = {
         entry: parse({"type": entry[0], "fusion": entry[1]}).parameter_count(big)
         for entry in [("inxl", "full"), ("inxl", "diagonal"), ("headxl", None), ("headxl", "full")]

@@ -7,9 +7,9 @@ from torch.testing import assert_close
 
 from wordorder.encodings.base import Positions, Shape
 from wordorder.encodings.registry import build, parse
-from wordorder.model.attention import attend
+from wordorder.model.architectures.transformer import padding_mask
+from wordorder.model.attention.base import attend
 from wordorder.model.batch import PAD
-from wordorder.model.transformer import padding_mask
 
 SHAPE = Shape(dim=8, heads=4, encoder_layers=2, decoder_layers=1)
 

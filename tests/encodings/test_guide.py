@@ -17,7 +17,9 @@ from guide import block
 from tiny_models import sentences, step_by_step, tiny_model
 from wordorder.config.load import encoding_names, load_encodings
 from wordorder.encodings.base import EncodingConfig, Positions
-from wordorder.model.attention import attend
+from wordorder.encodings.registry import parse
+from wordorder.errors import WordorderError
+from wordorder.model.attention.base import attend
 
 ROOT = Path(__file__).parents[2]
 
@@ -60,7 +62,17 @@ def test_the_bias_is_the_formula_s(entries: dict[str, EncodingConfig]) -> None:
     )  # fmt: skip
     bias = torch.tensor([[[-slope * abs(i - j) for j in range(5)] for i in range(5)] for slope in (0.5, 0.1, 2, 1)])
     assert_close(result, scaled_dot_product_attention(queries, keys, values, attn_mask=bias[None]))
-    assert not attention.needs_scores
+    assert attention.needs == {"bias"}
+
+
+def test_a_forgotten_declaration_is_refused_where_the_file_is_loaded(own_encodings: Path) -> None:
+    forgetful = block("python").replace('    needs = frozenset({"bias"})\n', "")
+    assert forgetful != block("python")
+    (own_encodings / "slope.py").write_text(forgetful, encoding="utf-8")
+    with pytest.raises(WordorderError, match=r'slope\.py.*SlopeAttention.*"bias"') as raised:
+        parse({"type": "slope"})
+    assert isinstance(raised.value.__cause__, WordorderError)
+    assert raised.value.__cause__.code == "places-not-declared"
 
 
 def test_the_command_puts_it_through_the_property_tests(tmp_path: Path) -> None:

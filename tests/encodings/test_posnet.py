@@ -21,7 +21,8 @@ from wordorder.encodings.posnet_attention import PosNetAttention, PosNetAttentio
 from wordorder.encodings.posnet_embed import PosNetEmbed, PosNetEmbedConfig
 from wordorder.encodings.registry import build, parse
 from wordorder.errors import WordorderError
-from wordorder.model.attention import attend
+from wordorder.model.architectures.transformer import Transformer
+from wordorder.model.attention.base import attend
 
 SHAPE = Shape(dim=6, heads=2, encoder_layers=2, decoder_layers=3)
 OWN = torch.tensor([[0, 3, 1, 5], [4, 0, 8, 2]])  # two sentences, each with positions of its own
@@ -195,7 +196,7 @@ def test_posnet_attention_is_equations_20_and_23(positions: Tensor) -> None:
         inside = encoding.attention(stack, layer)  # type: ignore[arg-type]
         moved_values = inside.values(values, Positions(positions, 9)).detach()
         assert_close(plain_attention(queries, keys, moved_values), expected)
-        assert not inside.needs_scores
+        assert inside.needs == {"values"}
 
 
 def test_hypotheses_of_a_step_share_a_position() -> None:
@@ -262,7 +263,7 @@ def test_only_positions_that_occur_are_trained() -> None:
 @pytest.mark.parametrize("placement", ["both", "encoder"])
 def test_parameters_of_the_papers_sizes(size: str, entry: dict[str, Any], expected: int, placement: str) -> None:
     """One module whatever the placement; counted without memory, as ``wordorder params`` does."""
-    shape = Shape.of(load_sizes(CONFIG)[size])
+    shape = Transformer.shape(load_sizes(CONFIG)[size])
     config = parse({**entry, "placement": placement})
     with torch.device("meta"):
         encoding = build(config, shape)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache, partial
 from itertools import pairwise
+from typing import Any
 
 import pytest
 import torch
@@ -19,6 +20,7 @@ from torch import Tensor
 from torch.testing import assert_close
 
 from tiny_models import (
+    PREFIX_LM,
     SIZE,
     configurations,
     full,
@@ -31,23 +33,29 @@ from tiny_models import (
     tiny_model,
     without_encoding,
 )
-from wordorder.config.models import Size
-from wordorder.encodings.base import EncodingConfig, Positions, Shape, Stack
+from wordorder.encodings.base import PLACES, AttentionEncoding, EncodingConfig, Positions, Stack
 from wordorder.encodings.registry import build, parse
 from wordorder.errors import WordorderError
+from wordorder.model.architectures.transformer import Transformer, TransformerSize
+from wordorder.model.attention.base import REGISTRY as BACKENDS
+from wordorder.model.attention.base import needs_of
 from wordorder.model.batch import PAD, Batch
+from wordorder.model.masks import causal_mask, padding_mask
 from wordorder.model.objective import TranslationObjective
 from wordorder.model.places import acts
-from wordorder.model.transformer import Transformer
 
 ALL = configurations() | {
     # Distances beyond the clip happen in short sentences too.
     "relative (clip 2, a table a head)": parse({"type": "relative", "clip": 2, "share_heads": False}),
 }
+IN_PREFIX_LM = " in a prefix LM"
+# Attention between target and source has no place in one stream.
+ALL |= {name + IN_PREFIX_LM: config for name, config in ALL.items() if not getattr(config, "cross", False)}
 STACKS: tuple[Stack, ...] = ("encoder", "decoder")
 ORDERLESS = "none"
 
-every_encoding = pytest.mark.parametrize("name", ALL)
+every_encoding = pytest.mark.parametrize("name", [name for name in ALL if not name.endswith(IN_PREFIX_LM)])
+every_model = pytest.mark.parametrize("name", ALL)
 few = settings(deadline=None, max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 lengths = st.lists(st.integers(1, 7), min_size=1, max_size=4)
 seeds = st.integers(0, 1000)
@@ -56,11 +64,15 @@ seeds = st.integers(0, 1000)
 @cache
 def model_of(name: str) -> Transformer:
     """Shared by tests that do not change it."""
-    return tiny_model(ALL[name])
+    return new_model(name)
+
+
+def new_model(name: str, **options: Any) -> Transformer:
+    return tiny_model(ALL[name], size=PREFIX_LM if name.endswith(IN_PREFIX_LM) else SIZE, **options)
 
 
 def is_relative(config: EncodingConfig) -> bool:
-    return all(type(build(part, Shape.of(SIZE))).relative for part in parts(config))
+    return all(type(build(part, Transformer.shape(SIZE))).relative for part in parts(config))
 
 
 def assert_same(actual: Tensor, expected: Tensor) -> None:
@@ -81,7 +93,7 @@ def loss_of(model: Transformer, source: Tensor, target: Tensor) -> Tensor:
 # -------------------------------------------------------------------------------- sentences do not see each other
 
 
-@every_encoding
+@every_model
 @few
 @given(source=lengths, target=st.integers(1, 7), padding=st.integers(0, 3), seed=seeds)
 @torch.no_grad()
@@ -98,7 +110,7 @@ def test_padding_and_neighbours_change_nothing(
         assert_same(together[row : row + 1, :target], alone)
 
 
-@every_encoding
+@every_model
 @few
 @given(source=lengths, target=st.integers(1, 7), seed=seeds)
 @torch.no_grad()
@@ -112,7 +124,7 @@ def test_order_of_a_batch_changes_nothing(name: str, source: list[int], target: 
 # ---------------------------------------------------------------------------------------------- positions are data
 
 
-@every_encoding
+@every_model
 @few
 @given(source=lengths, target=st.integers(1, 7), seed=seeds)
 @torch.no_grad()
@@ -123,7 +135,7 @@ def test_full_forward_is_step_by_step_decoding(name: str, source: list[int], tar
     assert_same(step_by_step(model, targets, memory), model.decode(targets, memory))
 
 
-@every_encoding
+@every_model
 @few
 @given(length=st.integers(2, 7), seed=seeds)
 @torch.no_grad()
@@ -138,7 +150,7 @@ def test_tokens_that_take_their_positions_along_can_stand_anywhere(name: str, le
     assert_same(seen(model.encode(batch[:, order], positions=moved)), expected)
 
 
-@every_encoding
+@every_model
 @few
 @given(length=st.integers(3, 7), seed=seeds)
 @torch.no_grad()
@@ -151,7 +163,9 @@ def test_only_an_encoding_tells_orders_apart(name: str, length: int, seed: int) 
     memory, permuted = (model.encode(tokens, positions=positions_of(tokens)) for tokens in (source, source[:, order]))
     target = sentences([3], seed=seed)
     in_memory = any("encoder" in part.stacks for part in parts(config)) and config.type != ORDERLESS
-    between = acts(model.encoding.cross_attention(0))  # the decoder may see the order of a memory that has none
+    between = not model.one_stream and acts(
+        model.encoding.cross_attention(0)
+    )  # the decoder may see the order of a memory that has none
     if in_memory:
         assert differ(seen(permuted), seen(memory)[..., order, :])
     else:
@@ -162,49 +176,115 @@ def test_only_an_encoding_tells_orders_apart(name: str, length: int, seed: int) 
         assert_same(model.decode(target, permuted), model.decode(target, memory))
 
 
-@every_encoding
+@every_model
 @few
 @given(length=st.integers(2, 7), offset=st.integers(1, 20), seed=seeds)
 @torch.no_grad()
 def test_a_shift_changes_nothing_where_relative(name: str, length: int, offset: int, seed: int) -> None:
     model, config = model_of(name), ALL[name]
     tokens = sentences([length] * 2, seed=seed)
-    here, there = (model.encode(tokens, positions=positions_of(tokens, offset=by)) for by in (0, offset))
+    shifts = [positions_of(tokens, offset=by) for by in (0, offset)]
+    here, there = (model.encode(tokens, positions=own) for own in shifts)
+    output_here, output_there = (model.encoder_output(tokens, positions=own) for own in shifts)
     steps_here = step_by_step(model, tokens, here)
     steps_there = step_by_step(model, tokens, there, offset=offset)
     if is_relative(config) or config.type == ORDERLESS:
-        assert_same(seen(there), seen(here))
+        assert_same(output_there, output_here)
         assert_same(steps_there, steps_here)
     else:
-        assert differ(seen(there), seen(here)) or differ(steps_there, steps_here)
+        assert differ(output_there, output_here) or differ(steps_there, steps_here)
+
+
+@every_encoding
+def test_an_encoding_declares_the_places_that_it_overrides(name: str) -> None:
+    """No more and no less: attention backends are chosen by the declaration."""
+    encoding = model_of(name).encoding
+    given = [encoding.attention(stack, layer) for stack in STACKS for layer in range(2)]
+    given += [encoding.cross_attention(layer) for layer in range(2)]
+    for attention in (module for each in given for module in (each, *getattr(each, "parts", []))):
+        kind = type(attention)
+        overridden = {place for place in PLACES if getattr(kind, place) is not getattr(AttentionEncoding, place)}
+        assert kind.needs == overridden
+        assert attention.needs <= overridden
+        assert kind.pairwise == (kind.score_function is not AttentionEncoding.score_function)
+
+
+def _inputs(positions: Positions, seed: int) -> tuple[Tensor, Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    return tuple(torch.randn(2, SIZE.heads, positions.limit, 4, generator=generator) for _ in range(3))  # type: ignore[return-value]
+
+
+@every_encoding
+@few
+@given(length=st.integers(1, 6), seed=seeds)
+@torch.no_grad()
+def test_what_is_not_declared_does_nothing(name: str, length: int, seed: int) -> None:
+    """An object may narrow the declaration of its class, but only by what it really does not do."""
+    encoding, positions = model_of(name).encoding, Positions.range(length)
+    queries, keys, values = _inputs(positions, seed)
+    scores = queries @ keys.mT
+    for stack in STACKS:
+        attention = encoding.attention(stack, 0)
+        does = {
+            "rotate": attention.rotate(queries, keys, positions)[0] is not queries,
+            "values": attention.values(values, positions) is not values,
+            "bias": attention.bias(positions, positions) is not None,
+            "scores": attention.scores(scores, queries, positions, positions) is not scores,
+            "context": attention.context(values, scores, positions, positions) is not values,
+        }
+        assert {place for place, done in does.items() if done} == attention.needs - {"head_inputs"}
+
+
+@every_encoding
+@few
+@given(length=st.integers(1, 6), seed=seeds)
+@torch.no_grad()
+def test_every_backend_that_may_be_chosen_gives_what_the_eager_one_gives(name: str, length: int, seed: int) -> None:
+    """Fused kernels run on CPUs too; FlexAttention without a compiler, as PyTorch's own reference of its kernels."""
+    encoding, positions = model_of(name).encoding, Positions.range(length)
+    queries, keys, values = _inputs(positions, seed)
+    padding = padding_mask(torch.tensor([[5] * length, [5] + [PAD] * (length - 1)]))
+    for stack in STACKS:
+        attention = encoding.attention(stack, 0)
+        mask = padding if stack == "encoder" else causal_mask(length, on=queries.device)
+        given = {
+            "encoding": attention, "query": positions, "key": positions, "unrotated": queries,
+            "mask": mask, "dropout": 0.0, "weights_reader": None,
+        }  # fmt: skip
+        expected = BACKENDS.get("eager").attend(queries, keys, values, **given)
+        needs = needs_of(attention, dropout=False, weights=False)
+        for backend in (each for each in BACKENDS if each.fits("cuda", needs)):
+            assert_same(backend.attend(queries, keys, values, **given), expected)
 
 
 def test_absolute_encodings_are_not_relative() -> None:
     for config in ALL.values():
         for part in parts(config):
-            kind = type(build(part, Shape.of(SIZE)))
+            kind = type(build(part, Transformer.shape(SIZE)))
             assert not (kind.absolute and kind.relative), kind
 
 
 # ------------------------------------------------------------------------------------------------------- training
 
 
-@every_encoding
+@every_model
 @pytest.mark.parametrize("norm", ["pre", "post"])
 def test_gradients_reach_every_parameter(name: str, norm: str) -> None:
-    model = tiny_model(ALL[name], norm=norm).train()
+    model = new_model(name, norm=norm).train()
     source = sentences([7, 5, 6])
     memory = model.encode(source, positions=positions_of(source))
     hidden = model.decode(sentences([6, 7, 4], seed=1), memory)
     model.logits(hidden).log_softmax(-1)[..., 5].sum().backward()
     unreached = [key for key, value in model.named_parameters() if value.grad is None or not value.grad.any()]
+    if model.one_stream:  # of source tokens the last layer reads keys and values only, so that their queries are idle
+        unreached = [key for key in unreached if "encoder.1." not in key]
     assert not unreached
     assert all(bool(value.grad.isfinite().all()) for value in model.parameters() if value.grad is not None)
 
 
-@every_encoding
+@every_model
 def test_a_model_that_diverged_gives_no_number_and_no_error(name: str) -> None:
-    model = tiny_model(ALL[name])
+    model = new_model(name)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.fill_(torch.nan)
@@ -213,10 +293,10 @@ def test_a_model_that_diverged_gives_no_number_and_no_error(name: str) -> None:
         assert step_by_step(model, target, model.encode(source, positions=positions_of(source))).isnan().all()
 
 
-@every_encoding
+@every_model
 def test_a_seed_decides_everything(name: str) -> None:
     def run(seed: int) -> tuple[Tensor, list[Tensor | None]]:
-        model = tiny_model(ALL[name], seed=seed).train()
+        model = new_model(name, seed=seed).train()
         loss = loss_of(model, sentences([7, 5]), sentences([6, 4], seed=1))
         loss.backward()
         return loss.detach(), [parameter.grad for parameter in model.parameters()]
@@ -227,11 +307,11 @@ def test_a_seed_decides_everything(name: str) -> None:
     assert other != loss
 
 
-@every_encoding
+@every_model
 @few
 @given(source=lengths, target=st.integers(1, 7), seed=seeds)
 def test_bfloat16_stays_near_single_precision(name: str, source: list[int], target: int, seed: int) -> None:
-    model = tiny_model(ALL[name])
+    model = new_model(name)
     batch, targets = sentences(source, seed=seed), sentences([target] * len(source), seed=seed + 1)
     with torch.no_grad():
         expected = full(model, batch, targets)
@@ -325,7 +405,7 @@ def test_parameters_are_as_many_as_promised(name: str, stack: str) -> None:
     config = ALL[name] if stack == "both" else placed(ALL[name], stack)  # type: ignore[arg-type]
     if config is None:
         pytest.skip("cannot be placed there")
-    for size in (SIZE, Size(encoder_layers=1, decoder_layers=3, dim=24, ffn_dim=8, heads=6, dropout=0)):
-        shape = Shape.of(size)
+    for size in (SIZE, TransformerSize(encoder_layers=1, decoder_layers=3, dim=24, ffn_dim=8, heads=6, dropout=0)):
+        shape = Transformer.shape(size)
         built = sum(parameter.numel() for parameter in build(config, shape).parameters())
         assert built == config.parameter_count(shape)

@@ -16,11 +16,11 @@ from torch.testing import assert_close
 from raises import raises
 from tiny_models import CONFIG
 from wordorder.config.load import load_sizes
-from wordorder.config.models import Size
 from wordorder.encodings.base import AttentionEncoding, Positions, Shape, Stack
 from wordorder.encodings.registry import build, parse
 from wordorder.encodings.relative import RelativeAttention, RelativeConfig
-from wordorder.model.attention import attend
+from wordorder.model.architectures.transformer import Transformer, TransformerSize
+from wordorder.model.attention.base import attend
 from wordorder.model.masks import causal_mask
 
 SHAPE = Shape(dim=6, heads=2, encoder_layers=1, decoder_layers=1)
@@ -196,8 +196,8 @@ def test_sentences_of_a_batch_may_have_positions_of_their_own() -> None:
 
 def shape_of(name: str) -> Shape:
     size = load_sizes(CONFIG)[name]
-    assert isinstance(size, Size)
-    return Shape.of(size)
+    assert isinstance(size, TransformerSize)
+    return Transformer.shape(size)
 
 
 def test_vectors_that_exist() -> None:

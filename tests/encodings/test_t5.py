@@ -16,7 +16,7 @@ from wordorder.encodings import lookup
 from wordorder.encodings.base import Positions, Shape, Stack
 from wordorder.encodings.registry import build, parse
 from wordorder.encodings.t5 import T5Attention, T5Config, bucket
-from wordorder.model.attention import attend
+from wordorder.model.attention.base import attend
 
 SHAPE = Shape(dim=6, heads=3, encoder_layers=2, decoder_layers=2)
 STACKS: tuple[Stack, ...] = ("encoder", "decoder")

@@ -10,13 +10,15 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from wordorder.config.models import Recipe, Size
-from wordorder.encodings.base import Positions, Shape
+from wordorder.config.models import Recipe
+from wordorder.encodings.base import Positions
 from wordorder.encodings.registry import build, encoding_types, parse
+from wordorder.model.architectures.base import Translator
+from wordorder.model.architectures.prefix_lm import PrefixLM, PrefixLMSize
+from wordorder.model.architectures.transformer import Transformer, TransformerSize
 from wordorder.model.batch import BEGIN, END
-from wordorder.model.transformer import Transformer
 
-SIZE = Size(encoder_layers=2, decoder_layers=2, dim=64, ffn_dim=128, heads=4, dropout=0)
+SIZE = TransformerSize(encoder_layers=2, decoder_layers=2, dim=64, ffn_dim=128, heads=4, dropout=0)
 TASKS, FIRST_TASK, FIRST_WORD, WORDS, LONGEST = ("copy", "reverse", "sort"), 4, 7, 8, 5
 ENOUGH = 0.98
 MOST_UPDATES = 1500
@@ -49,7 +51,7 @@ def framed(target: Tensor) -> tuple[Tensor, Tensor]:
 
 
 @torch.no_grad()
-def greedy(model: Transformer, source: Tensor, steps: int) -> Tensor:
+def greedy(model: Translator, source: Tensor, steps: int) -> Tensor:
     memory, caches = model.encode(source, positions=positions_of(source)), model.new_caches()
     tokens = [torch.full((len(source), 1), BEGIN)]
     for step in range(steps):
@@ -57,7 +59,7 @@ def greedy(model: Transformer, source: Tensor, steps: int) -> Tensor:
     return torch.cat(tokens[1:], 1)
 
 
-def exact_matches(model: Transformer, generator: torch.Generator) -> dict[str, float]:
+def exact_matches(model: Translator, generator: torch.Generator) -> dict[str, float]:
     """The share of unseen sentences that a task's answer, with its end, is decoded for exactly."""
     model.eval()
     right, seen = torch.zeros(len(TASKS)), torch.zeros(len(TASKS))
@@ -71,7 +73,7 @@ def exact_matches(model: Transformer, generator: torch.Generator) -> dict[str, f
     return dict(zip(TASKS, (right / seen).tolist(), strict=True))
 
 
-def learn(model: Transformer, solved: set[str]) -> dict[str, float]:
+def learn(model: Translator, solved: set[str]) -> dict[str, float]:
     """Train until the tasks ``solved`` are solved, or MOST_UPDATES; the shares of exact matches at the end."""
     generator = torch.Generator().manual_seed(1)
     optimiser = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98))
@@ -98,8 +100,21 @@ def learn(model: Transformer, solved: set[str]) -> dict[str, float]:
 def test_a_tiny_model_learns_to_copy_reverse_and_sort(name: str) -> None:
     torch.manual_seed(0)
     config = parse({"type": name, **PARAMETERS.get(name, {})})
-    model = Transformer(SIZE, Recipe(max_updates=1), build(config, Shape.of(SIZE)), FIRST_WORD + WORDS)
-    matches = learn(model, set(TASKS) - FAILS.get(name, set()))
+    model = Transformer(SIZE, Recipe(max_updates=1), build(config, Transformer.shape(SIZE)), FIRST_WORD + WORDS)
+    check(name, learn(model, set(TASKS) - FAILS.get(name, set())))
+
+
+@pytest.mark.parametrize("name", ["sinusoidal", "none"])
+def test_a_tiny_prefix_lm_learns_the_same(name: str) -> None:
+    torch.manual_seed(0)
+    size = PrefixLMSize(architecture="prefix_lm", layers=4, dim=64, ffn_dim=128, heads=4, dropout=0)
+    encoding = build(parse({"type": name}), PrefixLM.shape(size))
+    model = PrefixLM(size, Recipe(max_updates=1), encoding, FIRST_WORD + WORDS)
+    check(name, learn(model, set(TASKS) - FAILS.get(name, set())))
+
+
+def check(name: str, matches: dict[str, float]) -> None:
+    """Compare the shares of exact matches with what the encoding promises."""
     for task, share in matches.items():
         if task in FAILS.get(name, set()):
             assert share < 0.5, (task, share)

@@ -8,12 +8,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
-from torch.nn import functional
 from torch.nn.functional import scaled_dot_product_attention
 from torch.testing import assert_close
 
-from wordorder.encodings.base import AttentionEncoding, Positions
-from wordorder.model.attention import CrossAttention, KeyValueCache, SelfAttention, attend, merge_heads, split_heads
+from wordorder.encodings.base import AttentionEncoding, Positions, ScoreFunction
+from wordorder.errors import WordorderError
+from wordorder.model.attention.base import REGISTRY, attend, choose, needs_of
+from wordorder.model.attention.multihead import CrossAttention, KeyValueCache, SelfAttention, merge_heads, split_heads
 from wordorder.model.batch import PAD
 from wordorder.model.masks import causal_mask, padding_mask
 
@@ -55,6 +56,8 @@ def test_values_and_gradients_are_pytorch_s(kind: str, queries: int, keys: int, 
 
 def test_a_bias_is_added_to_the_scores_after_scaling() -> None:
     class Table(AttentionEncoding):
+        needs = frozenset({"bias"})
+
         def bias(self, query: Positions, key: Positions) -> Tensor:
             return table[None, :, query.absolute[0]][..., key.absolute[0]]
 
@@ -90,57 +93,133 @@ def test_what_is_masked_is_not_looked_at() -> None:
     assert_close(before[1], values[1, :, :1].expand_as(before[1]))
 
 
-class OnGPU(Tensor):
-    """Says that it is on a GPU, so that the way of the fused kernel is taken."""
-
-    is_cuda = True
-
-
-def fused(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, **rest: Any) -> tuple[Tensor, Any]:
-    """What comes out of the fused kernel, and the mask that it was given."""
-    given: list[Any] = []
-
-    def kernel(*inputs: Tensor, attn_mask: Tensor | None, dropout_p: float) -> Tensor:
-        given.append(attn_mask)
-        plain_inputs = [own.as_subclass(Tensor) for own in inputs]
-        return scaled_dot_product_attention(*plain_inputs, attn_mask=attn_mask, dropout_p=dropout_p)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(functional, "scaled_dot_product_attention", kernel)
-        result = plain(queries.as_subclass(OnGPU), keys, values, mask, **rest)
-    (mask,) = given
-    return result, mask
+def through(backend: str, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, **rest: Any) -> Tensor:
+    """Attention by one backend, whatever would be chosen. Fused kernels run on CPUs too."""
+    given = {
+        "encoding": NOTHING,
+        "query": Positions.range(queries.size(2)),
+        "key": Positions.range(keys.size(2)),
+        "unrotated": queries,
+        "weights_reader": None,
+        "dropout": 0.0,
+    } | rest
+    return REGISTRY.get(backend).attend(queries, keys, values, mask=mask, **given)
 
 
+class Unseen(AttentionEncoding):
+    """The second key is hidden as directional heads hide one: half precision has no -1e9."""
+
+    needs = frozenset({"bias"})
+
+    def bias(self, query: Positions, key: Positions) -> Tensor:
+        return torch.tensor([0.5, -1e9, 0.0, 0.0]).expand(1, 1, 4, 4)
+
+
+@pytest.mark.parametrize("backend", ["sdpa", "flex"])
 @pytest.mark.parametrize("precision", [torch.bfloat16, torch.float16])
-def test_a_fused_kernel_gets_the_mask_in_the_precision_of_the_queries(precision: torch.dtype) -> None:
-    class Unseen(AttentionEncoding):
-        """The second key is hidden as directional heads hide one: half precision has no -1e9."""
-
-        def bias(self, query: Positions, key: Positions) -> Tensor:
-            return torch.tensor([0.5, -1e9, 0.0, 0.0]).expand(1, 1, 4, 4)
-
+def test_a_fused_kernel_stays_finite_in_half_precision(backend: str, precision: torch.dtype) -> None:
     torch.manual_seed(0)
     inputs = torch.randn(3, 2, 1, 4, 4)
     queries, keys, values = inputs.to(precision)
-    tokens = torch.tensor([[5, 6, 7, PAD], [PAD, 6, PAD, PAD]])
-    result, mask = fused(queries, keys, values, padding_mask(tokens), encoding=Unseen())
-    assert mask.dtype == precision and result.dtype == precision
-    assert bool(mask.isfinite().all())
-    exact = plain(*inputs, padding_mask(tokens), encoding=Unseen())
+    mask = padding_mask(torch.tensor([[5, 6, 7, PAD], [PAD, 6, PAD, PAD]]))
+    result = through(backend, queries, keys, values, mask, encoding=Unseen())
+    assert result.dtype == precision
+    exact = plain(*inputs, mask, encoding=Unseen())
     assert_close(result[0].float(), exact[0], atol=0.02, rtol=0.02)
-    assert bool(result.isfinite().all())  # also of the second sentence, of which everything is hidden
-    assert fused(queries, keys, values, None)[1] is None
+    if backend == "sdpa":
+        assert bool(result.isfinite().all())  # also of the second sentence, of which everything is hidden
 
 
 @pytest.mark.parametrize("kind", ["none", "padding", "causal", "both"])
-def test_a_fused_kernel_in_single_precision_gets_the_mask_as_it_is(kind: str) -> None:
+def test_the_fused_kernel_in_single_precision_is_pytorch_s(kind: str) -> None:
     torch.manual_seed(0)
     queries, keys, values = torch.randn(3, 2, 3, 5, 4)
     mask = masks(5, 5)[kind]
-    result, given_mask = fused(queries, keys, values, mask)
-    assert given_mask is mask
-    assert torch.equal(result, scaled_dot_product_attention(queries, keys, values, attn_mask=mask))
+    expected = scaled_dot_product_attention(queries, keys, values, attn_mask=mask)
+    assert torch.equal(through("sdpa", queries, keys, values, mask), expected)
+
+
+@pytest.mark.parametrize(
+    ("preferred", "device", "needs", "name"),
+    [
+        ("", "cpu", set(), "eager"),
+        ("", "cpu", {"bias"}, "eager"),
+        ("", "cuda", set(), "sdpa"),
+        ("", "cuda", {"bias", "dropout"}, "sdpa"),
+        ("", "cuda", {"scores", "bias"}, "eager"),
+        ("", "cuda", {"score_function"}, "eager"),
+        ("", "cuda", {"context"}, "eager"),
+        ("", "cuda", {"weights"}, "eager"),
+        ("flex", "cpu", {"bias"}, "eager"),
+        ("flex", "cuda", set(), "flex"),
+        ("flex", "cuda", {"bias"}, "flex"),
+        ("flex", "cuda", {"bias", "score_function"}, "flex"),
+        ("flex", "cuda", {"bias", "dropout"}, "sdpa"),
+        ("flex", "cuda", {"scores"}, "eager"),
+        ("flex", "cuda", {"weights"}, "eager"),
+        ("eager", "cuda", {"bias"}, "eager"),
+    ],
+)
+def test_the_backend_follows_from_what_is_needed(
+    monkeypatch: pytest.MonkeyPatch, preferred: str, device: str, needs: set[Any], name: str
+) -> None:
+    monkeypatch.setenv("WORDORDER_ATTENTION", preferred)
+    assert choose(device, frozenset(needs)).name == name
+
+
+def test_an_unknown_backend_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORDORDER_ATTENTION", "flax")
+    with pytest.raises(WordorderError) as raised:
+        choose("cpu", frozenset())
+    error = raised.value
+    assert (error.code, error.key, error.found) == ("unknown-attention-backend", "WORDORDER_ATTENTION", "flax")
+
+
+def test_needs_are_those_that_an_encoding_declares() -> None:
+    class PairByPair(AttentionEncoding):
+        needs = frozenset({"scores", "rotate"})
+        pairwise = True
+
+        def rotate(self, queries: Tensor, keys: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+            return queries, keys
+
+        def scores(self, scores: Tensor, queries: Tensor, query: Positions, key: Positions) -> Tensor:
+            return scores + 1
+
+        def score_function(self, queries: Tensor, query: Positions, key: Positions) -> ScoreFunction:
+            return lambda score, *_: score + 1
+
+    assert needs_of(NOTHING, dropout=False, weights=False) == set()
+    assert needs_of(PairByPair(), dropout=False, weights=False) == {"score_function"}
+    assert needs_of(Watching(), dropout=True, weights=True) == {"context", "dropout", "weights"}
+
+
+@pytest.mark.parametrize(
+    ("members", "expected"),
+    [
+        ({"bias": lambda self, query, key: None}, ["bias"]),
+        ({"biass": lambda self, query, key: None, "needs": frozenset({"bias"})}, []),
+        ({"bias": lambda self, query, key: None, "needs": frozenset({"bias", "scores"})}, ["bias"]),
+        ({"score_function": lambda self, queries, query, key: None}, True),
+    ],
+)
+def test_a_declaration_that_does_not_match_is_refused_where_the_class_is_defined(
+    members: dict[str, Any], expected: Any
+) -> None:
+    with pytest.raises(WordorderError) as raised:
+        type("Own", (AttentionEncoding,), members)
+    assert raised.value.code == "places-not-declared"
+    assert raised.value.expected == expected
+    assert "Own" in str(raised.value)
+
+
+def test_weights_that_are_requested_are_handed_over() -> None:
+    torch.manual_seed(0)
+    queries, keys, values = torch.randn(3, 2, 3, 5, 4)
+    read: list[Tensor] = []
+    result = plain(queries, keys, values, None, weights_reader=read.append)
+    assert torch.equal(result, plain(queries, keys, values, None))
+    assert torch.equal(read[0] @ values, result)
 
 
 def test_single_precision_without_a_fused_kernel_is_the_formula_bit_by_bit() -> None:
@@ -154,6 +233,8 @@ def test_single_precision_without_a_fused_kernel_is_the_formula_bit_by_bit() -> 
 
 class Watching(AttentionEncoding):
     """Keeps the weights that it is shown."""
+
+    needs = frozenset({"context"})
 
     def context(self, context: Tensor, weights: Tensor, query: Positions, key: Positions) -> Tensor:
         self.weights = weights.detach()

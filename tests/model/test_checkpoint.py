@@ -10,8 +10,8 @@ from torch.testing import assert_close
 from tiny_models import SIZE, VOCABULARY, configurations, full, sentences
 from wordorder.config.models import Cell, Recipe
 from wordorder.errors import WordorderError
+from wordorder.model.architectures.transformer import Transformer
 from wordorder.model.checkpoint import build_model, count_parameters, load_model, load_tensors, save_model
-from wordorder.model.transformer import Transformer
 
 
 def cell(encoding: dict[str, Any], **recipe: Any) -> Cell:

@@ -9,14 +9,15 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from wordorder.config.models import Recipe, Size
+from wordorder.config.models import Recipe
 from wordorder.dropout import Dropout
 from wordorder.encodings.base import AttentionEncoding, Positions
+from wordorder.model.architectures.transformer import TransformerSize
 from wordorder.model.batch import PAD
 from wordorder.model.layers import DecoderLayer, EncoderLayer, FeedForward
 from wordorder.model.masks import causal_mask, padding_mask
 
-SIZE = Size(encoder_layers=1, decoder_layers=1, dim=12, ffn_dim=20, heads=3, dropout=0.3)
+SIZE = TransformerSize(encoder_layers=1, decoder_layers=1, dim=12, ffn_dim=20, heads=3, dropout=0.3)
 SOURCE = torch.tensor([[5, 5, 5, 5], [5, 5, PAD, PAD]])
 NOTHING = AttentionEncoding()
 both_norms = pytest.mark.parametrize("norm", ["pre", "post"])

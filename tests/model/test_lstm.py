@@ -18,18 +18,18 @@ from torch.testing import assert_close
 from place_encodings import Added, InAttention, Transformed, every_place
 from tiny_models import CONFIG, VOCABULARY, configurations, full, positions_of, sentences
 from wordorder.config.load import load_sizes
-from wordorder.config.models import Cell, Decoding, LSTMSize, Recipe
+from wordorder.config.models import Cell, Decoding, Recipe
 from wordorder.decoding.beam import search
 from wordorder.dropout import drawn
 from wordorder.encodings.base import Encoding, EncodingConfig, Positions, Shape
 from wordorder.encodings.compose import Composed, ComposedConfig
 from wordorder.encodings.registry import build, parse
 from wordorder.errors import WordorderError
+from wordorder.model.architectures.base import Translator
+from wordorder.model.architectures.lstm import LSTMSize, LSTMTranslator
 from wordorder.model.batch import BEGIN, END, PAD, Batch
 from wordorder.model.checkpoint import build_model, count_parameters, load_model, save_model
-from wordorder.model.lstm import LSTMTranslator
 from wordorder.model.objective import TranslationObjective
-from wordorder.model.translator import Translator
 
 SHAPES: dict[str, dict[str, Any]] = {
     "usual": {},

@@ -13,21 +13,21 @@ from torch.testing import assert_close
 
 from place_encodings import Bias, HeadInputs, InAttention, every_place
 from tiny_models import VOCABULARY, around, configurations, full, positions_of, seen, sentences, step_by_step
-from wordorder.config.models import Cell, Decoding, Recipe, Size
+from wordorder.config.models import Cell, Decoding, Recipe
 from wordorder.decoding.beam import search
 from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
 from wordorder.encodings.compose import Composed, ComposedConfig
 from wordorder.encodings.registry import build, parse
 from wordorder.encodings.sinusoidal import frequencies
 from wordorder.errors import WordorderError
+from wordorder.model.architectures.transformer import Transformer, TransformerSize
 from wordorder.model.batch import BEGIN, END, Batch
 from wordorder.model.checkpoint import build_model, count_parameters, load_model, save_model
 from wordorder.model.layers import DecoderLayer
 from wordorder.model.objective import TranslationObjective
-from wordorder.model.transformer import Transformer
 
-SIZE = Size(encoder_layers=0, decoder_layers=2, dim=16, ffn_dim=24, heads=4, dropout=0.3)
-SHAPE = Shape.of(SIZE)
+SIZE = TransformerSize(encoder_layers=0, decoder_layers=2, dim=16, ffn_dim=24, heads=4, dropout=0.3)
+SHAPE = Transformer.shape(SIZE)
 ALL = configurations()
 BETWEEN = {"type": "relative", "clip": 3, "cross": True}
 
@@ -172,7 +172,7 @@ def test_what_has_no_place_is_refused() -> None:
     # With an encoder, all of them are at home.
     size = SIZE.model_copy(update={"encoder_layers": 1})
     for kind in (OneBiasAStack, FirstEncoderLayer):
-        around(kind(EncodingConfig(type="own"), Shape.of(size)), size=size)
+        around(kind(EncodingConfig(type="own"), Transformer.shape(size)), size=size)
 
 
 @pytest.mark.parametrize("entry", [{"type": "sinusoidal"}, BETWEEN], ids=["sinusoidal", "relative"])

@@ -14,13 +14,13 @@ from torch.testing import assert_close
 from place_encodings import BetweenTargetAndSource, Bias, Context, Scores, every_place
 from tiny_models import SIZE, around, seen, sentences, step_by_step, without_encoding
 from wordorder.dropout import unchanged
-from wordorder.encodings.base import AttentionEncoding, Encoding, Positions, Shape
+from wordorder.encodings.base import AttentionEncoding, Encoding, Positions
 from wordorder.encodings.compose import Composed, ComposedConfig
-from wordorder.model.attention import SelfAttention
+from wordorder.model.architectures.transformer import Transformer
+from wordorder.model.attention.multihead import SelfAttention
 from wordorder.model.masks import causal_mask
-from wordorder.model.transformer import Transformer
 
-SHAPE = Shape.of(SIZE)
+SHAPE = Transformer.shape(SIZE)
 PLACES = [*every_place(SHAPE), "all"]
 
 

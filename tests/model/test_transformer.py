@@ -10,11 +10,10 @@ from torch.testing import assert_close
 from tiny_models import CONFIG, SIZE, VOCABULARY, seen, sentences, tiny_model
 from wordorder.config.load import load_sizes
 from wordorder.config.models import Cell, Recipe
-from wordorder.encodings.base import Shape
 from wordorder.encodings.registry import build, parse
+from wordorder.model.architectures.transformer import Transformer
 from wordorder.model.batch import PAD
 from wordorder.model.checkpoint import build_model, count_parameters
-from wordorder.model.transformer import Transformer
 
 NONE = parse({"type": "none"})
 SINUSOIDAL = parse({"type": "sinusoidal"})
@@ -23,7 +22,7 @@ Ties = Literal["all", "decoder", "none"]
 
 def new_model(**recipe: Any) -> Transformer:
     torch.manual_seed(0)
-    return Transformer(SIZE, Recipe(max_updates=1, **recipe), build(NONE, Shape.of(SIZE)), VOCABULARY)
+    return Transformer(SIZE, Recipe(max_updates=1, **recipe), build(NONE, Transformer.shape(SIZE)), VOCABULARY)
 
 
 def counts(encoding: dict[str, Any], vocabulary: int, norm: Literal["pre", "post"] = "post") -> dict[str, int]:
@@ -60,7 +59,7 @@ def test_tied_embeddings(ties: Ties, matrices: int) -> None:
 def test_new_embeddings(ties: Ties) -> None:
     torch.manual_seed(0)
     size = SIZE.model_copy(update={"dim": 64})
-    model = Transformer(size, Recipe(max_updates=1, tie_embeddings=ties), build(NONE, Shape.of(size)), 400)
+    model = Transformer(size, Recipe(max_updates=1, tie_embeddings=ties), build(NONE, Transformer.shape(size)), 400)
     for table in (model.source_embedding, model.target_embedding):
         assert not table.weight[PAD].any()
         assert float(table.weight.detach()[1:].std()) == pytest.approx(64**-0.5, rel=0.03)

@@ -9,10 +9,11 @@ import numpy as np
 import torch
 
 from tiny_models import VOCABULARY
-from wordorder.config.models import Cell, LSTMSize, Recipe
+from wordorder.config.models import Cell, Recipe
 from wordorder.data.binary import ParallelCorpus, write_corpus
+from wordorder.model.architectures.base import Translator
+from wordorder.model.architectures.lstm import LSTMSize
 from wordorder.model.checkpoint import build_model
-from wordorder.model.translator import Translator
 
 
 def lstm(**size: Any) -> Translator:

@@ -20,18 +20,24 @@ def gap(query: Positions, key: Positions) -> Tensor:
 
 
 class Rotate(AttentionEncoding):
+    needs = frozenset({"rotate"})
+
     def rotate(self, queries: Tensor, keys: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
         own = wave(positions)[:, None]
         return queries * own, keys + own
 
 
 class Values(AttentionEncoding):
+    needs = frozenset({"values"})
+
     def values(self, values: Tensor, positions: Positions) -> Tensor:
         return values * (2 + wave(positions))[:, None]
 
 
 class Bias(AttentionEncoding):
     """A trained slope a head."""
+
+    needs = frozenset({"bias"})
 
     def __init__(self, heads: int) -> None:
         super().__init__()
@@ -42,17 +48,23 @@ class Bias(AttentionEncoding):
 
 
 class Scores(AttentionEncoding):
+    needs = frozenset({"scores"})
+
     def scores(self, scores: Tensor, queries: Tensor, query: Positions, key: Positions) -> Tensor:
         return scores + queries.sum(-1, keepdim=True) * gap(query, key)
 
 
 class Context(AttentionEncoding):
+    needs = frozenset({"context"})
+
     def context(self, context: Tensor, weights: Tensor, query: Positions, key: Positions) -> Tensor:
         return context + (weights * gap(query, key)).sum(-1, keepdim=True)
 
 
 class HeadInputs(AttentionEncoding):
     """The last head sees its positions multiplied, the others added."""
+
+    needs = frozenset({"head_inputs"})
 
     def __init__(self, heads: int) -> None:
         super().__init__()

@@ -12,15 +12,19 @@ from pydantic import ValidationError
 from torch import Tensor
 
 from wordorder.config.load import load_encodings
-from wordorder.config.models import Recipe, Size
-from wordorder.encodings.base import Encoding, EncodingConfig, Positions, Shape, Stack
+from wordorder.config.models import Recipe
+from wordorder.config.sizes import ArchitectureSize
+from wordorder.encodings.base import Encoding, EncodingConfig, Positions, Stack
 from wordorder.encodings.compose import ComposedConfig
 from wordorder.encodings.registry import build, encoding_types, parse
+from wordorder.model.architectures.base import architecture_of
+from wordorder.model.architectures.prefix_lm import PrefixLMSize
+from wordorder.model.architectures.transformer import Memory, Transformer, TransformerSize
 from wordorder.model.batch import PAD
-from wordorder.model.transformer import Memory, Transformer
 
 CONFIG = Path(__file__).parents[2] / "config"
-SIZE = Size(encoder_layers=2, decoder_layers=2, dim=16, ffn_dim=24, heads=4, dropout=0.3)
+SIZE = TransformerSize(encoder_layers=2, decoder_layers=2, dim=16, ffn_dim=24, heads=4, dropout=0.3)
+PREFIX_LM = PrefixLMSize(architecture="prefix_lm", layers=2, dim=16, ffn_dim=24, heads=4, dropout=0.3)
 VOCABULARY = 23
 
 
@@ -52,18 +56,20 @@ def placed(config: EncodingConfig, stack: Stack) -> EncodingConfig | None:
         return None
 
 
-def around(encoding: Encoding, *, size: Size = SIZE, vocabulary: int = VOCABULARY, **recipe: Any) -> Transformer:
+def around(
+    encoding: Encoding, *, size: ArchitectureSize = SIZE, vocabulary: int = VOCABULARY, **recipe: Any
+) -> Transformer:
     """A model with random numbers also where a new one has zeros and ones, in evaluation mode."""
-    model = Transformer(size, Recipe(max_updates=1, **recipe), encoding, vocabulary)
+    model: Any = architecture_of(size)(size, Recipe(max_updates=1, **recipe), encoding, vocabulary)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(0.2 * torch.randn_like(parameter))
     return model.eval()
 
 
-def tiny_model(config: EncodingConfig, *, seed: int = 0, size: Size = SIZE, **recipe: Any) -> Transformer:
+def tiny_model(config: EncodingConfig, *, seed: int = 0, size: ArchitectureSize = SIZE, **recipe: Any) -> Transformer:
     torch.manual_seed(seed)
-    return around(build(config, Shape.of(size)), size=size, **recipe)
+    return around(build(config, architecture_of(size).shape(size)), size=size, **recipe)
 
 
 def without_encoding(model: Transformer, **recipe: Any) -> Transformer:
@@ -102,5 +108,6 @@ def full(model: Transformer, source: Tensor, target: Tensor) -> Tensor:
 def step_by_step(model: Transformer, target: Tensor, memory: Memory, *, offset: int = 0) -> Tensor:
     """The hidden states of :meth:`Transformer.decode`, (B, T, d), one token after the other."""
     caches = model.new_caches()
+    offset = 0 if model.one_stream else offset  # where positions continue those of the source, they are shifted already
     steps = [model.step(target[:, i : i + 1], memory, caches, offset + i) for i in range(target.size(1))]
     return torch.cat(steps, dim=1)

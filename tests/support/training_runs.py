@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wordorder.config.models import Cell, Recipe, Size
+from wordorder.config.models import Cell, Recipe
 from wordorder.data.binary import write_corpus
+from wordorder.model.architectures.transformer import TransformerSize
 
 VOCABULARY = 24
-SIZE = Size(encoder_layers=1, decoder_layers=1, dim=16, ffn_dim=32, heads=2, dropout=0.1)
+SIZE = TransformerSize(encoder_layers=1, decoder_layers=1, dim=16, ffn_dim=32, heads=2, dropout=0.1)
 
 
 def write_reversals(directory: Path, *, pairs: int, seed: int) -> Path:

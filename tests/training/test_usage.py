@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from training_runs import VOCABULARY, cell, write_reversals
-from wordorder.config.models import LSTMSize
 from wordorder.data.binary import ParallelCorpus, write_corpus
+from wordorder.model.architectures.lstm import LSTMSize
 from wordorder.model.checkpoint import build_model
 from wordorder.training.usage import Meter, Usage, asked, efficiency, gpu_utilisation, operations_per_token
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from wordorder.decoding.recording import Kind
-    from wordorder.model.translator import Translator
+    from wordorder.model.architectures.base import Translator
 
 STACKS: tuple[Kind, ...] = ("encoder", "decoder")
 VALUES = ("distance", "entropy", "boundary")

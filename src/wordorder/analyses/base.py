@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from wordorder.data.binary import ParallelCorpus
     from wordorder.data.subword import Subword
-    from wordorder.model.translator import Translator
+    from wordorder.model.architectures.base import Translator
 
 REGISTRY: Registry[type[Analysis]] = Registry("analyses", "analysis")
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from wordorder.encodings.base import Positions
-    from wordorder.model.translator import Translator
+    from wordorder.model.architectures.base import Translator
 
 COLUMNS = ["dataset", "size", "encoding", "round", "seconds", "ratio", "device", "threads", "status"]
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-    from wordorder.model.translator import Translator
+    from wordorder.model.architectures.base import Translator
 
 UNITS = ("subword", "word", "character")
 

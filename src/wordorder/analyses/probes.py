@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from wordorder.drawing.grid import Grid
-    from wordorder.model.translator import Translator
+    from wordorder.model.architectures.base import Translator
 
 Kind = Literal["permute", "swap", "window"]
 KINDS: tuple[Kind, ...] = ("permute", "swap", "window")

@@ -11,7 +11,7 @@ from wordorder.cli.arguments import positive
 
 if TYPE_CHECKING:
     from wordorder.data.subword import Subword
-    from wordorder.model.translator import Translator
+    from wordorder.model.architectures.base import Translator
 
 
 def add_commands(subparsers: Any) -> None:

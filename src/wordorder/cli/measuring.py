@@ -11,7 +11,7 @@ from wordorder.cli.arguments import add_config, add_paths, positive
 if TYPE_CHECKING:
     from wordorder.analyses.base import MeasuredSet
     from wordorder.config.models import Measured
-    from wordorder.model.translator import Translator
+    from wordorder.model.architectures.base import Translator
 
 
 def add_commands(subparsers: Any) -> None:

@@ -23,11 +23,12 @@ from wordorder.config.datasets import Dataset, DerivedDataset
 from wordorder.config.derived import derive, is_derived, with_recipe
 from wordorder.config.document import Document, parse_json, read_yaml
 from wordorder.config.encodings import EncodingConfig, Encodings, UntypedEncodings
-from wordorder.config.models import ModelSize, Recipes, Sizes, Study
+from wordorder.config.models import Recipes, Study
 from wordorder.config.problems import closest, nearest, validated
 from wordorder.config.published import PublishedParameters, PublishedTable
 from wordorder.config.published_scores import PublishedScores, PublishedScoreTables
 from wordorder.config.reordering import Aligners, Alignment, Reorderer, Reorderers
+from wordorder.config.sizes import ModelSize, SizeNames, Sizes
 from wordorder.errors import WordorderError
 
 M = TypeVar("M", bound=BaseModel)
@@ -47,7 +48,7 @@ def load_study(path_or_name: str | Path, root: str | Path = "config") -> Study:
     datasets = dataset_names(root)
     known = {
         "encodings": encoding_names(root),
-        "sizes": list(load_sizes(root)),
+        "sizes": size_names(root),
         "datasets": datasets,
         "reorderers": list(load_reorderers(root)),
     }
@@ -84,6 +85,11 @@ def _is_derived_dataset(document: Document) -> bool:
 def load_sizes(root: str | Path = "config") -> dict[str, ModelSize]:
     """``root``/sizes.yaml, by name."""
     return validated(read_yaml(Path(root, "sizes.yaml")), Sizes).root
+
+
+def size_names(root: str | Path = "config") -> list[str]:
+    """List the names in ``root``/sizes.yaml, without importing the architectures and PyTorch."""
+    return list(validated(read_yaml(Path(root, "sizes.yaml")), SizeNames).root)
 
 
 def load_recipes(root: str | Path = "config") -> dict[str, dict[str, Any]]:

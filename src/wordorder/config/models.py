@@ -16,70 +16,11 @@ from wordorder.config.base import Model, Name, Positive, Rate
 from wordorder.config.datasets import Preparation
 from wordorder.config.encodings import AnyEncoding
 from wordorder.config.published_scores import PublishedInStudy, Shown
+from wordorder.config.sizes import ModelSize
 from wordorder.errors import WordorderError
 from wordorder.registry import registry_of
 
 # ------------------------------------------------------------------------------------------- models and recipe
-
-
-class Size(Model):
-    """Shape of a Transformer (Vaswani et al. 2017, table 3)."""
-
-    # Not part of a cell's slice, which knows a Transformer by the lack of it: cells trained before there were other
-    # architectures stay finished.
-    architecture: Literal["transformer"] = Field(default="transformer", exclude=True)
-    encoder_layers: int = Field(
-        ge=0, description="With 0 the decoder attends to the source embeddings and their positions (encoder-free)."
-    )
-    decoder_layers: Positive
-    dim: Positive = Field(description="Model size d.")
-    ffn_dim: Positive
-    heads: Positive
-    dropout: Rate
-
-    @model_validator(mode="after")
-    def _heads_divide_dim(self) -> Size:
-        if self.dim % self.heads:
-            raise ValueError(f"dim ({self.dim}) must be a multiple of heads ({self.heads})")
-        return self
-
-
-class LSTMSize(Model):
-    """Shape of an LSTM with attention; see :mod:`wordorder.model.lstm`."""
-
-    architecture: Literal["lstm"]
-    layers: Positive = Field(description="Of the encoder and of the decoder, each.")
-    dim: Positive = Field(description="Size of the embeddings and of the states.")
-    dropout: Rate
-    bidirectional: bool = Field(
-        default=True, description="Each direction of the encoder has half of dim; if false, there is only the forward."
-    )
-    input_feeding: bool = Field(
-        default=False,
-        description="Each step also reads the last step's attentional vector, so that training goes token by token.",
-    )
-
-    @model_validator(mode="after")
-    def _directions_divide_dim(self) -> LSTMSize:
-        if self.bidirectional and self.dim % 2:
-            raise ValueError(f"dim ({self.dim}) must be even, because each direction of the encoder has half of it")
-        return self
-
-
-def _architecture(size: Any) -> str:
-    """Which of the shapes is meant: what is written, the Transformer where nothing is."""
-    if isinstance(size, dict):
-        return str(size.get("architecture", "transformer"))
-    return str(getattr(size, "architecture", "transformer"))
-
-
-ModelSize = Annotated[
-    Annotated[Size, Tag("transformer")] | Annotated[LSTMSize, Tag("lstm")], Discriminator(_architecture)
-]
-
-
-class Sizes(RootModel[dict[Name, ModelSize]]):
-    """``config/sizes.yaml``."""
 
 
 class Recipe(Model):

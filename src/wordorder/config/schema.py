@@ -10,10 +10,11 @@ from wordorder.config.alignments import GoldSets
 from wordorder.config.datasets import Dataset, DerivedDataset
 from wordorder.config.derived import KEY
 from wordorder.config.encodings import Encodings
-from wordorder.config.models import Recipes, Sizes, Study
+from wordorder.config.models import Recipes, Study
 from wordorder.config.published import PublishedParameters
 from wordorder.config.published_scores import PublishedScoreTables
 from wordorder.config.reordering import Aligners, Reorderers
+from wordorder.config.sizes import Sizes
 
 _MODELS: dict[str, type[BaseModel]] = {
     "dataset": Dataset,

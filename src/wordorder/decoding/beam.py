@@ -20,8 +20,8 @@ from wordorder.config.models import Decoding
 from wordorder.decoding.penalty import highest_score, length_penalty
 from wordorder.decoding.selection import best_tokens
 from wordorder.encodings.base import Positions
+from wordorder.model.architectures.base import DecoderCache, EncodedSource, Translator
 from wordorder.model.batch import BEGIN, END, PAD
-from wordorder.model.translator import DecoderCache, EncodedSource, Translator
 
 # Finished sentences are taken out of the batch once they are this share of it: taking out costs a copy of the rest.
 _DROP = 1 / 16
@@ -42,14 +42,15 @@ def max_length(source: int, config: Decoding) -> int:
 
 
 def _limits(model: Translator, sources: Tensor, config: Decoding) -> Tensor:
-    """:func:`max_length` of every sentence, (B, S) -> (B,), but no more than the decoder's positions allow.
+    """Return :func:`max_length` of every sentence, (B, S) -> (B,), but no more than the model's positions allow.
 
-    A table of p positions has room for the beginning and p - 1 tokens.
+    Room for p positions is room for the beginning and p - 1 tokens.
     """
-    lengths = [max_length(source, config) for source in (sources != PAD).sum(1).tolist()]
-    limits = torch.tensor(lengths, device=sources.device)
-    positions = model.encoding.limit("decoder")
-    return limits if positions is None else limits.clamp_max(positions - 1)
+    limits = []
+    for source in (sources != PAD).sum(1).tolist():
+        length, room = max_length(source, config), model.room(source)
+        limits.append(length if room is None else max(0, min(length, room - 1)))
+    return torch.tensor(limits, device=sources.device)
 
 
 @torch.inference_mode()

@@ -9,14 +9,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from wordorder.data.binary import ParallelCorpus
 from wordorder.decoding.recording import Kind, recorded
 from wordorder.encodings.base import Positions
+from wordorder.model.architectures.base import Translator
 from wordorder.model.batch import PAD, Batch
-from wordorder.model.lstm import LSTMTranslator
-from wordorder.model.translator import Translator
 from wordorder.progress import Progress
 from wordorder.training.batches import Indices, collate, plan_batches
 
@@ -72,21 +71,8 @@ def source_positions(source: Tensor, reordered: Tensor | None) -> Positions:
 
 
 def encode(model: Translator, source: Tensor, reordered: Tensor | None = None) -> Tensor:
-    """What the encoder makes of tokens (B, S), padded at the right: (B, S, d), as the decoder reads it."""
-    positions = source_positions(source, reordered)
-    if isinstance(model, LSTMTranslator):
-        return model.encode(source, positions=positions).states
-    found: list[Tensor] = []
-
-    def keep(_module: nn.Module, _arguments: object, output: Tensor) -> None:
-        found.append(output)
-
-    handle = model.get_submodule("encoder_norm").register_forward_hook(keep)
-    try:
-        model.encode(source, positions=positions)
-    finally:
-        handle.remove()
-    return found[0]
+    """Return the last representation of source tokens (B, S), padded at the right: (B, S, d)."""
+    return model.encoder_output(source, positions=source_positions(source, reordered))
 
 
 def _log_probabilities(model: Translator, hidden: Tensor, labels: Tensor) -> Tensor:

@@ -23,7 +23,7 @@ from wordorder.data.text import line_writer
 from wordorder.data.tokenise import detokeniser
 from wordorder.decoding.beam import Hypothesis, max_length, search
 from wordorder.errors import WordorderError
-from wordorder.model.translator import Translator
+from wordorder.model.architectures.base import Translator
 from wordorder.progress import Progress
 from wordorder.training.batches import pad_positions, pad_sources
 
@@ -121,11 +121,20 @@ def _check_lengths(model: Translator, sources: Sequence[Sequence[int]], config: 
             f"positional encoding has only {limit} positions. Shorten the sentence, or raise the size of the "
             "encoding's table in encodings.yaml and train again."
         )
-    limit = model.encoding.limit("decoder")
-    if limit is not None and longest and max_length(longest, config) >= limit:
+    room = model.room(longest)
+    if room is not None and room < 1:
+        raise WordorderError(
+            f"Line {lengths.index(longest) + 1} of the source has {longest} subwords with its end, which leaves the "
+            "model's positional encoding no position for a translation. Shorten the sentence, or raise the size of the "
+            "encoding's table in encodings.yaml and train again.",
+            code="too-few-positions",
+            line=lengths.index(longest) + 1,
+            found=longest,
+        )
+    if room is not None and longest and max_length(longest, config) >= room:
         _warn(
-            f"translations are cut at {limit - 1} subwords, fewer than max_length_a and max_length_b allow, because "
-            f"the model's positional encoding has only {limit} positions."
+            f"translations are cut at {room - 1} subwords, fewer than max_length_a and max_length_b allow, because "
+            f"the model's positional encoding has only {model.encoding.limit('decoder')} positions."
         )
 
 

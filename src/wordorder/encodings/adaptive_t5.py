@@ -46,6 +46,8 @@ class AdaptiveT5Config(EncodingConfig):
 class AdaptiveT5Attention(AttentionEncoding):
     """The curves of one stack, (signs, H, …) each: r ≤ 0 first; the decoder has no other."""
 
+    needs = frozenset({"bias"})
+
     def __init__(self, config: AdaptiveT5Config, shape: Shape, stack: Stack) -> None:
         super().__init__()
         self.scale = config.scale

@@ -17,7 +17,15 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
+from wordorder.encodings.base import (
+    AttentionEncoding,
+    Encoding,
+    EncodingConfig,
+    Positions,
+    ScoreFunction,
+    Shape,
+    Stack,
+)
 from wordorder.encodings.lookup import distances
 from wordorder.encodings.registry import register
 
@@ -36,6 +44,8 @@ def slopes(heads: int) -> list[float]:
 class ALiBiAttention(AttentionEncoding):
     """The slopes, (H,), shared by stacks and layers."""
 
+    needs = frozenset({"bias"})
+    pairwise = True
     slopes: Tensor
 
     def __init__(self, heads: int) -> None:
@@ -45,6 +55,16 @@ class ALiBiAttention(AttentionEncoding):
     def bias(self, query: Positions, key: Positions) -> Tensor:
         apart = distances(query, key).abs().to(self.slopes.dtype)
         return -self.slopes[:, None, None] * apart[:, None]
+
+    def score_function(self, queries: Tensor, query: Positions, key: Positions) -> ScoreFunction:
+        sentences = len(queries)
+        rows, columns = query.absolute.expand(sentences, -1), key.absolute.expand(sentences, -1)
+
+        def score(value: Tensor, sentence: Tensor, head: Tensor, row: Tensor, column: Tensor) -> Tensor:
+            apart = (columns[sentence, column] - rows[sentence, row]).abs()
+            return value - self.slopes[head] * apart
+
+        return score
 
 
 @register(ALiBiConfig)

@@ -20,16 +20,24 @@ every call, so step-by-step decoding and reordered positions need no special cas
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
-from torch import Tensor, arange, device, nn
+from torch import Tensor, arange, cat, device, nn
 
 from wordorder.config.encodings import EncodingConfig, Shape, Stack
 from wordorder.dropout import Drop
+from wordorder.errors import WordorderError
 from wordorder.registry import Registry
 
 __all__ = ["REGISTRY", "AttentionEncoding", "Encoding", "EncodingConfig", "Positions", "Shape", "Stack"]
+
+# The places inside attention, which an AttentionEncoding declares in ``needs``.
+Place = Literal["head_inputs", "rotate", "values", "bias", "scores", "context"]
+PLACES: tuple[Place, ...] = get_args(Place)
+# A score and the indices of its sentence, head, query and key, each a number -> the changed score.
+ScoreFunction = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
 @dataclass(frozen=True)
@@ -57,6 +65,12 @@ class Positions:
         """One position for ``length`` tokens that stand at the same place, such as the hypotheses of a sentence."""
         return self if self.absolute.size(1) == length else replace(self, absolute=self.absolute.expand(-1, length))
 
+    def followed_by(self, other: Positions) -> Positions:
+        """Concatenate the positions of other tokens of the same sentences."""
+        rows = max(len(self.absolute), len(other.absolute))
+        absolute = cat((self.absolute.expand(rows, -1), other.absolute.expand(rows, -1)), dim=1)
+        return Positions(absolute, max(self.limit, other.limit))
+
     def select(self, rows: Tensor) -> Positions:
         """Keep the positions of the given sentences (indices into B), in that order."""
         absolute = self.absolute if len(self.absolute) == 1 else self.absolute.index_select(0, rows)
@@ -65,7 +79,41 @@ class Positions:
 
 
 class AttentionEncoding(nn.Module):
-    """What an encoding does inside one attention. Every place does nothing by default."""
+    """What an encoding does inside one attention. Every place does nothing by default.
+
+    A subclass declares in ``needs`` which places it overrides. Attention backends are chosen by this declaration, so
+    one that does not match the class is an error as soon as the class is defined. An object may narrow the declaration
+    of its class, where its configuration switches places off.
+    """
+
+    needs: frozenset[Place] = frozenset()
+
+    # Whether ``score_function`` is overridden, which does pair by pair what ``bias`` and ``scores`` do.
+    pairwise: bool = False
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        overridden = {place for place in PLACES if getattr(cls, place) is not getattr(AttentionEncoding, place)}
+        if overridden != cls.needs:
+            listed = ", ".join(f'"{place}"' for place in PLACES if place in overridden)
+            raise WordorderError(
+                f"The class {cls.__qualname__} of {cls.__module__} overrides the places {_named(overridden)}, but its "
+                f"'needs' declares {_named(cls.needs)}. Attention is chosen by what an encoding declares: write 'needs "
+                f"= frozenset({{{listed}}})' in the class, or correct the name of a misspelt method.",
+                code="places-not-declared",
+                key="needs",
+                found=sorted(cls.needs),
+                expected=sorted(overridden),
+            )
+        if (cls.score_function is not AttentionEncoding.score_function) != cls.pairwise:
+            raise WordorderError(
+                f"The class {cls.__qualname__} of {cls.__module__} must set 'pairwise = True' if, and only if, it "
+                "overrides 'score_function'.",
+                code="places-not-declared",
+                key="pairwise",
+                found=cls.pairwise,
+                expected=not cls.pairwise,
+            )
 
     def head_inputs(self, x: Tensor, positions: Positions, drop: Drop) -> list[tuple[int, Tensor]] | None:
         """Inputs for groups of heads: [(number of heads, (B, L, d)), …] in head order, or None for one common input.
@@ -98,11 +146,33 @@ class AttentionEncoding(nn.Module):
         """Weighted sums (B, H, Lq, d_h) and their weights (B, H, Lq, Lk) after dropout -> weighted sums."""
         return context
 
-    @property
-    def needs_scores(self) -> bool:
-        """Whether the scores or weights themselves are touched; if not, a fused attention kernel may be used."""
-        kind = type(self)
-        return kind.scores is not AttentionEncoding.scores or kind.context is not AttentionEncoding.context
+    def score_function(self, queries: Tensor, query: Positions, key: Positions) -> ScoreFunction | None:
+        """Return a function of one pair that has the whole effect of ``bias`` and ``scores``.
+
+        For backends that never store the scores. By default it looks the bias up; override it, and set ``pairwise``,
+        where the effect of ``scores`` can be had pair by pair or a formula saves the table.
+
+        Args:
+            queries: Queries before rotation, divided by sqrt(d_h), (B, H, Lq, d_h).
+            query: Positions of the queries.
+            key: Positions of the keys.
+
+        Returns:
+            The function, or None where nothing changes.
+        """
+        bias = self.bias(query, key)
+        if bias is None:
+            return None
+        table = bias.expand(queries.size(0), queries.size(1), -1, -1)
+
+        def score(value: Tensor, sentence: Tensor, head: Tensor, row: Tensor, column: Tensor) -> Tensor:
+            return value + table[sentence, head, row, column].to(value.dtype)
+
+        return score
+
+
+def _named(places: Iterable[Place]) -> str:
+    return ", ".join(sorted(places)) or "none"
 
 
 class Encoding(nn.Module):

@@ -13,7 +13,17 @@ from torch import Tensor, nn
 
 from wordorder.config.encodings import AnyEncoding
 from wordorder.dropout import Drop
-from wordorder.encodings.base import REGISTRY, AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
+from wordorder.encodings.base import (
+    PLACES,
+    REGISTRY,
+    AttentionEncoding,
+    Encoding,
+    EncodingConfig,
+    Positions,
+    ScoreFunction,
+    Shape,
+    Stack,
+)
 from wordorder.encodings.registry import COMPOSED, build, register
 from wordorder.errors import WordorderError
 
@@ -47,9 +57,14 @@ class ComposedConfig(EncodingConfig):
 class ComposedAttention(AttentionEncoding):
     """Chains the places of several encodings inside one self-attention."""
 
+    needs = frozenset(PLACES)
+    pairwise = True
+
     def __init__(self, parts: list[AttentionEncoding]) -> None:
         super().__init__()
         self.parts = parts
+        self.needs = frozenset().union(*(part.needs for part in parts))
+        self.pairwise = all(part.pairwise for part in parts if "scores" in part.needs)
 
     def head_inputs(self, x: Tensor, positions: Positions, drop: Drop) -> list[tuple[int, Tensor]] | None:
         inputs = (part.head_inputs(x, positions, drop) for part in self.parts)
@@ -82,9 +97,15 @@ class ComposedAttention(AttentionEncoding):
             context = part.context(context, weights, query, key)
         return context
 
-    @property
-    def needs_scores(self) -> bool:
-        return any(part.needs_scores for part in self.parts)
+    def score_function(self, queries: Tensor, query: Positions, key: Positions) -> ScoreFunction | None:
+        functions = [own for part in self.parts if (own := part.score_function(queries, query, key)) is not None]
+
+        def score(value: Tensor, sentence: Tensor, head: Tensor, row: Tensor, column: Tensor) -> Tensor:
+            for function in functions:
+                value = function(value, sentence, head, row, column)
+            return value
+
+        return score if functions else None
 
 
 @register(ComposedConfig)
@@ -103,7 +124,7 @@ class Composed(Encoding):
         self.parts = nn.ModuleList(parts)
         for stack in config.stacks:
             for layer in range(shape.layers(stack)):
-                _one_feeds_heads([part for part in parts if _feeds_heads(part.attention(stack, layer))])
+                _one_feeds_heads([part for part in parts if "head_inputs" in part.attention(stack, layer).needs])
 
     def _encodings(self) -> list[Encoding]:
         return cast(list[Encoding], list(self.parts))
@@ -131,10 +152,6 @@ class Composed(Encoding):
     def _limit(self, stack: Stack) -> int | None:
         limits = (part.limit(stack) for part in self._encodings())
         return min((limit for limit in limits if limit is not None), default=None)
-
-
-def _feeds_heads(attention: AttentionEncoding) -> bool:
-    return type(attention).head_inputs is not AttentionEncoding.head_inputs
 
 
 def _one_feeds_heads(parts: list[Encoding]) -> None:

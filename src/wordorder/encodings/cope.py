@@ -41,6 +41,8 @@ def _sides(stack: Stack) -> int:
 class CoPEAttention(AttentionEncoding):
     """The tables of one layer: (sides, 1 | H, table, d_h), keys before the query first."""
 
+    needs = frozenset({"scores"})
+
     def __init__(self, config: CoPEConfig, shape: Shape, stack: Stack) -> None:
         super().__init__()
         self.last = config.table - 1

@@ -31,6 +31,7 @@ class DirectionalConfig(EncodingConfig):
 class DirectionalAttention(AttentionEncoding):
     """The masks of all heads."""
 
+    needs = frozenset({"bias"})
     direction: Tensor
 
     def __init__(self, heads: int) -> None:

@@ -69,6 +69,8 @@ class Curve(nn.Module):
 class FIREAttention(AttentionEncoding):
     """One layer: c, L as a multiple of where it starts, and the curves of keys up to the query and behind it."""
 
+    needs = frozenset({"bias"})
+
     def __init__(self, config: FIREConfig, shape: Shape, stack: Stack) -> None:
         super().__init__()
         self.start = config.threshold

@@ -38,6 +38,8 @@ class HeadXLConfig(CrossLingualConfig):
 class HeadXLAttention(AttentionEncoding):
     """Gives the first τ heads of the first layer their own input."""
 
+    needs = frozenset({"head_inputs"})
+
     def __init__(self, encoding: HeadXL, tau: int, heads: int) -> None:
         super().__init__()
         self._encoding = [encoding]  # in a list, so that the encoding is not its own submodule

@@ -33,6 +33,8 @@ class PosNetAttentionConfig(EncodingConfig):
 class PosNetValues(AttentionEncoding):
     """Moves each value by what the kernel of its position makes of it."""
 
+    needs = frozenset({"values"})
+
     def __init__(self, config: PosNetAttentionConfig, head_dim: int) -> None:
         super().__init__()
         self.kernels = PositionalKernels(config.type, config.table, head_dim, head_dim)

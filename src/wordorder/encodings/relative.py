@@ -25,7 +25,16 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
+from wordorder.encodings.base import (
+    AttentionEncoding,
+    Encoding,
+    EncodingConfig,
+    Place,
+    Positions,
+    ScoreFunction,
+    Shape,
+    Stack,
+)
 from wordorder.encodings.lookup import distances
 from wordorder.encodings.registry import register
 
@@ -68,8 +77,13 @@ class RelativeConfig(EncodingConfig):
 class RelativeAttention(AttentionEncoding):
     """The vectors of one layer: ``keys`` and ``values`` are (1 | H, distances, d_h) or None."""
 
+    needs = frozenset({"scores", "context"})
+    pairwise = True
+
     def __init__(self, config: RelativeConfig, shape: Shape, stack: Stack) -> None:
         super().__init__()
+        sides: dict[Place, bool] = {"scores": config.keys, "context": config.values}
+        self.needs = frozenset(place for place, used in sides.items() if used)
         self.clip = config.clip
         self.ahead = config.distances(stack) - 1 - config.clip  # the farthest key behind the query: 0 or k
         heads = 1 if config.share_heads else shape.heads
@@ -94,6 +108,19 @@ class RelativeAttention(AttentionEncoding):
         products = queries @ self.key_vectors.transpose(-1, -2).to(queries.dtype)  # (B, H, Lq, distances)
         rows = self._rows(query, key, scores.size(1)).expand(scores.size(0), -1, -1, -1)
         return scores + products.gather(-1, rows)
+
+    def score_function(self, queries: Tensor, query: Positions, key: Positions) -> ScoreFunction | None:
+        if self.key_vectors is None:
+            return None
+        products = queries @ self.key_vectors.transpose(-1, -2).to(queries.dtype)  # (B, H, Lq, distances)
+        sentences = len(queries)
+        rows, columns = query.absolute.expand(sentences, -1), key.absolute.expand(sentences, -1)
+
+        def score(value: Tensor, sentence: Tensor, head: Tensor, row: Tensor, column: Tensor) -> Tensor:
+            apart = columns[sentence, column] - rows[sentence, row]
+            return value + products[sentence, head, row, apart.clamp(-self.clip, self.ahead) + self.clip]
+
+        return score
 
     def context(self, context: Tensor, weights: Tensor, query: Positions, key: Positions) -> Tensor:
         if self.value_vectors is None:

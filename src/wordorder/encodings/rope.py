@@ -29,6 +29,7 @@ class RoPEConfig(EncodingConfig):
 class RoPEAttention(AttentionEncoding):
     """The rotations, shared by heads and layers; the table of cosines and sines grows on demand."""
 
+    needs = frozenset({"rotate"})
     _table: Tensor
 
     def __init__(self, head_dim: int, base: float) -> None:

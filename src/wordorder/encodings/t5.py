@@ -58,6 +58,7 @@ def bucket(distance: int, *, buckets: int, max_distance: int, causal: bool) -> i
 class T5Attention(AttentionEncoding):
     """The table of one stack, (buckets, H)."""
 
+    needs = frozenset({"bias"})
     bucket_of: Tensor  # of the distances -max_distance … max_distance, in the decoder … 0
 
     def __init__(self, config: T5Config, shape: Shape, stack: Stack) -> None:

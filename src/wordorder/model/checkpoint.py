@@ -7,25 +7,20 @@ from typing import Any
 
 import torch
 
-from wordorder.config.models import Cell, LSTMSize
-from wordorder.encodings.base import Shape
+from wordorder.config.models import Cell
 from wordorder.encodings.registry import build
 from wordorder.errors import WordorderError
 from wordorder.files import atomic
-from wordorder.model.lstm import LSTMTranslator
-from wordorder.model.transformer import Transformer
-from wordorder.model.translator import Translator
+from wordorder.model.architectures.base import Translator, architecture_of
 
 _FORMAT = 1
 
 
 def build_model(cell: Cell, vocabulary_size: int) -> Translator:
-    """A new model for a cell, of the architecture of its size; its start values come from PyTorch's generator."""
-    config, size = cell.encoding, cell.size
-    if isinstance(size, LSTMSize):
-        shape = Shape(size.dim, heads=1, encoder_layers=size.layers, decoder_layers=size.layers)
-        return LSTMTranslator(size, cell.recipe, build(config, shape), vocabulary_size)
-    return Transformer(size, cell.recipe, build(config, Shape.of(size)), vocabulary_size)
+    """Build a new model for a cell, whose start values come from PyTorch's generator."""
+    architecture = architecture_of(cell.size)
+    encoding = build(cell.encoding, architecture.shape(cell.size))
+    return architecture(cell.size, cell.recipe, encoding, vocabulary_size)
 
 
 def save_model(path: str | Path, cell: Cell, vocabulary_size: int, weights: dict[str, torch.Tensor]) -> None:

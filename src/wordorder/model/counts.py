@@ -12,8 +12,9 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from wordorder.config.encodings import EncodingConfig
-from wordorder.config.models import Cell, ModelSize, Recipe
+from wordorder.config.models import Cell, Recipe
 from wordorder.config.published import PublishedRow, PublishedTable
+from wordorder.config.sizes import ModelSize
 from wordorder.errors import WordorderError
 from wordorder.model.checkpoint import build_model, count_parameters
 

@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 
-from wordorder.config.models import Recipe, Size
+from wordorder.config.models import Recipe
 from wordorder.dropout import Drop, Dropout, unchanged
 from wordorder.encodings.base import AttentionEncoding, Positions
-from wordorder.model.attention import CrossAttention, KeyValueCache, SelfAttention
-from wordorder.model.translator import dropout_rate
+from wordorder.model.attention.base import WeightsReader
+from wordorder.model.attention.multihead import CrossAttention, KeyValueCache, Prefix, SelfAttention
+
+
+class LayerSize(Protocol):
+    """What a layer reads of a size configuration."""
+
+    @property
+    def dim(self) -> int: ...
+    @property
+    def ffn_dim(self) -> int: ...
+    @property
+    def heads(self) -> int: ...
+    @property
+    def dropout(self) -> float: ...
 
 
 class FeedForward(nn.Module):
@@ -52,6 +66,10 @@ class Residual(nn.Module):
         return normed
 
 
+def _dropout_rate(size: LayerSize, recipe: Recipe) -> float:
+    return size.dropout if recipe.dropout is None else recipe.dropout
+
+
 def _head_inputs(
     encoding: AttentionEncoding, x: Tensor, positions: Positions, drop: Drop, around: Residual
 ) -> list[tuple[int, Tensor]] | None:
@@ -60,9 +78,11 @@ def _head_inputs(
 
 
 class EncoderLayer(nn.Module):
-    def __init__(self, size: Size, recipe: Recipe) -> None:
+    """Self-attention and feed-forward network."""
+
+    def __init__(self, size: LayerSize, recipe: Recipe) -> None:
         super().__init__()
-        rate, pre_norm = dropout_rate(size, recipe), recipe.norm == "pre"
+        rate, pre_norm = _dropout_rate(size, recipe), recipe.norm == "pre"
         self.self_attention = SelfAttention(size.dim, size.heads, recipe.attention_dropout)
         self.feed_forward = FeedForward(size.dim, size.ffn_dim, recipe.activation_dropout)
         self.around_self = Residual(size.dim, rate, pre_norm=pre_norm)
@@ -75,17 +95,38 @@ class EncoderLayer(nn.Module):
         mask: Tensor | None,
         encoding: AttentionEncoding,
         positions: Positions,
+        cache: KeyValueCache | None = None,
+        prefix: Prefix | None = None,
         drop: Drop = unchanged,
+        weights_reader: WeightsReader | None = None,
     ) -> Tensor:
-        """(B, S, d) -> (B, S, d)
+        """Apply the layer.
 
-        drop: the dropout of the embeddings, as it was drawn for them.
+        Args:
+            x: Inputs, (B, L, d); with a cache, new tokens only.
+            mask: Added to the scores, (1 | B, 1, 1 | L, keys).
+            encoding: What the positional encoding does in the self-attention.
+            positions: Positions of x.
+            cache: Keys and values of earlier tokens, to which those of x are appended.
+            prefix: Tokens that every token of x reads too.
+            drop: The dropout of the embeddings, as it was drawn for them.
+            weights_reader: Called with the attention weights.
+
+        Returns:
+            Outputs, (B, L, d).
         """
         inputs = _head_inputs(encoding, x, positions, drop, self.around_self)
         x = self.around_self(
             x,
             lambda inner: self.self_attention(
-                inner, mask=mask, encoding=encoding, positions=positions, head_inputs=inputs
+                inner,
+                mask=mask,
+                encoding=encoding,
+                positions=positions,
+                cache=cache,
+                prefix=prefix,
+                head_inputs=inputs,
+                weights_reader=weights_reader,
             ),
         )
         output: Tensor = self.around_ffn(x, self.feed_forward)
@@ -93,9 +134,11 @@ class EncoderLayer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    def __init__(self, size: Size, recipe: Recipe) -> None:
+    """Self-attention, attention to the source, and feed-forward network."""
+
+    def __init__(self, size: LayerSize, recipe: Recipe) -> None:
         super().__init__()
-        rate, pre_norm = dropout_rate(size, recipe), recipe.norm == "pre"
+        rate, pre_norm = _dropout_rate(size, recipe), recipe.norm == "pre"
         self.self_attention = SelfAttention(size.dim, size.heads, recipe.attention_dropout)
         self.cross_attention = CrossAttention(size.dim, size.heads, recipe.attention_dropout)
         self.feed_forward = FeedForward(size.dim, size.ffn_dim, recipe.activation_dropout)
@@ -116,11 +159,29 @@ class DecoderLayer(nn.Module):
         positions: Positions,
         cache: KeyValueCache | None = None,
         drop: Drop = unchanged,
+        weights_reader: WeightsReader | None = None,
+        cross_weights_reader: WeightsReader | None = None,
     ) -> Tensor:
-        """(B, T, d) -> (B, T, d).
+        """Apply the layer.
 
-        drop: the dropout of the embeddings, as it was drawn for them.
         With a cache, T counts the hypotheses of each sentence: one new token each, and each with its own past.
+
+        Args:
+            x: Inputs, (B, T, d).
+            memory: Keys and values of the source, (B, H, S, d_h) twice.
+            memory_mask: Added to the scores of the source, (B, 1, 1, S).
+            memory_positions: Positions of the source.
+            mask: Added to the scores of the target, (1, 1, T, T).
+            encoding: What the positional encoding does in the self-attention.
+            cross_encoding: What it does between target and source.
+            positions: Positions of x.
+            cache: Keys and values of each hypothesis's earlier tokens.
+            drop: The dropout of the embeddings, as it was drawn for them.
+            weights_reader: Called with the weights of the self-attention.
+            cross_weights_reader: Called with the weights of the attention to the source.
+
+        Returns:
+            Outputs, (B, T, d).
         """
 
         # (B, K, d) -> (B·K, 1, d): to its own past every hypothesis is a sentence of its own.
@@ -131,7 +192,13 @@ class DecoderLayer(nn.Module):
 
         def attend_to_self(inner: Tensor) -> Tensor:
             attended: Tensor = self.self_attention(
-                alone(inner), mask=mask, encoding=encoding, positions=positions, cache=cache, head_inputs=inputs
+                alone(inner),
+                mask=mask,
+                encoding=encoding,
+                positions=positions,
+                cache=cache,
+                head_inputs=inputs,
+                weights_reader=weights_reader,
             )
             return attended.view_as(inner)
 
@@ -143,6 +210,7 @@ class DecoderLayer(nn.Module):
                 encoding=cross_encoding,
                 query=positions.expand(inner.size(1)),
                 key=memory_positions,
+                weights_reader=cross_weights_reader,
             )
             return attended
 

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from wordorder.encodings.base import Positions
+from wordorder.model.architectures.base import Translator
 from wordorder.model.batch import PAD, Batch
-from wordorder.model.translator import Translator
 
 # Rows of logits computed at a time: 512 x 32,000 in single precision are 64 MB.
 _ROWS = 512

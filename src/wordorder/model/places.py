@@ -1,45 +1,58 @@
-"""Whether a model has the places where an encoding acts. An encoding that could do nothing is refused."""
+"""Checks that a model has the places where its encoding acts. An encoding that could do nothing is refused."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import cast
 
-from wordorder.encodings.base import AttentionEncoding, Encoding
-from wordorder.encodings.compose import Composed, ComposedAttention
+from wordorder.encodings.base import PLACES, AttentionEncoding, Encoding, Stack
+from wordorder.encodings.compose import Composed
 from wordorder.errors import WordorderError
 
-_IN_ATTENTION = ("head_inputs", "rotate", "values", "bias", "scores", "context")
+_STACKS: tuple[Stack, ...] = ("encoder", "decoder")
 _GIVES_ATTENTION = ("_attention", "_cross_attention")
 
 
 def acts(attention: AttentionEncoding) -> bool:
-    """Whether an encoding does anything at all inside one attention."""
-    if isinstance(attention, ComposedAttention):
-        return any(map(acts, attention.parts))
-    return _overrides(attention, AttentionEncoding, _IN_ATTENTION)
+    """Return whether an encoding does anything at all inside one attention."""
+    return bool(attention.needs)
 
 
 def refuse_attention(encoding: Encoding, architecture: str) -> None:
-    """For a model whose attention has no places. Raises WordorderError for an encoding that needs one."""
+    """Refuse an encoding that acts inside attention, for a model whose attention has no places.
+
+    Raises:
+        WordorderError: The encoding acts inside attention.
+    """
     for part in _parts(encoding):
-        if _overrides(part, Encoding, _GIVES_ATTENTION):
+        if _gives_attention(part):
             raise WordorderError(
                 f"The encoding '{part.config.type}' acts inside the attention of a Transformer, but the size's "
                 f"architecture is '{architecture}', where an encoding can act at the embeddings alone. Choose an "
-                "encoding of the embeddings, such as 'none' or 'sinusoidal', or the size of a Transformer."
+                "encoding of the embeddings, such as 'none' or 'sinusoidal', or the size of a Transformer.",
+                code="no-place-for-encoding",
+                found=part.config.type,
             )
 
 
-def refuse_idle(encoding: Encoding) -> None:
-    """For a Transformer. Raises WordorderError where an encoding acts inside attention, but in none that there is.
+def refuse_idle(encoding: Encoding, *, cross: bool = True) -> None:
+    """Refuse an encoding that acts inside attention, but in none that the model has.
 
-    The same where it has trained numbers for attention that there is not: nothing would ever train them.
+    The same holds where it has trainable parameters for attention that does not exist: nothing would train them.
+
+    Args:
+        encoding: The encoding of the model.
+        cross: Whether the decoder has an attention to the source.
+
+    Raises:
+        WordorderError: The encoding has no place in the model.
     """
     for part in _parts(encoding):
-        inside = list(_attentions(part))
-        if _overrides(part, Encoding, _GIVES_ATTENTION) and not any(map(acts, inside)):
-            given = next((type(each).__name__ for each in inside if type(each) is not AttentionEncoding), None)
+        inside = list(_attentions(part, cross=cross))
+        if _gives_attention(part) and not any(map(acts, inside)):
+            if not cross and any(map(acts, _attentions(part, cross=True))):
+                raise _no_cross(part)
+            given = next((type(each).__name__ for each in inside if each is not part._nothing), None)
             raise _idle(part, "acts only in") if given is None else _silent(part, given)
         used = {id(module) for attention in inside for module in attention.modules()}
         own = (module for module in part.modules() if isinstance(module, AttentionEncoding) and id(module) not in used)
@@ -47,34 +60,72 @@ def refuse_idle(encoding: Encoding) -> None:
             raise _idle(part, "has trained numbers for")
 
 
+def refuse_rotation_of_one_side(encoding: Encoding) -> None:
+    """Refuse a rotation of source or target tokens only, for a model in which they read each other in one stream.
+
+    Raises:
+        WordorderError: The encoding rotates the tokens of one side only.
+    """
+    for part in _parts(encoding):
+        sides = [
+            {layer for layer in range(part.shape.layers(stack)) if "rotate" in part.attention(stack, layer).needs}
+            for stack in _STACKS
+        ]
+        if sides[0] != sides[1]:
+            raise WordorderError(
+                f"The encoding '{part.config.type}' with 'placement: {part.config.placement}' rotates the tokens of "
+                "one side only, but in a prefix language model target queries meet source keys, whose products then "
+                "mean nothing. Use 'placement: both', or the size of a Transformer.",
+                code="no-place-for-encoding",
+                key="placement",
+                found=part.config.placement,
+                expected="both",
+            )
+
+
+def _no_cross(encoding: Encoding) -> WordorderError:
+    return WordorderError(
+        f"The encoding '{encoding.config.type}' acts between target and source, but the size's architecture has one "
+        "stream and no attention of its own to the source. Choose another encoding, or the size of a Transformer.",
+        code="no-place-for-encoding",
+        found=encoding.config.type,
+    )
+
+
 def _idle(encoding: Encoding, what: str) -> WordorderError:
     shape, placement = encoding.shape, encoding.config.placement
     return WordorderError(
         f"The encoding '{encoding.config.type}' with 'placement: {placement}' {what} layers that the size does not "
         f"have (encoder_layers: {shape.encoder_layers}, decoder_layers: {shape.decoder_layers}). Give the encoding "
-        "another placement, or choose another encoding or size."
+        "another placement, or choose another encoding or size.",
+        code="no-place-for-encoding",
+        found=encoding.config.type,
     )
 
 
 def _silent(encoding: Encoding, given: str) -> WordorderError:
     return WordorderError(
         f"The encoding '{encoding.config.type}' gives attention a '{given}', which overrides none of the places of "
-        f"AttentionEncoding: {', '.join(_IN_ATTENTION)}. Is the name of a method misspelt?"
+        f"AttentionEncoding: {', '.join(PLACES)}. Is the name of a method misspelt?",
+        code="no-place-for-encoding",
+        found=given,
     )
 
 
-def _attentions(encoding: Encoding) -> Iterator[AttentionEncoding]:
-    """Those of every layer that there is."""
-    for stack in ("encoder", "decoder"):
+def _attentions(encoding: Encoding, *, cross: bool) -> Iterator[AttentionEncoding]:
+    """Iterate over what an encoding does in each attention that exists."""
+    for stack in _STACKS:
         for layer in range(encoding.shape.layers(stack)):
             yield encoding.attention(stack, layer)
-    for layer in range(encoding.shape.decoder_layers):
-        yield encoding.cross_attention(layer)
+    if cross:
+        for layer in range(encoding.shape.decoder_layers):
+            yield encoding.cross_attention(layer)
 
 
 def _parts(encoding: Encoding) -> list[Encoding]:
     return cast(list[Encoding], list(encoding.parts)) if isinstance(encoding, Composed) else [encoding]
 
 
-def _overrides(thing: object, base: type, names: tuple[str, ...]) -> bool:
-    return any(getattr(type(thing), name) is not getattr(base, name) for name in names)
+def _gives_attention(encoding: Encoding) -> bool:
+    """Return whether an encoding is about attention, also where its placement leaves nothing of that."""
+    return any(getattr(type(encoding), name) is not getattr(Encoding, name) for name in _GIVES_ATTENTION)

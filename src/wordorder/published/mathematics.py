@@ -16,7 +16,7 @@ from torch import Tensor
 from wordorder.encodings.base import AttentionEncoding, Positions
 from wordorder.encodings.kernels import positional_product, weight_concatenation, xavier_normal
 from wordorder.encodings.waves import waves
-from wordorder.model.attention import SelfAttention
+from wordorder.model.attention.multihead import SelfAttention
 
 # What each of L words receives from all of them: (L, d) -> (L, d).
 Attention = Callable[[Tensor], Tensor]

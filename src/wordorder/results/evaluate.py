@@ -12,7 +12,7 @@ from wordorder.metrics.scores import score_files
 
 if TYPE_CHECKING:
     from wordorder.data.subword import Subword
-    from wordorder.model.translator import Translator
+    from wordorder.model.architectures.base import Translator
 
 
 def evaluate(

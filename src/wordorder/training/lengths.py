@@ -23,10 +23,27 @@ def kept_pairs(corpus: ParallelCorpus, max_positions: int | None) -> NDArray[np.
     return np.flatnonzero(np.maximum(corpus.source_lengths, corpus.target_lengths) + 1 <= max_positions)
 
 
-def check_lengths(encoding: Encoding, train: ParallelCorpus, valid: ParallelCorpus, max_positions: int | None) -> None:
-    """Raise WordorderError where no pair is left to learn from, or where the encoding cannot number a sentence.
+def check_lengths(
+    encoding: Encoding,
+    train: ParallelCorpus,
+    valid: ParallelCorpus,
+    max_positions: int | None,
+    *,
+    one_stream: bool = False,
+) -> None:
+    """Check that there is a pair to learn from, and that the encoding can number every sentence.
 
     Unchecked, the training would stop at that sentence, perhaps after hours.
+
+    Args:
+        encoding: The encoding of the model.
+        train: Training pairs.
+        valid: Validation pairs.
+        max_positions: Training pairs with a longer side are left out.
+        one_stream: Whether the positions of the target continue those of the source.
+
+    Raises:
+        WordorderError: No pair is left, or a sentence takes more positions than there are.
     """
     kept = kept_pairs(train, max_positions)
     if max_positions is not None and not len(kept):
@@ -39,27 +56,33 @@ def check_lengths(encoding: Encoding, train: ParallelCorpus, valid: ParallelCorp
         return
     name = _name(encoding.config)
     larger = f"give '{name}' more positions ('table' in encodings.yaml)"
-    if problem := _too_long(limits, valid, np.arange(len(valid))):
+    if problem := _too_long(limits, valid, np.arange(len(valid)), one_stream):
         raise WordorderError(
             f"The encoding '{name}' {problem} Validation sentences are never left out, so that perplexities compare: "
             f"{larger}, or leave it out of the study."
         )
-    if problem := _too_long(limits, train, kept):
+    if problem := _too_long(limits, train, kept, one_stream):
+        enough = min(limits.values()) // (1 + one_stream)
         raise WordorderError(
-            f"The encoding '{name}' {problem} Set 'max_positions: {min(limits.values())}' in the study's recipe, which "
+            f"The encoding '{name}' {problem} Set 'max_positions: {enough}' in the study's recipe, which "
             f"leaves longer training pairs out for all encodings, or {larger}."
         )
 
 
-def _too_long(limits: dict[Stack, int], corpus: ParallelCorpus, pairs: NDArray[np.int64]) -> str | None:
+def _too_long(
+    limits: dict[Stack, int], corpus: ParallelCorpus, pairs: NDArray[np.int64], one_stream: bool
+) -> str | None:
     """What is said of the longest of ``pairs`` where it takes more positions than a stack has."""
     for stack, limit in limits.items():
         side = _STACKS[stack]
         lengths = (corpus.source_lengths if side == "source" else corpus.target_lengths)[pairs] + 1
+        if one_stream and side == "target":
+            lengths = lengths + corpus.source_lengths[pairs] + 1
         if len(lengths) and lengths.max() > limit:
             return (
                 f"has {limit} positions in the {stack}, but line {pairs[lengths.argmax()] + 1} of the {side} of "
-                f"{corpus.directory} takes {lengths.max()}: its subwords and its end."
+                f"{corpus.directory} takes {lengths.max()}: its subwords and its end"
+                f"{', behind those of its source' if one_stream and side == 'target' else ''}."
             )
     return None
 

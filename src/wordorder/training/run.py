@@ -20,9 +20,9 @@ from wordorder.config.models import Cell
 from wordorder.data.binary import ParallelCorpus
 from wordorder.errors import Interrupted, WordorderError
 from wordorder.files import atomic, check_writable, write_json
+from wordorder.model.architectures.base import Translator
 from wordorder.model.checkpoint import build_model, count_parameters, save_model
 from wordorder.model.objective import TranslationObjective
-from wordorder.model.translator import Translator
 from wordorder.training import device
 from wordorder.training.lengths import check_lengths, kept_pairs
 from wordorder.training.lock import locked, open_lock
@@ -169,7 +169,7 @@ def _train(
     fabric.seed_everything(cell.seed, verbose=False)
     model = build_model(cell, train.vocabulary_size)
     most = cell.recipe.max_positions
-    processes.first(lambda: check_lengths(model.encoding, train, valid, most))
+    processes.first(lambda: check_lengths(model.encoding, train, valid, most, one_stream=model.one_stream))
     if processes.is_first and most is not None:
         print(
             f"{len(train) - len(kept_pairs(train, most)):,} of {len(train):,} training pairs have a side of more than "

@@ -17,9 +17,9 @@ from types import TracebackType
 from typing import Any, TypedDict
 
 import torch
-from torch import nn
 
 from wordorder.data.binary import ParallelCorpus
+from wordorder.model.architectures.base import Translator
 from wordorder.training.slurm import describe_job, job_number
 
 SAMPLE_SECONDS = 10.0
@@ -105,22 +105,21 @@ def efficiency(usages: Sequence[Usage], tokens_per_second: float, operations: in
     }
 
 
-def operations_per_token(model: nn.Module, corpus: ParallelCorpus) -> int:
+def operations_per_token(model: Translator, corpus: ParallelCorpus) -> int:
     """Floating-point operations of a training for one target token, source tokens and backward pass included.
 
     6 · weights · tokens (Kaplan et al. 2020): each weight of a matrix is multiplied and added once forward and twice
-    backward for every token that meets it. The encoder, and what the decoder makes of its output, meets source tokens;
-    the rest target tokens. Embeddings are looked up and cost nothing, but the output layer, which may be the same
-    matrix, does. Scores between tokens are not counted: a few per cent at the lengths of sentences.
+    backward for every token that meets it (:meth:`.Translator.meets`). Embeddings are looked up and cost nothing, but
+    the output layer, which may be the same matrix, does. Scores between tokens are not counted: a few per cent at the
+    lengths of sentences.
     """
     source = target = 0
     for name, weight in model.named_parameters(remove_duplicate=False):
         if weight.dim() < 2 or "embedding" in name:
             continue
-        if name.startswith("encoder") or "project_memory" in name:
-            source += weight.numel()
-        else:
-            target += weight.numel()
+        sides = model.meets(name)
+        source += weight.numel() * ("encoder" in sides)
+        target += weight.numel() * ("decoder" in sides)
     source_tokens = int((corpus.source_lengths + 1).sum())
     target_tokens = int((corpus.target_lengths + 1).sum())
     return round(6 * (source * source_tokens / target_tokens + target))

@@ -9,16 +9,39 @@ B sentences, S source tokens, T target tokens, d model size, K hypotheses a sent
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from wordorder.config.models import Recipe, Size
-from wordorder.encodings.base import Encoding, Positions
-from wordorder.model.attention import KeyValueCache
+from wordorder.config.base import Positive
+from wordorder.config.models import Recipe
+from wordorder.config.sizes import ArchitectureSize
+from wordorder.encodings.base import Encoding, Positions, Shape
+from wordorder.model.architectures.base import Translator, register
+from wordorder.model.attention.multihead import KeyValueCache
 from wordorder.model.layers import DecoderLayer, EncoderLayer
 from wordorder.model.masks import causal_mask, padding_mask
 from wordorder.model.places import refuse_idle
-from wordorder.model.translator import Translator
+
+
+class TransformerSize(ArchitectureSize):
+    """Size of a Transformer (Vaswani et al. 2017, table 3)."""
+
+    architecture: Literal["transformer"] = "transformer"
+    encoder_layers: int = Field(
+        ge=0, description="With 0 the decoder attends to the source embeddings and their positions (encoder-free)."
+    )
+    decoder_layers: Positive
+    dim: Positive = Field(description="Model size d.")
+    ffn_dim: Positive
+    heads: Positive
+
+    @model_validator(mode="after")
+    def _heads_divide_dim(self) -> TransformerSize:
+        if self.dim % self.heads:
+            raise ValueError(f"dim ({self.dim}) must be a multiple of heads ({self.heads})")
+        return self
 
 
 @dataclass
@@ -36,8 +59,13 @@ class Memory:
         return Memory(kept, mask, self.positions.select(rows))
 
 
+@register
 class Transformer(Translator):
-    def __init__(self, size: Size, recipe: Recipe, encoding: Encoding, vocabulary_size: int) -> None:
+    """The Transformer; every encoding that has a place in its layers acts there."""
+
+    configuration = TransformerSize
+
+    def __init__(self, size: TransformerSize, recipe: Recipe, encoding: Encoding, vocabulary_size: int) -> None:
         super().__init__(size, recipe, encoding, vocabulary_size)
         refuse_idle(encoding)
         self.encoder = nn.ModuleList(EncoderLayer(size, recipe) for _ in range(size.encoder_layers))
@@ -48,16 +76,35 @@ class Transformer(Translator):
         self.encoder_norm = nn.LayerNorm(size.dim) if final and size.encoder_layers else nn.Identity()
         self.decoder_norm = nn.LayerNorm(size.dim) if final else nn.Identity()
 
+    @classmethod
+    def shape(cls, size: TransformerSize) -> Shape:
+        """Return the layers of both stacks."""
+        return Shape(size.dim, size.heads, size.encoder_layers, size.decoder_layers)
+
+    @classmethod
+    def label(cls, size: TransformerSize) -> str:
+        """Return "transformer-", the layers of encoder and decoder, and the model size."""
+        return f"transformer-{size.encoder_layers}x{size.decoder_layers}-{size.dim}"
+
     def encode(self, source: Tensor, *, positions: Positions | None = None) -> Memory:
-        """(B, S) token numbers, padded at the right -> memory."""
+        """Return the keys and values that each decoder layer reads of source tokens (B, S)."""
         positions = positions or Positions.range(source.size(1), on=source.device)
+        x, mask = self._encoded(source, positions)
+        return Memory([layer.cross_attention.read(x) for layer in self._decoder_layers()], mask, positions)
+
+    def encoder_output(self, source: Tensor, *, positions: Positions | None = None) -> Tensor:
+        """Return what the decoder attends to, (B, S, d): without encoder layers, the embeddings."""
+        return self._encoded(source, positions or Positions.range(source.size(1), on=source.device))[0]
+
+    def _encoded(self, source: Tensor, positions: Positions) -> tuple[Tensor, Tensor | None]:
+        """Return the encoder's output, (B, S, d), and the padding mask."""
         x, drop = self._embed(self.source_embedding, source, positions, "encoder")
         mask = padding_mask(source)
         for number, layer in enumerate(self.encoder):
             encoding = self.encoding.attention("encoder", number)
-            x = layer(x, mask=mask, encoding=encoding, positions=positions, drop=drop)
-        x = self.encoder_norm(x)
-        return Memory([layer.cross_attention.read(x) for layer in self._decoder_layers()], mask, positions)
+            reader = self._reader("encoder", number)
+            x = layer(x, mask=mask, encoding=encoding, positions=positions, drop=drop, weights_reader=reader)
+        return self.encoder_norm(x), mask
 
     def decode(self, target: Tensor, memory: Memory) -> Tensor:
         """All target positions at once, each seeing the ones before: (B, T) -> (B, T, d)."""
@@ -75,6 +122,8 @@ class Transformer(Translator):
                 cross_encoding=self.encoding.cross_attention(number),
                 positions=positions,
                 drop=drop,
+                weights_reader=self._reader("decoder", number),
+                cross_weights_reader=self._reader("cross", number),
             )
         normed: Tensor = self.decoder_norm(x)
         return normed
@@ -99,6 +148,8 @@ class Transformer(Translator):
                 positions=positions,
                 cache=caches[number],
                 drop=drop,
+                weights_reader=self._reader("decoder", number),
+                cross_weights_reader=self._reader("cross", number),
             )
         normed: Tensor = self.decoder_norm(x)
         return normed

@@ -1,19 +1,26 @@
 """Multi-head attention with the named places of :mod:`wordorder.encodings.base`.
 
-B batch, L length, H heads, d model size, d_h head size; Lq and Lk count queries and keys.
+B batch, L length, H heads, d model size, d_h head size; P tokens of a prefix.
 """
 
 from __future__ import annotations
 
-import math
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from wordorder.dropout import dropout
 from wordorder.encodings.base import AttentionEncoding, Positions
-from wordorder.model.masks import as_precise_as
+from wordorder.model.attention.base import WeightsReader, attend
+
+
+class Prefix(NamedTuple):
+    """Tokens that are read before those of a cache: keys and values, (N, H, P, d_h), and positions."""
+
+    keys: Tensor
+    values: Tensor
+    positions: Positions
 
 
 class KeyValueCache:
@@ -25,60 +32,20 @@ class KeyValueCache:
         self.positions: Positions | None = None
 
     def append(self, keys: Tensor, values: Tensor, positions: Positions) -> tuple[Tensor, Tensor, Positions]:
+        """Append the keys, values and positions of new tokens, and return those of all tokens."""
         if self.keys is not None and self.values is not None and self.positions is not None:
             keys = torch.cat((self.keys, keys), dim=2)
             values = torch.cat((self.values, values), dim=2)
-            absolute = torch.cat((self.positions.absolute, positions.absolute), dim=1)
-            positions = Positions(absolute, max(self.positions.limit, positions.limit))
+            positions = self.positions.followed_by(positions)
         self.keys, self.values, self.positions = keys, values, positions
         return keys, values, positions
 
     def select(self, rows: Tensor) -> None:
         """Keep the given sentences or hypotheses (indices into N), in that order."""
-        if self.keys is not None and self.values is not None:
+        if self.keys is not None and self.values is not None and self.positions is not None:
             self.keys = self.keys.index_select(0, rows)
             self.values = self.values.index_select(0, rows)
-
-
-def attend(
-    queries: Tensor,
-    keys: Tensor,
-    values: Tensor,
-    *,
-    mask: Tensor | None,
-    dropout_probability: float,
-    training: bool,
-    encoding: AttentionEncoding,
-    query: Positions,
-    key: Positions,
-    unrotated: Tensor | None = None,
-) -> Tensor:
-    """Scaled dot-product attention: (B, H, Lq, d_h), (B, H, Lk, d_h) twice -> (B, H, Lq, d_h).
-
-    unrotated: the queries as they were before the encoding rotated them, if it may have done so.
-    mask: added to the scores, (1 | B, 1 | H, 1 | Lq, Lk), 0 where a query may look and -inf where it may not.
-    """
-    bias = encoding.bias(query, key)
-    if bias is not None:
-        mask = bias if mask is None else mask + bias
-    if queries.is_cuda and not encoding.needs_scores:
-        return functional.scaled_dot_product_attention(
-            queries,
-            keys,
-            values,
-            attn_mask=None if mask is None else as_precise_as(queries, mask),
-            dropout_p=dropout_probability if training else 0.0,
-        )
-    # On a CPU the fused kernel is several times slower than these plain products for sentences of usual length.
-    scale = 1 / math.sqrt(queries.size(-1))
-    scaled = queries * scale
-    scores = scaled @ keys.transpose(-1, -2)  # (B, H, Lq, Lk)
-    own = scaled if unrotated is None or unrotated is queries else unrotated * scale
-    scores = encoding.scores(scores, own, query, key)
-    if mask is not None:
-        scores = scores + mask
-    weights = dropout(torch.softmax(scores, dim=-1), dropout_probability, training).to(values.dtype)
-    return encoding.context(weights @ values, weights, query, key)
+            self.positions = self.positions.select(rows)
 
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
@@ -114,11 +81,24 @@ class SelfAttention(nn.Module):
         encoding: AttentionEncoding,
         positions: Positions,
         cache: KeyValueCache | None = None,
+        prefix: Prefix | None = None,
         head_inputs: list[tuple[int, Tensor]] | None = None,
+        weights_reader: WeightsReader | None = None,
     ) -> Tensor:
-        """(B, L, d) -> (B, L, d). With a cache, x holds only the tokens that are new.
+        """Apply multi-head self-attention.
 
-        head_inputs: inputs for groups of heads instead of x, [(number of heads, (B, L, d)), …] in head order.
+        Args:
+            x: Inputs, (B, L, d); with a cache, new tokens only.
+            mask: Added to the scores, (1 | B, 1, 1 | L, keys); the keys are those of prefix, cache and x.
+            encoding: What the positional encoding does here.
+            positions: Positions of x.
+            cache: Keys and values of earlier tokens, to which those of x are appended.
+            prefix: Tokens that every token of x reads too.
+            head_inputs: Inputs for groups of heads instead of x, [(number of heads, (B, L, d)), …] in head order.
+            weights_reader: Called with the attention weights, (B, H, L, keys).
+
+        Returns:
+            Outputs, (B, L, d).
         """
         queries, keys, values = self._project(x, head_inputs)
         rotated, keys = encoding.rotate(queries, keys, positions)
@@ -126,6 +106,10 @@ class SelfAttention(nn.Module):
         key_positions = positions
         if cache is not None:
             keys, values, key_positions = cache.append(keys, values, positions)
+        if prefix is not None:
+            keys = torch.cat((prefix.keys, keys), dim=2)
+            values = torch.cat((prefix.values, values), dim=2)
+            key_positions = prefix.positions.followed_by(key_positions)
         context = attend(
             rotated,
             keys,
@@ -137,6 +121,7 @@ class SelfAttention(nn.Module):
             query=positions,
             key=key_positions,
             unrotated=queries,
+            weights_reader=weights_reader,
         )
         projected: Tensor = self.project_out(merge_heads(context))
         return projected
@@ -187,10 +172,22 @@ class CrossAttention(nn.Module):
         encoding: AttentionEncoding,
         query: Positions,
         key: Positions,
+        weights_reader: WeightsReader | None = None,
     ) -> Tensor:
-        """(B, T, d) -> (B, T, d); in step-by-step decoding T counts a sentence's hypotheses.
+        """Apply multi-head attention of the target to the source.
 
-        query, key: positions of the target and of the source.
+        Args:
+            x: Inputs, (B, T, d); in step-by-step decoding T counts a sentence's hypotheses.
+            keys: Keys of the source, (B, H, S, d_h).
+            values: Values of the source, (B, H, S, d_h).
+            mask: Added to the scores, (B, 1, 1, S).
+            encoding: What the positional encoding does between target and source.
+            query: Positions of the target.
+            key: Positions of the source.
+            weights_reader: Called with the attention weights, (B, H, T, S).
+
+        Returns:
+            Outputs, (B, T, d).
         """
         context = attend(
             split_heads(self.project_query(x), self.heads),
@@ -202,6 +199,7 @@ class CrossAttention(nn.Module):
             encoding=encoding,
             query=query,
             key=key,
+            weights_reader=weights_reader,
         )
         projected: Tensor = self.project_out(merge_heads(context))
         return projected

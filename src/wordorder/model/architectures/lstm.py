@@ -16,20 +16,46 @@ B sentences, S source tokens, T target tokens, d model size, K hypotheses a sent
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
-from wordorder.config.models import LSTMSize, Recipe
+from wordorder.config.base import Positive
+from wordorder.config.models import Recipe
+from wordorder.config.sizes import ArchitectureSize
 from wordorder.dropout import Dropout, dropout
-from wordorder.encodings.base import Encoding, Positions
+from wordorder.encodings.base import Encoding, Positions, Shape
+from wordorder.model.architectures.base import Translator, register
+from wordorder.model.attention.base import WeightsReader
 from wordorder.model.batch import PAD
 from wordorder.model.masks import padding_mask
 from wordorder.model.places import refuse_attention
-from wordorder.model.translator import Translator
 
 State = tuple[Tensor, Tensor]  # hidden and cell, (N, d) each
+
+
+class LSTMSize(ArchitectureSize):
+    """Size of an LSTM with attention."""
+
+    architecture: Literal["lstm"]
+    layers: Positive = Field(description="Of the encoder and of the decoder, each.")
+    dim: Positive = Field(description="Size of the embeddings and of the states.")
+    bidirectional: bool = Field(
+        default=True, description="Each direction of the encoder has half of dim; if false, there is only the forward."
+    )
+    input_feeding: bool = Field(
+        default=False,
+        description="Each step also reads the last step's attentional vector, so that training goes token by token.",
+    )
+
+    @model_validator(mode="after")
+    def _directions_divide_dim(self) -> LSTMSize:
+        if self.bidirectional and self.dim % 2:
+            raise ValueError(f"dim ({self.dim}) must be even, because each direction of the encoder has half of it")
+        return self
 
 
 @dataclass
@@ -88,17 +114,22 @@ class GlobalAttention(nn.Module):
             scores = scores + memory.mask
         return torch.softmax(scores, dim=-1)
 
-    def forward(self, queries: Tensor, memory: Memory) -> Tensor:
-        """(B, T, d) -> (B, T, d)"""
+    def forward(self, queries: Tensor, memory: Memory, weights_reader: WeightsReader | None = None) -> Tensor:
+        """(B, T, d) -> (B, T, d); ``weights_reader`` is called with the weights of one head, (B, 1, T, S)."""
         weights = dropout(self.weights(queries, memory), self.dropout_probability, self.training)
+        if weights_reader is not None:
+            weights_reader(weights[:, None])
         context = weights.to(memory.states.dtype) @ memory.states
         return torch.tanh(self.combine(torch.cat((context, queries), dim=-1)))
 
 
+@register
 class LSTMTranslator(Translator):
     """Refuses an encoding that acts inside attention. Of the recipe, ``norm`` and ``activation_dropout`` mean nothing
     here; ``attention_dropout`` is that of the weights of the attention.
     """
+
+    configuration = LSTMSize
 
     def __init__(self, size: LSTMSize, recipe: Recipe, encoding: Encoding, vocabulary_size: int) -> None:
         super().__init__(size, recipe, encoding, vocabulary_size)
@@ -116,6 +147,21 @@ class LSTMTranslator(Translator):
             for layer in range(size.layers)
         )
         self.attention = GlobalAttention(size.dim, recipe.attention_dropout)
+
+    @classmethod
+    def shape(cls, size: LSTMSize) -> Shape:
+        """Return the layers of both stacks; there is one head."""
+        return Shape(size.dim, heads=1, encoder_layers=size.layers, decoder_layers=size.layers)
+
+    @classmethod
+    def label(cls, size: LSTMSize) -> str:
+        """Return "lstm-", the layers of each stack, the size of the states, and what differs from the defaults."""
+        kind = ("" if size.bidirectional else "-forward") + ("-feeding" if size.input_feeding else "")
+        return f"lstm-{size.layers}x{size.layers}-{size.dim}{kind}"
+
+    def encoder_output(self, source: Tensor, *, positions: Positions | None = None) -> Tensor:
+        """Return the states of the last encoder layer, (B, S, d)."""
+        return self.encode(source, positions=positions).states
 
     def encode(self, source: Tensor, *, positions: Positions | None = None) -> Memory:
         """(B, S) token numbers, padded at the right -> memory."""
@@ -169,7 +215,7 @@ class LSTMTranslator(Translator):
                 x, (hidden, cell) = layer(self.dropout(x) if number else x, (hidden[None], cell[None]))
                 cache.layers[number] = hidden[0], cell[0]
         queries = x.reshape(len(memory.keys), -1, self.dim)
-        output: Tensor = self.dropout(self.attention(queries, memory))
+        output: Tensor = self.dropout(self.attention(queries, memory, self._reader("cross", 0)))
         cache.output = output.reshape(*x.shape)[:, -1]
         return output
 

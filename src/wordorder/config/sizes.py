@@ -1,0 +1,38 @@
+"""``config/sizes.yaml``: each size is configured by the class of its architecture, which the registry finds."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import RootModel
+
+from wordorder.config.base import Model, Name, Positive, Rate
+from wordorder.config.extensions import ByName
+
+
+class ArchitectureSize(Model):
+    """What the sizes of all architectures have; each architecture derives its own.
+
+    ``architecture`` is narrowed to a ``Literal`` of the architecture's name.
+    """
+
+    architecture: str
+    dim: Positive
+    dropout: Rate
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name of the architecture."""
+        (name,) = cls.model_fields["architecture"].annotation.__args__  # type: ignore[union-attr]
+        return str(name)
+
+
+ModelSize = Annotated[ArchitectureSize, ByName("architectures", "architecture", default="transformer")]
+
+
+class Sizes(RootModel[dict[Name, ModelSize]]):
+    """``config/sizes.yaml``."""
+
+
+class SizeNames(RootModel[dict[Name, Any]]):
+    """The names in ``config/sizes.yaml``, whatever they stand for."""

@@ -1,0 +1,1 @@
+"""Architectures: one file each, one interface and one registry (:mod:`.base`)."""

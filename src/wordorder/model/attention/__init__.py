@@ -1,0 +1,1 @@
+"""Multi-head attention, and the backends that compute it."""
