@@ -10,7 +10,8 @@ from hypothesis import settings
 
 from little_study import Workspace
 from snakemake_runs import snakemake
-from wordorder.registry import registry_of
+from wordorder.model.attention import base as attention
+from wordorder.registry import KINDS, registry_of
 
 # Two test processes of two threads each on two cores wait for each other most of the time.
 os.environ["OMP_NUM_THREADS"] = "1"
@@ -57,7 +58,7 @@ def plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     What they register is forgotten afterwards. A test that adds files after it has asked calls ``forget_discovery``.
     """
     folder = tmp_path / "plugins"
-    registries = [registry_of(kind) for kind in ("encodings", "dataset_formats")]
+    registries = [registry_of(kind) for kind in KINDS]
     for registry in registries:
         registry.names()
         (folder / registry.kind).mkdir(parents=True)
@@ -65,7 +66,9 @@ def plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
             monkeypatch.setattr(registry, attribute, dict(getattr(registry, attribute)))
         registry.forget_discovery()
     monkeypatch.setenv("WORDORDER_PLUGINS", str(folder))
+    attention._chosen.cache_clear()
     yield folder
+    attention._chosen.cache_clear()
     for registry in registries:
         registry.forget_discovery()
 

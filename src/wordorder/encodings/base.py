@@ -65,6 +65,11 @@ class Positions:
         """One position for ``length`` tokens that stand at the same place, such as the hypotheses of a sentence."""
         return self if self.absolute.size(1) == length else replace(self, absolute=self.absolute.expand(-1, length))
 
+    def part(self, rows: slice) -> Positions:
+        """Keep the positions of some tokens of each sentence."""
+        reordered = None if self.reordered is None else self.reordered[:, rows]
+        return replace(self, absolute=self.absolute[:, rows], reordered=reordered)
+
     def followed_by(self, other: Positions) -> Positions:
         """Concatenate the positions of other tokens of the same sentences."""
         rows = max(len(self.absolute), len(other.absolute))

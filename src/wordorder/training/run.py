@@ -21,6 +21,7 @@ from wordorder.data.binary import ParallelCorpus
 from wordorder.errors import Interrupted, WordorderError
 from wordorder.files import atomic, check_writable, write_json
 from wordorder.model.architectures.base import Translator
+from wordorder.model.attention import base as attention
 from wordorder.model.checkpoint import build_model, count_parameters, save_model
 from wordorder.model.objective import TranslationObjective
 from wordorder.training import device
@@ -256,6 +257,7 @@ def _record(
         "restarts": counters.restarts,
         "precision": cell.recipe.precision,
         "device": fabric.device.type,
+        "attention_backends": attention.used(),
         "processes": fabric.world_size,
         "peak_memory": peak_memory(),
         **environment(),

@@ -103,7 +103,17 @@ def choose(device: str, needs: frozenset[Need]) -> AttentionBackend:
     Raises:
         WordorderError: ``WORDORDER_ATTENTION`` names no backend, or no backend fits.
     """
-    return _chosen(os.environ.get(VARIABLE, ""), device, needs)
+    backend = _chosen(os.environ.get(VARIABLE, ""), device, needs)
+    _used.add(backend.name)
+    return backend
+
+
+def used() -> list[str]:
+    """Return the names of the backends that this process has chosen so far, sorted."""
+    return sorted(_used)
+
+
+_used: set[str] = set()
 
 
 @lru_cache(maxsize=256)

@@ -1,0 +1,222 @@
+"""docs/extending.md does what it says: its blocks are executed as they are, all of them in one small study."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from html import unescape
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import torch
+import yaml
+from torch import Tensor
+from torch.testing import assert_close
+
+from guide import blocks, write_plugins
+from little_study import STUDY, Workspace
+from snakemake_runs import ROOT, job_counts
+from tiny_models import sentences, tiny_model
+from wordorder.config.datasets import Generator
+from wordorder.data.generate import generate
+from wordorder.encodings.base import Positions, Shape
+from wordorder.encodings.registry import build, parse
+from wordorder.model.attention.base import REGISTRY, attend
+from wordorder.model.masks import causal_mask
+from wordorder.registry import KINDS
+
+EXAMPLES = blocks("extending.md")
+STUDY_FILE = "config/studies/my_study.yaml"
+# What an example adds to the configuration, besides its line in the study.
+SECTIONS = {
+    "Encoding": {"config/encodings.yaml"},
+    "Architecture": {"config/sizes.yaml"},
+    "Attention backend": set(),
+    "Metric": set(),
+    "Analysis": set(),
+    "Dataset format": {"config/datasets/chats.yaml"},
+}
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_an_example_is_one_file_and_one_line_of_a_study(section: str) -> None:
+    own = [each for each in EXAMPLES if each.section == section]
+    (code,) = (each.file for each in own if each.language == "python")
+    assert code is not None and code.startswith("my_plugins/")
+    lines = [line for each in own if each.file == STUDY_FILE for line in each.text.splitlines()[1:]]
+    # A backend is a property of the machine, which no study names.
+    assert len(lines) == (section != "Attention backend")
+    assert {each.file for each in own if each.file} - {code, STUDY_FILE} == SECTIONS[section]
+
+
+def test_there_is_an_example_of_every_kind(tmp_path: Path) -> None:
+    assert set(write_plugins(tmp_path / "my_plugins")) == set(KINDS)
+
+
+# ------------------------------------------------------------------------------------------------- the whole study
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """The study of the page, run to its end."""
+    workspace = Workspace(tmp_path_factory.mktemp("extending"))
+    write_plugins(workspace.folder.parent / "my_plugins")
+    write_configuration(workspace.config)
+    write_chats(workspace.folder / "resources/downloads/chats/by_hand/chats.jsonl")
+    done = shell(workspace)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return workspace
+
+
+def write_configuration(folder: Path) -> None:
+    """Write the little study with the page's lines in it, and the shipped entries with the page's behind them."""
+    study = yaml.safe_load(STUDY) | {"name": "my_study"}
+    for each in EXAMPLES:
+        if each.file and each.file.startswith("config/"):
+            path, shipped = folder.parent / each.file, ROOT / each.file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            before = shipped.read_text(encoding="utf-8") if shipped.is_file() else ""
+            path.write_text(before + each.text, encoding="utf-8")
+            if each.file == STUDY_FILE:
+                study |= yaml.safe_load(each.text)
+    (folder.parent / STUDY_FILE).write_text(yaml.safe_dump(study), encoding="utf-8")
+
+
+def chats() -> list[tuple[str, str]]:
+    pairs = islice(generate(Generator(), "train"), 400)
+    return [(" ".join(pair.source), " ".join(pair.target)) for pair in pairs]
+
+
+def write_chats(path: Path) -> None:
+    path.parent.mkdir(parents=True)
+    path.write_text("".join(json.dumps({"en": en, "de": de}) + "\n" for en, de in chats()), encoding="utf-8")
+
+
+def shell(workspace: Workspace, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the shell commands of the page: its variables, and then Snakemake."""
+    lines = [line for each in EXAMPLES if each.language == "sh" for line in each.text.splitlines()]
+    exports = [line for line in lines if line.startswith("export ")]
+    (command,) = (line for line in lines if line not in exports)
+    assert len(exports) == 2 and command.startswith("snakemake my_study ")
+    where = f"--snakefile '{ROOT}/Snakefile' --directory '{workspace.folder}' --config config_dir='{workspace.config}'"
+    script = "\n".join([*exports, " ".join([command, where, *arguments])])
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    return subprocess.run(
+        ["sh", "-ec", script],
+        cwd=workspace.folder.parent,
+        env=os.environ | {"PATH": path, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def page(run: Workspace) -> str:
+    return unescape((run.folder / "results/my_study/index.html").read_text(encoding="utf-8"))
+
+
+def table(run: Workspace, name: str) -> pd.DataFrame:
+    return pd.read_csv(run.folder / f"results/my_study/tables/{name}.csv")
+
+
+@pytest.mark.slow
+class TestStudy:
+    """What the page and the tables of the study show of each example."""
+
+    def test_the_encoding_is_a_row(self, run: Workspace, page: str) -> None:
+        scores = table(run, "scores")
+        assert set(scores["encoding"]) == {"sinusoidal", "slope"} and scores["mean"].notna().all()
+        assert re.search(r"<td[^>]*>slope</td>", page)
+
+    def test_the_architecture_is_a_size_with_fewer_parameters(self, run: Workspace, page: str) -> None:
+        parameters = table(run, "parameters").set_index(["size", "encoding"])["parameters"]
+        assert set(table(run, "scores")["size"]) == {"micro", "micro_shared"}
+        saved = parameters["micro", "slope"] - parameters["micro_shared", "slope"]
+        dim, ffn_dim = 128, 256
+        assert saved == 4 * (dim + 1) * dim + (dim + 1) * ffn_dim + (ffn_dim + 1) * dim + 4 * dim  # of one layer
+        assert re.search(r"<t[hd][^>]*>micro_shared</t[hd]>", page)
+
+    def test_the_backend_computed_all_attention(self, run: Workspace, page: str) -> None:
+        records = list((run.folder / "results/models").rglob("record.json"))
+        assert len(records) == 4
+        for record in records:
+            assert json.loads(record.read_text(encoding="utf-8"))["attention_backends"] == ["chunked"]
+        assert re.search(r'"attention_backends": \[\s*"chunked"\s*\]', page)
+
+    def test_the_metric_is_a_column_and_tested(self, run: Workspace, page: str) -> None:
+        assert "length_error" in set(table(run, "scores")["metric"])
+        assert "length_error" in set(table(run, "significance")["metric"])
+        assert re.search(r"<th[^>]*>test Length error ↓</th>", page)
+        assert "Length error: length_error|unit:characters|version:1" in page
+
+    def test_the_analysis_is_a_figure_with_a_caption(self, run: Workspace, page: str) -> None:
+        (figure,) = re.findall(r'<figure id="[^"]*repetition[^"]*".*?</figure>', page, re.DOTALL)
+        assert "words <em>before them</em> in the same translation" in figure and 'src="data:image/' in figure
+        data = pd.read_csv(run.folder / "results/my_study/analyses/repetition.csv")
+        assert len(data) == 4 and data["repeated"].between(0, 1).all()
+        (svg,) = (run.folder / "results/my_study/analyses").glob("repetition.svg")
+        assert "repeated words" in svg.read_text(encoding="utf-8")
+
+    def test_the_format_s_sentences_are_shown(self, page: str) -> None:
+        shown = chats()[::20]
+        assert len(shown) == 20
+        for source, reference in shown:
+            assert source in page and reference in page
+
+    def test_nothing_is_left_to_do(self, run: Workspace) -> None:
+        done = shell(run, "--dry-run")
+        assert done.returncode == 0 and job_counts(done.stdout + done.stderr) == {}, done.stdout
+
+
+# ------------------------------------------------------------------------------------------ the backend, by numbers
+
+
+@pytest.fixture
+def examples(plugins: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page's extensions, registered in this process."""
+    write_plugins(plugins.with_name("my_plugins"))
+    monkeypatch.setenv("WORDORDER_PLUGINS", str(plugins.with_name("my_plugins")))
+
+
+@pytest.mark.usefixtures("examples")
+@pytest.mark.parametrize("encoding", ["slope", "cope", "relative", "none"])
+def test_the_backend_gives_what_eager_gives(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = build(parse({"type": encoding}), Shape(16, 4, 1, 1)).attention("decoder", 0)
+    queries, keys, values = torch.randn(3, 2, 4, 150, 4, generator=torch.Generator().manual_seed(1)).unbind()
+    positions = Positions.range(150)
+    found = {}
+    for name in ("eager", "chunked"):
+        monkeypatch.setenv("WORDORDER_ATTENTION", name)
+        found[name] = attend(
+            queries, keys, values,
+            mask=causal_mask(150, on="cpu"), dropout_probability=0.0, training=False, encoding=own,
+            query=positions, key=positions,
+        )  # fmt: skip
+    assert_close(found["chunked"], found["eager"], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.usefixtures("examples")
+def test_a_model_gives_the_same_with_the_backend(monkeypatch: pytest.MonkeyPatch) -> None:
+    source, target = sentences([6, 4]), sentences([5, 5], seed=1)
+    model = tiny_model(parse({"type": "slope"})).eval()
+    expected = model(source, target)
+    chunked, lengths = REGISTRY.get("chunked"), []
+    attend_in_parts = chunked.attend
+
+    def watched(queries: Tensor, *others: Any, **named: Any) -> Tensor:
+        lengths.append(queries.size(2))
+        return attend_in_parts(queries, *others, **named)
+
+    monkeypatch.setattr(REGISTRY.module("chunked"), "QUERIES", 2)
+    monkeypatch.setattr(chunked, "attend", watched)
+    monkeypatch.setenv("WORDORDER_ATTENTION", "chunked")
+    assert_close(model(source, target), expected, rtol=1e-5, atol=1e-6)
+    assert len(lengths) == 6  # two layers of self-attention in each stack, and two of attention to the source
+    assert min(lengths) > 4
