@@ -1,4 +1,4 @@
-"""docs/add-an-encoding.md does what it says: its file, its entries and its command are taken from the page and used."""
+"""The guides to encodings do what they say: file, entries and command are taken from the pages and used."""
 
 from __future__ import annotations
 
@@ -13,24 +13,25 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 from torch.testing import assert_close
 
-from guide import block
+from guide import block, plugin
+from raises import raises
 from tiny_models import sentences, step_by_step, tiny_model
 from wordorder.config.load import encoding_names, load_encodings
 from wordorder.encodings.base import EncodingConfig, Positions
 from wordorder.encodings.registry import parse
-from wordorder.errors import WordorderError
 from wordorder.model.attention.base import attend
 
 ROOT = Path(__file__).parents[2]
+PAGE = "add-an-encoding.md"
 
 
 @pytest.fixture
 def entries(own_encodings: Path, config: Path) -> dict[str, EncodingConfig]:
     """The entries of the guide, by name, from a configuration that has them beside the project's own."""
-    (own_encodings / "slope.py").write_text(block("python"), encoding="utf-8")
+    (own_encodings / "slope.py").write_text(plugin("encodings"), encoding="utf-8")
     before = encoding_names(config)
     with (config / "encodings.yaml").open("a", encoding="utf-8") as file:
-        file.write("\n" + block("yaml"))
+        file.write(block("extending.md", "yaml", "Encoding") + block(PAGE, "yaml"))
     return load_encodings(config, set(encoding_names(config)).difference(before))
 
 
@@ -66,20 +67,18 @@ def test_the_bias_is_the_formula_s(entries: dict[str, EncodingConfig]) -> None:
 
 
 def test_a_forgotten_declaration_is_refused_where_the_file_is_loaded(own_encodings: Path) -> None:
-    forgetful = block("python").replace('    needs = frozenset({"bias"})\n', "")
-    assert forgetful != block("python")
+    forgetful = plugin("encodings").replace('    needs = frozenset({"bias"})\n', "")
+    assert forgetful != plugin("encodings")
     (own_encodings / "slope.py").write_text(forgetful, encoding="utf-8")
-    with pytest.raises(WordorderError, match=r'slope\.py.*SlopeAttention.*"bias"') as raised:
+    with raises("places-not-declared", path=own_encodings / "slope.py", key="needs", says="SlopeAttention"):
         parse({"type": "slope"})
-    assert isinstance(raised.value.__cause__, WordorderError)
-    assert raised.value.__cause__.code == "places-not-declared"
 
 
 def test_the_command_puts_it_through_the_property_tests(tmp_path: Path) -> None:
     folder = tmp_path / "my_plugins"
     (folder / "encodings").mkdir(parents=True)
-    (folder / "encodings/slope.py").write_text(block("python"), encoding="utf-8")
-    command = block("sh").strip().replace("my_plugins", str(folder))
+    (folder / "encodings/slope.py").write_text(plugin("encodings"), encoding="utf-8")
+    command = block(PAGE, "sh").strip().replace("my_plugins", str(folder))
     environment = {
         **os.environ,
         "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])),

@@ -17,11 +17,11 @@ import pandas as pd
 import pytest
 
 from evaluation_samples import family, report, translations, write_study
+from guide import plugin
 from wordorder.config.models import metric_name
 from wordorder.files import read_json
 
 ROOT = Path(__file__).parents[2]
-PLUGINS = ROOT / "docs" / "examples" / "plugins"
 METRICS: list[Any] = ["bleu", {"length_error": {"unit": "characters"}}]
 ENCODINGS, SEEDS = ["base", "good"], [1, 2, 3]
 
@@ -47,7 +47,16 @@ class Longest(TextMetric):
 """
 
 
-def run(*commands: list[str], plugins: Path = PLUGINS) -> subprocess.CompletedProcess[str]:
+@pytest.fixture
+def plugins(tmp_path: Path) -> Path:
+    """A folder with the metric of docs/extending.md."""
+    folder = tmp_path / "own"
+    (folder / "metrics").mkdir(parents=True)
+    (folder / "metrics" / "length_error.py").write_text(plugin("metrics"), encoding="utf-8")
+    return folder
+
+
+def run(*commands: list[str], plugins: Path) -> subprocess.CompletedProcess[str]:
     """Run wordorder commands, one after another until one fails."""
     code = "import json, sys; from wordorder.cli.main import main; sys.exit(any(map(main, json.loads(sys.argv[1]))))"
     environment = os.environ | {"WORDORDER_PLUGINS": str(plugins)}
@@ -63,10 +72,12 @@ def run(*commands: list[str], plugins: Path = PLUGINS) -> subprocess.CompletedPr
         ("units: words", "its keys are unit"),
     ],
 )
-def test_a_study_may_name_it_and_its_settings_are_checked(settings: str, said: str | None, tmp_path: Path) -> None:
+def test_a_study_may_name_it_and_its_settings_are_checked(
+    settings: str, said: str | None, tmp_path: Path, plugins: Path
+) -> None:
     study = tmp_path / "own_metric.yaml"
     study.write_text(STUDY.replace("UNIT", settings))
-    done = run(["check", str(study)])
+    done = run(["check", str(study)], plugins=plugins)
     assert (done.returncode == 0) == (said is None), done.stderr
     assert (said or "") in done.stderr
 
@@ -79,7 +90,7 @@ def test_it_is_unknown_without_the_folder(tmp_path: Path) -> None:
     assert done.returncode == 1 and "There is no metric 'length_error'" in done.stderr
 
 
-def evaluated(results: Path, metrics: Sequence[Any], plugins: Path = PLUGINS) -> dict[str, str]:
+def evaluated(results: Path, metrics: Sequence[Any], plugins: Path) -> dict[str, str]:
     """Score, compare and tabulate a study by these metrics; returns the printed tables by name."""
     asked, shown = family(ENCODINGS, SEEDS), report(ENCODINGS, SEEDS, ("test_1",))
     target = str(write_study(results, shown, {"base": 0.5, "good": 0.1}) / "test_1.target")
@@ -106,8 +117,8 @@ def evaluated(results: Path, metrics: Sequence[Any], plugins: Path = PLUGINS) ->
     return {name: prefix.with_suffix(".md").read_text(encoding="utf-8") for name, prefix in prefixes.items()}
 
 
-def test_it_is_scored_compared_and_shown_with_its_direction(tmp_path: Path) -> None:
-    tables = evaluated(tmp_path, METRICS)
+def test_it_is_scored_compared_and_shown_with_its_direction(tmp_path: Path, plugins: Path) -> None:
+    tables = evaluated(tmp_path, METRICS, plugins)
     assert "test_1 Length error ↓" in tables["scores"]
     assert "- Length error: length_error|unit:characters|version:1" in tables["scores"]
     data = pd.read_csv(tmp_path / "tables" / "scores.csv").set_index(["encoding", "metric"])

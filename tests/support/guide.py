@@ -40,9 +40,8 @@ def blocks(page: str) -> list[Block]:
 
 
 def block(page: str, language: str, section: str | None = None) -> str:
-    """Return the only block of a language, of a page or of one of its sections."""
-    (found,) = (each.text for each in blocks(page) if each.language == language and section in (None, each.section))
-    return found
+    """Return the first block of a language, of a page or of one of its sections."""
+    return next(each.text for each in blocks(page) if each.language == language and section in (None, each.section))
 
 
 def plugin(kind: str) -> str:
