@@ -145,3 +145,11 @@ def test_any_tensors_can_be_read(tmp_path: Path) -> None:
     content = load_tensors(tmp_path / "state.pt")
     assert content["a"].tolist() == [0, 1, 2]
     assert content["b"] == [1, "two"]
+
+
+def test_equal_models_have_equal_bytes(tmp_path: Path) -> None:
+    """Evaluations name the checksum of their model."""
+    model = build_model(own := cell({"type": "sinusoidal"}), VOCABULARY)
+    for name in ("one.pt", "two.pt"):
+        save_model(tmp_path / name, own, VOCABULARY, model.state_dict())
+    assert (tmp_path / "one.pt").read_bytes() == (tmp_path / "two.pt").read_bytes()

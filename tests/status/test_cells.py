@@ -13,10 +13,11 @@ import pytest
 
 from little_study import Workspace
 from wordorder.cli.main import main
+from wordorder.results.index import CellFiles
 from wordorder.status.cells import CellStatus, look
 from wordorder.status.efficiency import efficiency_text
 from wordorder.status.table import seconds_left, status_text
-from wordorder.workflow import CellName
+from wordorder.workflow.study import CellName
 
 NOW = datetime.datetime(2026, 1, 31, 22, 0)
 GB = 1 << 30
@@ -34,7 +35,7 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 def folder_of(workspace: Workspace, seed: int) -> Path:
-    folder = workspace.folder / f"results/little/cells/pair/sinusoidal/mini/{seed}"
+    folder = workspace.folder / workspace.model_folder("sinusoidal", seed)
     (folder / "state").mkdir(parents=True, exist_ok=True)
     return folder
 
@@ -46,7 +47,7 @@ def write_record(folder: Path, **values: Any) -> None:
 
 
 def write_log(workspace: Workspace, seed: int, text: str) -> None:
-    log = workspace.folder / f"logs/train_model/little/pair/sinusoidal/mini/{seed}.log"
+    log = workspace.log("sinusoidal", seed)
     log.parent.mkdir(parents=True, exist_ok=True)
     log.write_text(text)
 
@@ -79,7 +80,9 @@ def test_every_state_is_told_from_the_files(
     monkeypatch.setenv("PATH", "/usr/bin-without-squeue")
     done = folder_of(workspace, 1)
     write_record(done)
-    (done / "test.scores.json").write_text("{}")
+    scores = workspace.folder / workspace.scores("sinusoidal")
+    scores.parent.mkdir(parents=True)
+    scores.write_text("{}")
     write_running(folder_of(workspace, 2), update=5, seconds_an_update=4.0)
     stopped = folder_of(workspace, 3) / "state"
     (stopped / "last.pt").touch()
@@ -98,7 +101,7 @@ def test_every_state_is_told_from_the_files(
     assert found["4"] == "failed results/train does not exist."
     assert found["5"] == "failed 9 of 9 (100%) 1,000 diverged: no finite loss, update 9"
     assert found["6"] == "queued"
-    log = workspace.folder / "logs/train_model/little/pair/sinusoidal/mini/4.log"
+    log = workspace.log("sinusoidal", 4)
     assert f"pair sinusoidal mini 4 failed, {log} ends:\n    Traceback" in text
     assert "\n    wordorder: error: results/train does not exist.\n" in text
     last = text.splitlines()[-1]
@@ -108,15 +111,14 @@ def test_every_state_is_told_from_the_files(
 
 
 def test_a_killed_training_is_not_running(workspace: Workspace) -> None:
-    name = CellName("pair", "sinusoidal", "mini", 1)
+    name, folder = CellName("pair", "sinusoidal", "mini", 1), folder_of(workspace, 1)
 
     def state(log: str = "") -> tuple[str, str]:
         if log:
             write_log(workspace, 1, log)
-        found = look(workspace.folder / "results", "little", name, [], {})
+        found = look(name, CellFiles(folder, {}, "", {}), [], None)
         return found.state, found.reason
 
-    folder = folder_of(workspace, 1)
     assert state() == ("queued", "")
     write_running(folder, update=5, seconds_an_update=1.0)
     assert state()[0] == "running"
@@ -143,7 +145,7 @@ def test_companions_are_shown_too(
     twin = "name: twin\nbased_on: little\ntitle: Its twin\nseeds: [7, 8]\n"
     (workspace.config / "studies/twin.yaml").write_text(twin)
     workspace.change("studies/little.yaml", "title:", "companions: [twin]\ntitle:")
-    write_record(workspace.folder / "results/twin/cells/pair/sinusoidal/mini/8", target_tokens_per_second=500.0)
+    write_record(workspace.folder / workspace.model_folder("sinusoidal", 8, "twin"), target_tokens_per_second=500.0)
     text = told(workspace, capsys, "status")
     heading = "little: A little study\n======================\n\n"
     assert text.startswith(f"{heading}{alone}\ntwin: Its twin\n==============\n\n")
@@ -168,7 +170,7 @@ def test_a_queued_cell_has_its_job(
 ) -> None:
     program = workspace.folder / "bin" / "squeue"
     program.parent.mkdir()
-    comment = "rule_train_model_wildcards_little_pair_sinusoidal_mini_2"
+    comment = "_".join(["rule_train_model_wildcards", *workspace.model_folder("sinusoidal", 2).split("/")[2:]])
     folder = workspace.folder / "other" if elsewhere else workspace.folder
     program.write_text(SQUEUE.format(comment=comment, folder=folder))
     program.chmod(0o755)

@@ -13,13 +13,20 @@ from wordorder.config.models import Recipe
 from wordorder.files import write_json
 from wordorder.status.data_size import data_size, prepared_bytes
 from wordorder.status.estimate import estimate, planned_tokens, speeds
+from wordorder.workflow.configuration import Configuration
+from wordorder.workflow.models import cell_files
 
 CONFIG = ROOT / "config"
 
 
-def finished(results: Path, study: str, encoding: str, size: str, speed: float, **others: object) -> None:
+def finished(results: Path, seed: int, encoding: str, size: str, speed: float, **others: object) -> None:
+    """Write the record of a model of the demo's recipe."""
     record = {"target_tokens_per_second": speed, "precision": "fp32", "device": "cpu", **others}
-    write_json(results / study / "cells/grammar" / encoding / size / "1" / "record.json", record)
+    configuration = Configuration(CONFIG)
+    wanted = {"encodings": [encoding], "sizes": [size], "seeds": [seed]}
+    study = configuration.study("demo").model_copy(update=wanted)
+    (files,) = cell_files(study, configuration, results).values()
+    write_json(files.record, record)
 
 
 @pytest.mark.parametrize(
@@ -38,10 +45,10 @@ def test_a_training_ends_at_the_first_of_its_limits(recipe: dict[str, int], corp
 
 def test_speeds_are_medians_of_finished_trainings_of_the_same_precision(tmp_path: Path) -> None:
     for encoding, speed in (("none", 100.0), ("opr", 300.0), ("rope", 200.0)):
-        finished(tmp_path, "one", encoding, "micro", speed)
-    finished(tmp_path, "two", "none", "micro", 9000.0, precision="bf16")
-    finished(tmp_path, "two", "opr", "base", 50.0)
-    finished(tmp_path, "two", "none", "base", 5000.0, device="cuda")
+        finished(tmp_path, 1, encoding, "micro", speed)
+    finished(tmp_path, 2, "none", "micro", 9000.0, precision="bf16")
+    finished(tmp_path, 2, "opr", "base", 50.0)
+    finished(tmp_path, 2, "none", "base", 5000.0, device="cuda")
     assert {size: str(speed) for size, speed in speeds(tmp_path, "fp32").items()} == {
         "micro": "200 tokens/s (cpu, 3 measured)",
         "base": "5,000 tokens/s (cuda, 1 measured)",
@@ -49,12 +56,13 @@ def test_speeds_are_medians_of_finished_trainings_of_the_same_precision(tmp_path
 
 
 def test_the_hours_are_those_of_the_cells_that_are_left(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (part,) = estimate(load_study("demo", CONFIG), CONFIG, tmp_path)
+    configuration = Configuration(CONFIG)
+    (part,) = estimate(configuration.study("demo"), configuration, tmp_path)
     assert (part.cells, part.done, part.tokens, part.hours) == (12, 0, None, None)
     meta = {"target_tokens": 720_000, "vocabulary_size": 1000}
     write_json(tmp_path / "data/grammar/binary/train/meta.json", meta)
-    finished(tmp_path, "demo", "opr", "micro", 1000.0)
-    (part,) = estimate(load_study("demo", CONFIG), CONFIG, tmp_path)
+    finished(tmp_path, 1, "opr", "micro", 1000.0)
+    (part,) = estimate(configuration.study("demo"), configuration, tmp_path)
     assert part.done == 1 and part.tokens == 4 * 720_000
     assert part.hours == pytest.approx(11 * 2_880_000 / 1000 / 3600)
     # 791,040 parameters as OPR's record of the demo says, and the encoding's own of the largest.
@@ -72,7 +80,7 @@ def test_a_study_is_planned_with_its_companions(
         return capsys.readouterr().out
 
     write_json(tmp_path / "data/grammar/binary/train/meta.json", {"target_tokens": 720_000, "vocabulary_size": 1000})
-    finished(tmp_path, "demo", "opr", "micro", 1000.0)
+    finished(tmp_path, 1, "opr", "micro", 1000.0)
     alone, demo = told(), config / "studies/demo.yaml"
     demo.write_text(f"{demo.read_text()}companions: [crosslingual]\n")
     said = told().splitlines()

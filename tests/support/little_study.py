@@ -5,6 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from snakemake_runs import dry_run, job_counts, outputs
+from wordorder.workflow.addresses import decoding_label, evaluation_label
+from wordorder.workflow.configuration import Configuration
+from wordorder.workflow.models import ModelRules, cell_files
+from wordorder.workflow.store import SliceStore
 
 STUDY = """
 name: little
@@ -31,7 +35,6 @@ shards: 2
 """
 SIZES = "mini: {encoder_layers: 1, decoder_layers: 1, dim: 32, ffn_dim: 32, heads: 2, dropout: 0.1}"
 ENCODINGS = "opr: {type: opr, k: 8}\nsinusoidal: {type: sinusoidal}"
-CELL = "results/little/cells/pair/{encoding}/mini/{seed}/{file}"
 
 
 class Workspace:
@@ -69,6 +72,38 @@ class Workspace:
         assert counts == {rule: len(files) for rule, files in found.items()}
         return found
 
+    # Addresses depend on the configuration, so they are those of the study as it is written at this moment.
 
-def cell(encoding: str, file: str, seed: int = 1) -> str:
-    return CELL.format(encoding=encoding, seed=seed, file=file)
+    def model_folder(self, encoding: str, seed: int = 1, study: str = "little") -> str:
+        """Return the folder of a cell's model, relative to the folder of the run."""
+        configuration = Configuration(self.config)
+        files = cell_files(configuration.study(study), configuration, Path("results"))
+        (found,) = {str(own.folder) for cell, own in files.items() if (cell.encoding, cell.seed) == (encoding, seed)}
+        return found
+
+    def cell(self, encoding: str, file: str, seed: int = 1, study: str = "little") -> str:
+        """Return a file in the folder of a cell's model, such as 'model.pt'."""
+        return f"{self.model_folder(encoding, seed, study)}/{file}"
+
+    def decoded(self, encoding: str, file: str, seed: int = 1, study: str = "little", decoding: str = "") -> str:
+        """Return a file in the folder of a decoding, such as 'test.hypotheses'."""
+        own = Configuration(self.config).study(study).decodings[decoding]
+        return self.cell(encoding, f"{decoding_label(own)}/{file}", seed, study)
+
+    def evaluation(self, encoding: str, seed: int = 1, study: str = "little", decoding: str = "") -> str:
+        """Return the file of a cell's evaluation."""
+        configuration = Configuration(self.config)
+        evaluation = ModelRules(configuration, SliceStore(is_main=True)).evaluation_of(
+            configuration.study(study), "pair"
+        )
+        return self.decoded(encoding, f"{evaluation_label(evaluation)}.json", seed, study, decoding)
+
+    def scores(self, encoding: str, test: str = "test", study: str = "little", decoding: str = "") -> str:
+        """Return the file of the scores of a test set."""
+        return f"{self.evaluation(encoding, 1, study, decoding).removesuffix('.json')}/{test}.scores.json"
+
+    def log(self, encoding: str, seed: int = 1) -> Path:
+        """Return the log of a cell's training."""
+        return (
+            self.folder / "logs/train_model" / Path(*self.model_folder(encoding, seed).split("/")[2:-1], f"{seed}.log")
+        )

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from corpus_files import Pairs, PairsOf, own_pairs, write_downloads, write_file
-from wordorder import workflow as plan
 from wordorder.cli.main import main
 from wordorder.config.datasets import Dataset
 from wordorder.config.load import dataset_names, load_dataset
@@ -26,6 +25,7 @@ from wordorder.data.mirror import candidates
 from wordorder.data.subword import Subword
 from wordorder.data.text import read_pairs, write_pairs
 from wordorder.data.tokenise import tokeniser
+from wordorder.workflow import dataset_slices as slices
 
 ROOT = Path(__file__).parents[2] / "config"
 WHOLE = [name for name in dataset_names(ROOT) if name.startswith(("iwslt", "wat", "wmt"))]
@@ -68,7 +68,7 @@ def real_pairs(dataset: Dataset, number: int) -> PairsOf:
 
     def pairs_of(split: str, part: int) -> Pairs:
         source, target = (Path(MIRROR or "", texts.get(split, texts["*"]).format(language)) for language in languages)
-        share = number // len(plan.parts(dataset, split))
+        share = number // len(slices.parts(dataset, split))
         lines = islice(read_pairs(source, target), part * share, (part + 1) * share)
         return [(" ".join(s.split()), " ".join(t.split())) for s, t in lines]
 
@@ -105,18 +105,18 @@ def test_from_the_archives_to_a_binary_corpus(name: str, real: bool, tmp_path: P
         and any(copy.path.exists() for copy in candidates(entry, downloads / file, MIRROR))
     ]
     for file in mirrored if real else ():
-        run("download", "--config", plan.download_slice(dataset, file), "--output", downloads / file)
+        run("download", "--config", slices.download_slice(dataset, file), "--output", downloads / file)
 
     # import: what was put into the archives comes out of them, and of those of the mirror as much as is published
     raw = {split: [tmp_path / f"raw/{split}.{side}" for side in ("source", "target")] for split in written}
     for split, (source, target) in raw.items():
-        slice_ = plan.import_slice(dataset, split)
+        slice_ = slices.import_slice(dataset, split)
         run("import", "--config", slice_, "--downloads", downloads, "--source", source, "--target", target)
         found = list(read_pairs(source, target))
-        if real and set(plan.downloads(dataset, split)) <= set(mirrored):
+        if real and set(slices.downloads(dataset, split)) <= set(mirrored):
             assert len(found) == dataset.published_pairs[split]
             write_pairs(source, target, found[:number])
-        elif any(part.choose for part in plan.parts(dataset, split)):
+        elif any(part.choose for part in slices.parts(dataset, split)):
             assert found and set(found) < set(written[split])
         else:
             assert found == written[split]
@@ -131,7 +131,16 @@ def test_from_the_archives_to_a_binary_corpus(name: str, real: bool, tmp_path: P
         if split == "train" and dataset.preprocessing.remove_overlap:
             options = ["--held-out", *map(str, held_out)]
         run(
-            *("clean", "--config", plan.preprocessing_slice(dataset), *options, "--source", source, "--target", target),
+            *(
+                "clean",
+                "--config",
+                slices.preprocessing_slice(dataset),
+                *options,
+                "--source",
+                source,
+                "--target",
+                target,
+            ),
             *("--output-source", clean[split][0], "--output-target", clean[split][1], "--report", report),
         )
         reports[split] = json.loads(report.read_text())
@@ -145,7 +154,7 @@ def test_from_the_archives_to_a_binary_corpus(name: str, real: bool, tmp_path: P
 
     # subwords, and from them back to the words
     vocabulary = (2000 if dataset.preprocessing.segment else 1000) if real else 250
-    slice_ = json.dumps(json.loads(plan.subword_slice(dataset)) | {"vocabulary": vocabulary})
+    slice_ = json.dumps(json.loads(slices.subword_slice(dataset)) | {"vocabulary": vocabulary})
     model = tmp_path / "model"
     run("train-subword", "--config", slice_, "--inputs", *clean["train"], "--output", model)
     subword = Subword.load(model)
@@ -198,7 +207,7 @@ def test_formats_as_they_are_published(
     name: str, split: str, part: int, texts: list[str], pairs: Pairs, tmp_path: Path
 ) -> None:
     """Written by hand, without a look at what the dataset's file says of them."""
-    sides = plan.parts(load_dataset(name, ROOT), split)[part]
+    sides = slices.parts(load_dataset(name, ROOT), split)[part]
     files: dict[str, dict[str | None, str]] = {sides.source.file: {}, sides.target.file: {}}
     for side, text in zip((sides.source, sides.target), (texts[0], texts[-1]), strict=True):
         files[side.file][side.member] = text

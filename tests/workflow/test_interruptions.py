@@ -13,23 +13,21 @@ from contextlib import contextmanager
 
 import pytest
 
-from little_study import Workspace, cell
+from little_study import Workspace
 from snakemake_runs import ROOT, snakemake
 
 pytestmark = pytest.mark.xdist_group("finished_study")
 
-MODEL = cell("opr", "model.pt")
-
 
 def command(study: Workspace) -> list[str]:
-    return [MODEL, *study.arguments()[1:]]
+    return [study.cell("opr", "model.pt"), *study.arguments()[1:]]
 
 
 @contextmanager
 def training(study: Workspace) -> Iterator[subprocess.Popen[str]]:
     """Snakemake in a session of its own, in the middle of a training that has validated, and so saved, already."""
     study.change("studies/little.yaml", "max_updates: 20, validate_every: 10", "max_updates: 600, validate_every: 20")
-    state = study.folder / cell("opr", "state")
+    state = study.folder / study.cell("opr", "state")
     arguments = [sys.executable, "-m", "snakemake", "--directory", str(study.folder), *command(study)]
     with (study.folder / "output").open("w") as output:
         process = subprocess.Popen(
@@ -60,7 +58,7 @@ def finish(study: Workspace) -> dict[str, object]:
     """Run the training to its end; its record."""
     done = snakemake(study.folder, *command(study))
     assert done.returncode == 0, done.stdout + done.stderr
-    record: dict[str, object] = json.loads((study.folder / cell("opr", "record.json")).read_text())
+    record: dict[str, object] = json.loads((study.folder / study.cell("opr", "record.json")).read_text())
     return record
 
 
@@ -72,17 +70,15 @@ def test_a_signal_to_all_processes_saves_the_training(study: Workspace, number: 
         assert not members(process)
     output = (study.folder / "output").read_text()
     assert "asked to stop and was saved" in output, output
-    assert "asked to stop and was saved" in (study.folder / "logs/train_model/little/pair/opr/mini/1.log").read_text()
-    assert not (study.folder / MODEL).exists()
+    assert "asked to stop and was saved" in study.log("opr").read_text()
+    assert not (study.folder / study.cell("opr", "model.pt")).exists()
     record = finish(study)
     assert record["restarts"] == 1 and record["updates"] == 600
 
 
 def test_the_status_of_a_saved_training_reaches_snakemake(study: Workspace) -> None:
     with training(study) as process:
-        (trainer,) = [
-            pid for pid, args in members(process).items() if "wordorder train" in args and "logged" not in args
-        ]
+        (trainer,) = [pid for pid, args in members(process).items() if "stage train" in args and "logged" not in args]
         os.kill(trainer, signal.SIGUSR1)
         assert process.wait(timeout=120) != 0
     assert "non-zero exit status 75" in (study.folder / "output").read_text()

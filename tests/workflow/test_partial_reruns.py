@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from little_study import Workspace, cell
+from little_study import Workspace
 from snakemake_runs import snakemake
 
 pytestmark = pytest.mark.xdist_group("finished_study")  # one process, so that the study is run once
@@ -32,59 +32,62 @@ def test_cores_memory_and_profiles_run_nothing_again(study: Workspace) -> None:
     assert study.would_run(profile="slurm") == {}
 
 
+def both(study: Workspace, seed: int = 1, decoding: str = "") -> list[str]:
+    """The evaluations of both encodings."""
+    return sorted(study.evaluation(name, seed, decoding=decoding) for name in ("opr", "sinusoidal"))
+
+
+COMPARED = {"compare_systems": ["results/little/significance/pair.mini.test.json"]}
+
+
 def test_another_k_runs_only_the_opr_cell_again(study: Workspace) -> None:
+    before = study.model_folder("opr"), study.model_folder("sinusoidal")
     study.change("encodings.yaml", "k: 8", "k: 4")
+    assert study.model_folder("opr") != before[0] and study.model_folder("sinusoidal") == before[1]
     assert study.would_run() == {
-        "train_model": [cell("opr", "model.pt")],
-        "translate_test": [cell("opr", "test.hypotheses")],
-        "score_test": [cell("opr", "test.scores.json")],
-        "compare_systems": ["results/little/significance/pair.mini.test.json"],
+        "train_model": [study.cell("opr", "model.pt")],
+        "evaluate_model": [study.evaluation("opr")],
+        **COMPARED,
         **REPORTED,
     }
+    # The model with k = 8 is still there: going back to it runs nothing at all.
+    study.change("encodings.yaml", "k: 4", "k: 8")
+    assert study.would_run() == {}
 
 
-def test_a_new_encoding_trains_itself_only(study: Workspace) -> None:
-    study.change("encodings.yaml", "sinusoidal:", "none: {type: none}\nsinusoidal:")
-    study.change("studies/little.yaml", "[opr, sinusoidal]", "[opr, sinusoidal, none]")
-    assert study.would_run()["train_model"] == [cell("none", "model.pt")]
-
-
-def test_a_new_seed_trains_one_cell_an_encoding(study: Workspace) -> None:
+def test_a_new_seed_trains_one_cell_per_encoding(study: Workspace) -> None:
     study.change("studies/little.yaml", "seeds: [1]", "seeds: [1, 2]")
     found = study.would_run()
-    assert found["train_model"] == [cell("opr", "model.pt", 2), cell("sinusoidal", "model.pt", 2)]
-    assert found["translate_test"] == [cell("opr", "test.hypotheses", 2), cell("sinusoidal", "test.hypotheses", 2)]
-    assert set(found) == {"train_model", "translate_test", "score_test", "compare_systems", *REPORTED}
+    assert found["train_model"] == [study.cell("opr", "model.pt", 2), study.cell("sinusoidal", "model.pt", 2)]
+    assert found["evaluate_model"] == both(study, 2)
+    assert set(found) == {"train_model", "evaluate_model", "compare_systems", *REPORTED}
 
 
-def test_a_new_test_set_trains_nothing(study: Workspace) -> None:
+def test_other_sentences_to_measure_on_train_nothing(study: Workspace) -> None:
     study.change("studies/little.yaml", "tests: [test]", "tests: [test, other]")
     found = study.would_run()
-    assert found["translate_test"] == [cell("opr", "other.hypotheses"), cell("sinusoidal", "other.hypotheses")]
-    assert "train_model" not in found and "train_subword" not in found and "clean_shard" not in found
+    assert found["evaluate_model"] == both(study)
+    assert found["generate_split"] == ["results/data/pair/raw/other.source"]
+    assert not {"train_model", "train_subword", "clean_shard"} & set(found)
 
-
-def test_a_longer_test_set_trains_nothing(study: Workspace) -> None:
+    study.change("studies/little.yaml", "tests: [test, other]", "tests: [test]")
     study.change("datasets/pair.yaml", "test: 20", "test: 25")
     found = study.would_run()
     assert found["generate_split"] == ["results/data/pair/raw/test.source"]
-    assert found["translate_test"] == [cell("opr", "test.hypotheses"), cell("sinusoidal", "test.hypotheses")]
-    assert "train_model" not in found and "train_subword" not in found
+    assert found["evaluate_model"] == both(study)
+    assert not {"train_model", "train_subword"} & set(found)
 
-
-def test_another_validation_set_trains_nothing(study: Workspace) -> None:
-    study.change("datasets/pair.yaml", "valid: 20", "valid: 25")
+    study.change("datasets/pair.yaml", "valid: 20, tests: {test: 25", "valid: 25, tests: {test: 20")
     found = study.would_run()
     assert found["generate_split"] == ["results/data/pair/raw/valid.source"]
-    assert "train_model" not in found and "train_subword" not in found
+    assert not {"train_model", "train_subword", "evaluate_model"} & set(found)
 
 
-def test_a_deleted_translation_comes_back_alone(study: Workspace) -> None:
-    (study.folder / cell("opr", "test.hypotheses")).unlink()
+def test_a_deleted_evaluation_comes_back_alone(study: Workspace) -> None:
+    (study.folder / study.evaluation("opr")).unlink()
     assert study.would_run() == {
-        "translate_test": [cell("opr", "test.hypotheses")],
-        "score_test": [cell("opr", "test.scores.json")],
-        "compare_systems": ["results/little/significance/pair.mini.test.json"],
+        "evaluate_model": [study.evaluation("opr")],
+        **COMPARED,
         "make_table": [f"results/little/tables/{name}.csv" for name in ("credibility", "scores", "significance")],
         "draw_figure": ["results/little/figures/scores.pdf"],
         **PAGE,
@@ -114,25 +117,13 @@ def test_a_deleted_page_comes_back_alone_and_the_same(study: Workspace) -> None:
 
 
 def test_models_can_be_deleted_to_save_space(study: Workspace) -> None:
-    (study.folder / cell("opr", "model.pt")).unlink()
+    (study.folder / study.cell("opr", "model.pt")).unlink()
     assert study.would_run() == {}
 
 
 def test_another_title_changes_only_tables_figures_and_the_page(study: Workspace) -> None:
     study.change("studies/little.yaml", "A little study", "A small study")
     assert study.would_run() == REPORTED
-
-
-def test_another_beam_decodes_again_and_trains_nothing(study: Workspace) -> None:
-    study.change("studies/little.yaml", "beam: 2", "beam: 3")
-    found = study.would_run()
-    assert len(found["translate_test"]) == 2 and "train_model" not in found
-
-
-def test_another_metric_scores_again_and_decodes_nothing(study: Workspace) -> None:
-    study.change("studies/little.yaml", "baseline:", "metrics: [chrf]\nbaseline:")
-    found = study.would_run()
-    assert len(found["score_test"]) == 2 and "translate_test" not in found
 
 
 def test_another_recipe_trains_all_again_but_prepares_nothing(study: Workspace) -> None:
@@ -148,14 +139,10 @@ def test_another_cleaning_runs_the_removed_shards_again(study: Workspace) -> Non
     assert "generate_split" not in found
 
 
-def test_shards_are_removed_once_they_are_gathered(finished: Workspace) -> None:
+def test_a_run_leaves_logs_and_no_shards(finished: Workspace) -> None:
     left = [path for path in finished.folder.glob("results/data/pair/shards/*") if not path.name.startswith(".")]
     assert not left
-
-
-def test_every_job_keeps_its_log(finished: Workspace) -> None:
-    log = finished.folder / "logs/train_model/little/pair/opr/mini/1.log"
-    assert log.stat().st_size > 0
+    assert finished.log("opr").stat().st_size > 0
 
 
 def test_the_report_holds_tables_and_figures(study: Workspace) -> None:

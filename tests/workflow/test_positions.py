@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from little_study import Workspace, cell
+from little_study import Workspace
 from snakemake_runs import dry_run, job_counts, outputs, snakemake
 
 pytestmark = pytest.mark.xdist_group("finished_study")  # one process, so that the study is run once
@@ -46,17 +46,17 @@ def test_an_encoding_with_positions_is_trained_decoded_and_scored(study: Workspa
     """Added to a finished study: nothing else is done again, not even the shards that are gone."""
     add_inxl(study)
     found = study.would_run()
-    assert found["train_model"] == [cell("inxl", "model.pt")]
-    assert found["translate_test"] == [cell("inxl", "test.hypotheses")]
+    assert found["train_model"] == [study.cell("inxl", "model.pt")]
+    assert found["evaluate_model"] == [study.evaluation("inxl")]
     assert found["write_gold_positions"] == sorted(positions("gold", "train", "valid", "test"))
     prepared = {"generate_split", "clean_shard", "gather_text", "train_subword", "binarise_shard", "binarise_split"}
     assert not prepared & set(found)
-    wanted = cell("inxl", "test.scores.json")
+    wanted = study.evaluation("inxl")
     done = snakemake(study.folder, wanted, *study.arguments()[1:])
     assert done.returncode == 0, done.stdout + done.stderr
-    scores = json.loads((study.folder / wanted).read_text())
+    scores = json.loads((study.folder / study.scores("inxl")).read_text())
     assert scores["status"] == "scored" and scores["hypotheses"]["lines"] == 20
-    data = json.loads((study.folder / cell("inxl", "record.json")).read_text())["data"]
+    data = json.loads((study.folder / study.cell("inxl", "record.json")).read_text())["data"]
     for split, count in (("train", 300), ("valid", 20)):
         meta = json.loads((study.folder / FOLDER.format(kind="gold", split=split) / "meta.json").read_text())
         assert meta["pairs"] == count and meta["corpus"] == data[split]
@@ -66,12 +66,12 @@ def test_an_encoding_with_positions_is_trained_decoded_and_scored(study: Workspa
     study.change("studies/little.yaml", "baseline:", "reordering: {train: identity}\nbaseline:")
     found = study.would_run()
     assert found["write_identity_positions"] == positions("identity", "train")
-    assert found["train_model"] == [cell("inxl", "model.pt")] and "write_gold_positions" not in found
+    assert found["train_model"] == [study.cell("inxl", "model.pt")] and "write_gold_positions" not in found
     study.change("studies/little.yaml", "reordering: {train: identity}\n", "")
     study.change("datasets/pair.yaml", "valid: 20, tests: {test: 20", "valid: 25, tests: {test: 25")
     found = study.would_run()
     assert found["write_gold_positions"] == sorted(positions("gold", "valid", "test"))
-    assert len(found["translate_test"]) == 3 and "train_model" not in found
+    assert len(found["evaluate_model"]) == 3 and "train_model" not in found
 
 
 def test_cells_without_need_are_run_as_if_there_were_no_positions(tmp_path: Path) -> None:
@@ -80,26 +80,29 @@ def test_cells_without_need_are_run_as_if_there_were_no_positions(tmp_path: Path
     workspace.write()
     add_inxl(workspace)
     text = dry_run(workspace.folder, *workspace.arguments(), "--printshellcmds")
-    training, translation = jobs(text, "train_model"), jobs(text, "translate_test")
-    folder, result = "results/data/pair/binary", "results/little/cells/pair/opr/mini/1"
+    training, evaluation = jobs(text, "train_model"), jobs(text, "evaluate_model")
+    folder, result = "results/data/pair/binary", workspace.model_folder("opr")
     arrays = ["source.tokens.npy", "source.offsets.npy", "target.tokens.npy", "target.offsets.npy", "meta.json"]
     files = {split: [f"{folder}/{split}/{file}" for file in arrays] for split in ("train", "valid", "test")}
     assert training["opr"]["input"].split(", ") == [*files["train"], *files["valid"]]
+    log = workspace.log("opr").relative_to(workspace.folder)
     assert re.sub(r"'\{.*\}'", "SLICE", training["opr"]["command"]) == (
-        f"wordorder train --config SLICE --train {folder}/train --valid {folder}/valid"
+        f"wordorder stage train --config SLICE --train {folder}/train --valid {folder}/valid"
         f" --model {result}/model.pt --metrics {result}/metrics.jsonl --record {result}/record.json"
-        f" --state {result}/state --threads 1 2>&1 | logged logs/train_model/little/pair/opr/mini/1.log"
+        f" --state {result}/state --threads 1 2>&1 | logged {log}"
     )
     model, subword = f"{result}/model.pt", "results/data/pair/subword/model.model"
-    assert translation["opr"]["input"].split(", ") == [model, *files["test"], subword]
-    assert re.sub(r"'\{.*\}'", "SLICE", translation["opr"]["command"]) == (
-        f"wordorder translate --config SLICE --model {model} --corpus {folder}/test --subword {subword} --language xx"
-        f" --output {result}/test.hypotheses --nbest {result}/test.nbest.jsonl --threads 1 2>&1"
-        " | logged logs/translate_test/little/pair/opr/mini/1/test.log"
+    references = "results/data/pair/raw/test.target"
+    assert evaluation["opr"]["input"].split(", ") == [model, subword, *files["test"], references]
+    output = workspace.evaluation("opr")
+    log = Path("logs/evaluate_model") / output.removeprefix("results/models/")
+    assert re.sub(r"'\{.*?\}'", "SLICE", evaluation["opr"]["command"]) == (
+        f"wordorder stage evaluate --config SLICE --decoding SLICE --model {model} --data results/data/pair"
+        f"  --language xx --output {output} --threads 1 2>&1 | logged {log.with_suffix('.log')}"
     )
     assert f"--train-positions {FOLDER.format(kind='gold', split='train')} " in training["inxl"]["command"]
     assert f"--valid-positions {FOLDER.format(kind='gold', split='valid')} " in training["inxl"]["command"]
-    assert f"--positions {FOLDER.format(kind='gold', split='test')} " in translation["inxl"]["command"]
+    assert " --positions gold " in evaluation["inxl"]["command"]
 
 
 def test_positions_are_prepared_with_the_data(tmp_path: Path) -> None:
@@ -115,18 +118,13 @@ def test_positions_are_prepared_with_the_data(tmp_path: Path) -> None:
 
 
 def test_gold_positions_of_a_downloaded_dataset_are_an_error_in_a_sentence(config: Path, tmp_path: Path) -> None:
-    sentence = "The dataset 'multi30k' has no gold positions, because only generated datasets have gold trees."
     study = config / "studies" / "multi30k.yaml"
     study.write_text(study.read_text().replace("encodings: [", "encodings: [inxl, "))
-    with (config / "encodings.yaml").open("a") as file:
-        file.write(
-            "" if re.search("^inxl:", (config / "encodings.yaml").read_text(), re.M) else "\ninxl: {type: inxl}\n"
-        )
     arguments = ["--dry-run", "--cores", "1", "--config", f"config_dir={config}"]
     for target in ("multi30k", f"{FOLDER.format(kind='gold', split='train').replace('pair', 'multi30k')}/meta.json"):
         failed = snakemake(tmp_path, target, *arguments)
         assert failed.returncode == 1 and "Traceback" not in failed.stderr
-        assert failed.stderr.count("wordorder: error: ") == 1 and sentence in failed.stderr
+        assert failed.stderr.count("wordorder: error: ") == 1 and "gold positions" in failed.stderr
 
 
 def test_the_identity_of_any_dataset_is_made(study: Workspace) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from little_study import Workspace, cell
+from little_study import Workspace
 from snakemake_runs import dry_run, outputs, snakemake
 from wordorder.data.binary import ParallelCorpus
 
@@ -53,8 +53,8 @@ def test_predicted_positions_are_made_and_used(study: Workspace) -> None:
     """Added to a finished study: of its other cells and of its data nothing is made again."""
     add_inxl(study, "train: oracle, test: predicted, reorderer: btg, noise: 0.1")
     found = study.would_run()
-    assert found["train_model"] == [cell("inxl", "model.pt")]
-    assert found["translate_test"] == [cell("inxl", "test.hypotheses")]
+    assert found["train_model"] == [study.cell("inxl", "model.pt")]
+    assert found["evaluate_model"] == [study.evaluation("inxl")]
     assert found["train_aligner"] == [f"{DATA}/alignment/hmm/model.npz"]
     assert found["train_parser"] == [f"{DATA}/reordering/btg/parser/all.npz"]
     assert found["find_oracle"] == [f"{DATA}/reordering/btg/oracle/train.orders"]
@@ -62,8 +62,8 @@ def test_predicted_positions_are_made_and_used(study: Workspace) -> None:
 
     report = f"{DATA}/reordering/btg/predicted/test.json"
     figures = [f"{DATA}/reordering/btg/figures/test.{name}.svg" for name in ("matrix", "tau")]
-    make(study, cell("inxl", "test.scores.json"), report, *figures)
-    record = json.loads((study.folder / cell("inxl", "record.json")).read_text())["data"]
+    make(study, study.evaluation("inxl"), report, *figures)
+    record = json.loads((study.folder / study.cell("inxl", "record.json")).read_text())["data"]
     assert record["train_positions"]["kind"] == "oracle.btg.noise0.1"
     assert record["valid_positions"]["kind"] == "predicted.btg"
     # The pair's word order differs much, so both the oracle and the parser move many words.
@@ -98,7 +98,7 @@ def test_subwords_can_be_reordered_and_parts_are_those_of_the_dataset(tmp_path: 
     assert "train_classes" not in found
     text = dry_run(workspace.folder, *workspace.arguments(), "--printshellcmds")
     for rule in ("train-aligner", "align ", "train-parser", "reorder "):
-        (command,) = {line.split(" --")[0] for line in text.splitlines() if f"wordorder {rule}" in line}
+        (command,) = {line.split(" --")[0] for line in text.splitlines() if f"wordorder stage {rule}" in line}
         assert all("--subword" in line for line in text.splitlines() if command in line)
 
 

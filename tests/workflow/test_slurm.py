@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import torch
 
-from little_study import Workspace, cell
+from little_study import Workspace
 from slurm_cluster import Cluster, wait_until, why_not
 from snakemake_runs import ROOT, snakemake
 
@@ -27,7 +27,6 @@ pytestmark = pytest.mark.xdist_group("slurm")  # one process, so that one cluste
 # Every training asks for one of the two GPUs.
 TABLE = "# dataset size memory_gb hours nodes cpus gpus\n*  *  2  0.5  1  1  1\n"
 ENCODINGS = ["opr", "sinusoidal"]
-MODEL = cell("opr", "model.pt")
 # What two runs of a training may differ in.
 TIMES = {"seconds", "target_tokens_per_second", "tokens_per_second", "peak_memory", "efficiency", "finished"}
 DIFFERENT = {*TIMES, "restarts", "git_commit"}
@@ -69,10 +68,10 @@ def new_study(folder: Path) -> Workspace:
 
 @pytest.fixture
 def untrained(local: Workspace, tmp_path: Path) -> Workspace:
-    """A copy of the study in which MODEL is still to be trained."""
+    """A copy of the study in which the model of OPR is still to be trained."""
     shutil.copytree(local.folder.parent, tmp_path / "copy")
     study = Workspace(tmp_path / "copy")
-    shutil.rmtree((study.folder / MODEL).parent)
+    shutil.rmtree(study.folder / study.model_folder("opr"))
     return study
 
 
@@ -139,14 +138,18 @@ def running(study: Workspace, *arguments: str) -> Iterator[Run]:
         run.process.wait()
 
 
+def model_of(study: Workspace) -> str:
+    return study.cell("opr", "model.pt")
+
+
 def trainers(study: Workspace, encoding: str) -> list[int]:
-    """Processes that train a cell of a study: 'python …/wordorder train …', not the shell around it."""
-    found = []
+    """Processes that train a cell of a study: 'python …/wordorder stage train …', not the shell around it."""
+    found, model = [], study.cell(encoding, "model.pt")
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             words = (process / "cmdline").read_bytes().decode().split("\0")
-            trains = words[1:2] and words[1].endswith("/wordorder") and words[2] == "train"
-            if trains and cell(encoding, "model.pt") in words and (process / "cwd").readlink() == study.folder:
+            trains = words[1:2] and words[1].endswith("/wordorder") and words[2:4] == ["stage", "train"]
+            if trains and model in words and (process / "cwd").readlink() == study.folder:
                 found.append(int(process.name))
     return found
 
@@ -154,7 +157,7 @@ def trainers(study: Workspace, encoding: str) -> list[int]:
 def saved_at(study: Workspace, encoding: str) -> float:
     """When the state of a cell was last saved; 0 if it was not."""
     with suppress(FileNotFoundError):
-        return (study.folder / cell(encoding, "state/last.pt")).stat().st_mtime
+        return (study.folder / study.cell(encoding, "state/last.pt")).stat().st_mtime
     return 0
 
 
@@ -174,7 +177,7 @@ def delay(cluster: Cluster, stage: str, following: str) -> float:
 
 
 def record(study: Workspace, encoding: str) -> dict[str, Any]:
-    return dict(json.loads((study.folder / cell(encoding, "record.json")).read_text()))
+    return dict(json.loads((study.folder / study.cell(encoding, "record.json")).read_text()))
 
 
 def test_a_study_on_two_gpus_ends_as_it_does_here(cluster: Cluster, local: Workspace, tmp_path: Path) -> None:
@@ -199,15 +202,19 @@ def test_a_study_on_two_gpus_ends_as_it_does_here(cluster: Cluster, local: Works
     assert [cluster.field(job, "JobState") for job in jobs] == ["FAILED", "CANCELLED"]
     assert output.count("Trying to restart job") == 2
     assert [record(study, encoding)["restarts"] for encoding in ENCODINGS] == [2, 2]
-    submitted = {rule: len(cluster.jobs(rule)) for rule in ("prepare", "train_model", "evaluate", "compare_systems")}
-    assert submitted == {"prepare": 1, "train_model": 4, "evaluate": 2, "compare_systems": 1}
-    waited = [delay(cluster, *stages) for stages in (("train_model", "evaluate"), ("evaluate", "compare_systems"))]
+    submitted = {
+        rule: len(cluster.jobs(rule)) for rule in ("prepare", "train_model", "evaluate_model", "compare_systems")
+    }
+    assert submitted == {"prepare": 1, "train_model": 4, "evaluate_model": 2, "compare_systems": 1}
+    waited = [
+        delay(cluster, *stages) for stages in (("train_model", "evaluate_model"), ("evaluate_model", "compare_systems"))
+    ]
     assert max(waited) < 15, f"stages began {waited} s after the ones before them"
     assert_same_results(study, local)
 
 
 def test_a_training_on_a_lost_node_goes_on(cluster: Cluster, local: Workspace, untrained: Workspace) -> None:
-    with running(untrained, MODEL) as run:
+    with running(untrained, model_of(untrained)) as run:
         run.paused("opr")
         job = job_of(cluster, "opr")
         cluster.lose_node()
@@ -225,12 +232,12 @@ def test_a_training_on_a_lost_node_goes_on(cluster: Cluster, local: Workspace, u
 def test_a_killed_snakemake_leaves_a_job_that_the_next_run_waits_for(
     cluster: Cluster, local: Workspace, untrained: Workspace
 ) -> None:
-    with running(untrained, MODEL) as run:
+    with running(untrained, model_of(untrained)) as run:
         trainer = run.paused("opr")
         job = job_of(cluster, "opr")
     assert snakemake(untrained.folder, *untrained.arguments(), "--unlock").returncode == 0
-    log = untrained.folder / "logs/train_model/little/pair/opr/mini/1.log"
-    with running(untrained, MODEL) as run:
+    log = untrained.log("opr")
+    with running(untrained, model_of(untrained)) as run:
         run.until("the second job waits", lambda: log.exists() and "Waiting for it to end" in log.read_text())
         assert len(trainers(untrained, "opr")) == 2
         os.kill(trainer, signal.SIGCONT)
@@ -243,7 +250,7 @@ def test_a_killed_snakemake_leaves_a_job_that_the_next_run_waits_for(
 def test_a_job_without_enough_memory_gets_more(cluster: Cluster, local: Workspace, untrained: Workspace) -> None:
     (untrained.folder.parent / "training.tsv").write_text(TABLE.replace("  2  ", "  0.4  "))
     before = set(cluster.jobs("train_model"))
-    with running(untrained, MODEL, "--slurm-status-command", "sacct") as run:
+    with running(untrained, model_of(untrained), "--slurm-status-command", "sacct") as run:
         run.finish()
     jobs = sorted(set(cluster.jobs("train_model")) - before)
     memory = [cluster.field(job, "MinMemoryNode") for job in jobs]
@@ -270,7 +277,7 @@ def test_five_hundred_trainings_are_in_the_queue_within_a_minute(cluster: Cluste
 
 @pytest.mark.parametrize("cluster", [{"accounting": False}], indirect=True)
 def test_a_cluster_without_accounting_will_do(cluster: Cluster, local: Workspace, untrained: Workspace) -> None:
-    with running(untrained, MODEL) as run:
+    with running(untrained, model_of(untrained)) as run:
         run.paused("opr")
         cluster.tell("scancel", job_of(cluster, "opr"))
         assert run.finish().count("Trying to restart job") == 1
@@ -287,7 +294,7 @@ def test_a_training_on_two_nodes_goes_on_after_a_warning(
     study.change("studies/little.yaml", "batch_tokens: 512", "batch_tokens: 256, accumulate: 2")
     (study.folder.parent / "training.tsv").write_text(TABLE.replace("1  1  1", "2  1  1"))
     monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")  # the nodes are of one machine, so their names are nobody's address
-    with running(study, MODEL) as run:
+    with running(study, model_of(study)) as run:
         run.until("the state was saved", lambda: saved_at(study, "opr") > 0)
         job = job_of(cluster, "opr")
         assert (cluster.field(job, "NumNodes"), cluster.field(job, "TresPerJob")) == ("2", "gres:gpu:2")
@@ -299,8 +306,6 @@ def test_a_training_on_two_nodes_goes_on_after_a_warning(
 
 
 # ------------------------------------------------------------------------------------------------------------ the demo
-
-DEMO_CELL = "results/demo/cells/grammar/{}/micro/1"
 
 
 @pytest.fixture
@@ -324,10 +329,10 @@ def test_the_demo_ends_on_a_cluster_as_it_does_here(cluster: Cluster, finished_d
     shutil.copytree(finished_demo.config, demo.config)
     (tmp_path / "training.tsv").write_text(TABLE)
     for encoding in ("opr", "inxl"):
-        shutil.rmtree(demo.folder / DEMO_CELL.format(encoding))
+        shutil.rmtree(demo.folder / demo.model_folder(encoding, study="demo"))
     with running(demo, "demo") as run:
         for encoding in ("opr", "inxl"):
-            state = demo.folder / DEMO_CELL.format(encoding) / "state/last.pt"
+            state = demo.folder / demo.cell(encoding, "state/last.pt", study="demo")
             run.until(f"the state of {encoding} was saved", state.exists)
         cancelled, requeued = (job_of(cluster, encoding) for encoding in ("opr", "inxl"))
         cluster.tell("scancel", cancelled)
@@ -336,8 +341,8 @@ def test_the_demo_ends_on_a_cluster_as_it_does_here(cluster: Cluster, finished_d
         output = run.finish()
     assert output.count("Trying to restart job") == 1 and cluster.field(requeued, "Restarts") == "1"
     for encoding in ("opr", "inxl"):
-        restarts = json.loads((demo.folder / DEMO_CELL.format(encoding) / "record.json").read_text())["restarts"]
-        assert restarts == 1, encoding
+        file = demo.folder / demo.cell(encoding, "record.json", study="demo")
+        assert json.loads(file.read_text())["restarts"] == 1, encoding
     assert_same_results(demo, finished_demo, but="report.html")
 
 
@@ -351,7 +356,7 @@ def assert_same_results(study: Workspace, local: Workspace, but: str = "") -> No
 
 
 def assert_same_training(study: Workspace, local: Workspace) -> None:
-    assert_same_files([cell("opr", file) for file in ("model.pt", "metrics.jsonl", "record.json")], study, local)
+    assert_same_files([study.cell("opr", file) for file in ("model.pt", "metrics.jsonl", "record.json")], study, local)
 
 
 def assert_same_files(names: list[str], study: Workspace, local: Workspace) -> None:

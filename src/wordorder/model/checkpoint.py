@@ -30,8 +30,9 @@ def save_model(path: str | Path, cell: Cell, vocabulary_size: int, weights: dict
         "vocabulary_size": vocabulary_size,
         "weights": weights,
     }
-    with atomic(path) as temporary:
-        torch.save(content, temporary)
+    # PyTorch would write the name of a path, which is random here, into the file: equal models have equal bytes.
+    with atomic(path) as temporary, temporary.open("wb") as file:
+        torch.save(content, file)
 
 
 def load_model(path: str | Path) -> Translator:

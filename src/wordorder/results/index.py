@@ -108,7 +108,7 @@ def read_index(results: str | Path) -> Index:
     """
     path = Path(results) / FILE
     if not path.is_file():
-        if (Path(results) / "cells").is_dir():
+        if is_old(results):
             raise WordorderError(
                 f"{results} was written by a version in which every study had its own models (the folder 'cells'). "
                 "This version shares models between studies and does not read them. Move the folder away and run the "
@@ -136,6 +136,11 @@ def read_index(results: str | Path) -> Index:
             },
         )
     return Index(cells)
+
+
+def is_old(results: str | Path) -> bool:
+    """Return whether a study was run only by a version in which every study had its own models."""
+    return Path(results, "cells").is_dir() and not Path(results, FILE).is_file()
 
 
 def write_index(

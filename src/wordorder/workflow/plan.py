@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,13 @@ class Plan:
         ]
         if any(said):
             raise WordorderError("\n".join(sorted(filter(None, said))), code="files-by-hand")
+        for folder in self._studies.old_results():
+            print(
+                f"wordorder: warning: {folder}/cells holds models of a version in which every study had its own. They "
+                "are not read, so the models of this study are trained again under results/models. Remove the folder "
+                "if you do not need it.",
+                file=sys.stderr,
+            )
         self._store.write()
         self._studies.write_indexes()
 

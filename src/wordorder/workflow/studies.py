@@ -14,7 +14,7 @@ from wordorder.errors import WordorderError
 from wordorder.figures.catalogue import figure_of
 from wordorder.metrics.base import SystemsMetric, build
 from wordorder.metrics.scores import system_metrics
-from wordorder.results.index import text_of, write_index
+from wordorder.results.index import is_old, text_of, write_index
 from wordorder.workflow import study_slices as slices
 from wordorder.workflow.analyses import analysis_of, measure_slice, measuring_names, studied_dataset
 from wordorder.workflow.configuration import Configuration
@@ -77,6 +77,11 @@ class StudyRules:
             }
             evaluations = {dataset: self.models.evaluation_label(study, dataset) for dataset in study.datasets}
             write_index(Path("results", name), folders, decodings, evaluations, measures)
+
+    def old_results(self) -> list[Path]:
+        """Return the folders of studies of this run whose models were made before models were shared."""
+        folders = [Path("results", name) for name in sorted(self._asked)]
+        return [folder for folder in folders if is_old(folder)]
 
     def files_of_test_sets(self, study: Study, pattern: str) -> list[str]:
         """Return the file of every dataset, size and test set, with every decoding."""

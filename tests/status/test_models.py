@@ -1,0 +1,93 @@
+"""``wordorder models``: the stored models, the studies that use them, and their removal."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from little_study import Workspace
+from wordorder.cli.main import main
+from wordorder.errors import WordorderError
+from wordorder.status.models import StoredModel, remove, stored_models
+from wordorder.workflow.configuration import Configuration
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    """Two trained models and one that was begun; a second study shares the first."""
+    workspace = Workspace(tmp_path)
+    workspace.write()
+    workspace.change("studies/little.yaml", "seeds: [1]", "seeds: [1, 2]")
+    (workspace.config / "studies/other.yaml").write_text(
+        "name: other\nbased_on: little\nseeds: [1]\nencodings: [opr, sinusoidal]\n"
+    )
+    for encoding, seed in (("opr", 1), ("opr", 2)):
+        folder = workspace.folder / workspace.model_folder(encoding, seed)
+        (folder / "state").mkdir(parents=True)
+        (folder / "model.pt").write_bytes(bytes(1_000_000))
+        (folder.parent / "cell.json").write_text("{}")
+    (workspace.folder / workspace.cell("sinusoidal", "state")).mkdir(parents=True)
+    return workspace
+
+
+def found(workspace: Workspace) -> dict[str, StoredModel]:
+    """The stored models by 'ENCODING/SEED'."""
+    models = stored_models(workspace.folder / "results", Configuration(workspace.config))
+    return {f"{model.folder.parts[-4]}/{model.folder.name}": model for model in models}
+
+
+def run(workspace: Workspace, *options: str) -> int:
+    return main(["models", *options, "--results", str(workspace.folder / "results"), "--root", str(workspace.config)])
+
+
+def test_models_know_their_studies_and_sizes(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+    models = found(workspace)
+    assert {name: model.studies for name, model in models.items()} == {
+        "opr/1": ["little", "other"],
+        "opr/2": ["little"],
+        "sinusoidal/1": ["little", "other"],
+    }
+    assert [model.trained for model in models.values()] == [True, True, False]
+    assert models["opr/1"].bytes == 1_000_000
+    assert run(workspace) == 0
+    printed = capsys.readouterr().out
+    assert "little, other" in printed and "3 models, 2.0 MB" in printed
+    assert run(workspace, "--unused") == 0 and "opr" not in capsys.readouterr().out
+
+
+def test_unused_models_are_listed_and_removed(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+    old = {name: model.folder for name, model in found(workspace).items()}
+    workspace.change("encodings.yaml", "k: 8", "k: 4")  # no study uses the models of k = 8 any more
+    new = workspace.folder / workspace.model_folder("opr", 1)
+    (new / "state").mkdir(parents=True)
+    (new.parent / "cell.json").write_text("{}")
+    assert run(workspace, "--remove") == 1, "models that are used are never removed"
+    assert old["opr/1"].is_dir()
+    capsys.readouterr()
+
+    assert run(workspace, "--unused") == 0
+    printed = capsys.readouterr().out
+    assert printed.count(old["opr/1"].parent.name) == 2 and new.parent.name not in printed
+    assert "sinusoidal" not in printed and old["opr/1"].is_dir(), "listing removes nothing"
+
+    lock = old["opr/2"] / "state" / "lock"
+    lock.write_text(f"process {os.getpid()} on {socket.gethostname()}")
+    assert run(workspace, "--unused", "--remove") == 1
+    assert old["opr/1"].is_dir() and old["opr/2"].is_dir(), "all or nothing"
+    with pytest.raises(WordorderError) as caught:
+        remove([found(workspace)["opr/2"]])
+    assert caught.value.code == "training-runs"
+    lock.unlink()
+
+    assert run(workspace, "--unused", "--remove") == 0
+    assert not old["opr/1"].parent.exists(), "with cell.json, once no seed is left"
+    assert new.is_dir() and (new.parent / "cell.json").is_file() and old["sinusoidal/1"].is_dir()
+
+
+def test_a_study_with_a_mistake_keeps_every_model(workspace: Workspace) -> None:
+    (workspace.config / "studies/other.yaml").write_text("name: other\nbased_on: nothing\n")
+    assert run(workspace, "--unused", "--remove") == 1
+    assert (workspace.folder / workspace.cell("opr", "model.pt")).is_file()

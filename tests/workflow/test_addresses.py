@@ -1,0 +1,158 @@
+"""wordorder.workflow.addresses: what addresses a model, and what does not."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from pydantic import BaseModel
+
+from snakemake_runs import ROOT
+from wildcards import Wildcards
+from wordorder.config.load import load_encodings, load_recipes, load_sizes, study_names
+from wordorder.config.models import Decoding, Evaluation, Recipe
+from wordorder.config.sizes import Sizes
+from wordorder.encodings.registry import parse
+from wordorder.errors import WordorderError
+from wordorder.files import read_json
+from wordorder.workflow.addresses import cell_content, decoding_label, digest, evaluation_label, minimal
+from wordorder.workflow.configuration import Configuration
+from wordorder.workflow.models import ModelRules, cell_files
+from wordorder.workflow.store import SliceStore
+from wordorder.workflow.study import cells
+
+CONFIG = ROOT / "config"
+RECIPE = Recipe(max_epochs=4, batch_tokens=512, learning_rate=1.5e-3, precision="fp32")
+TRANSFORMER = {"encoder_layers": 2, "decoder_layers": 2, "dim": 128, "ffn_dim": 256, "heads": 4, "dropout": 0.1}
+LSTM = {"architecture": "lstm", "layers": 2, "dim": 128, "dropout": 0.1}
+COMPOSED = {"compose": [{"type": "opr", "k": 4}, {"type": "relative", "clip": 8, "values": False}]}
+# Whoever changes one of these makes everybody train all models again: a new option needs a default instead.
+FROZEN: list[tuple[dict[str, Any], dict[str, Any], dict[str, str], str]] = [
+    ({"type": "sinusoidal"}, TRANSFORMER, {}, "fb0630c994"),
+    ({"type": "opr", "k": 16, "placement": "both"}, TRANSFORMER, {}, "f4f3e65089"),
+    (COMPOSED, TRANSFORMER, {}, "f1a70ec16e"),
+    ({"type": "inxl"}, TRANSFORMER, {"train": "oracle.btg", "test": "predicted.btg"}, "648199c4a1"),
+    ({"type": "sinusoidal"}, LSTM, {}, "7e457d1228"),
+]
+
+
+@pytest.mark.parametrize(("encoding", "size", "positions", "frozen"), FROZEN)
+def test_addresses_of_known_models_never_change(
+    encoding: dict[str, Any], size: dict[str, Any], positions: dict[str, str], frozen: str
+) -> None:
+    sizes = Sizes.model_validate({"own": size}).root
+    assert digest(cell_content(minimal(parse(encoding)), minimal(sizes["own"]), RECIPE, positions)) == frozen
+
+
+def test_labels_of_known_evaluations_never_change() -> None:
+    assert decoding_label(Decoding()) == "beam5-44136fa355"
+    assert decoding_label(Decoding(beam=4, alpha=0.6, length_penalty="gnmt")) == "beam4-cb654a1f36"
+    assert evaluation_label(Evaluation(tests=["test"], metrics=["bleu", "chrf++"])) == "evaluation-05b687f8d3"
+
+
+def test_every_shipped_encoding_comes_back_from_its_minimal_form() -> None:
+    for name, config in load_encodings(CONFIG).items():
+        again = parse(minimal(config))
+        assert again == config and minimal(again) == minimal(config), name
+
+
+def test_every_shipped_size_and_recipe_comes_back_from_its_minimal_form() -> None:
+    sizes = load_sizes(CONFIG)
+    assert Sizes.model_validate({name: minimal(size) for name, size in sizes.items()}).root == sizes
+    recipes = [Recipe.model_validate(recipe) for recipe in load_recipes(CONFIG).values()]
+    configuration = Configuration(CONFIG)
+    recipes += [configuration.study(name).recipe for name in study_names(CONFIG)]
+    for recipe in recipes:
+        assert Recipe.model_validate(minimal(recipe)) == recipe
+
+
+class Before(BaseModel):
+    type: Literal["slope"] = "slope"
+    octaves: float = 8
+
+
+class Inner(BaseModel):
+    rate: float = 0.1
+    on: bool = False
+
+
+class After(Before):
+    bias: bool = False
+    inner: Inner = Inner(rate=0.2)
+
+
+def test_a_new_option_with_a_default_changes_no_digest() -> None:
+    assert minimal(Before()) == minimal(After()) == {"type": "slope"}, "the type is part of it even as the only choice"
+    assert digest(minimal(Before(octaves=4))) == digest(minimal(After(octaves=4)))
+    assert minimal(After(bias=True)) == {"type": "slope", "bias": True}
+    # What differs from the default of the outer field is kept, though it is the inner class's own default.
+    for value in (After(inner=Inner()), After(inner=Inner(on=True)), After(inner=Inner(rate=0.2, on=True))):
+        assert After.model_validate(minimal(value)) == value
+
+
+def test_two_names_of_one_configuration_share_a_model(tmp_path: Path) -> None:
+    root = Path(shutil.copytree(CONFIG, tmp_path / "config"))
+    with (root / "encodings.yaml").open("a") as file:
+        file.write("\nmy_opr: {type: opr, k: 8.0, placement: both}\nother: {type: opr, k: 7}\n")
+    configuration = Configuration(root)
+    study = configuration.study("demo").model_copy(update={"encodings": ["my_opr", "opr", "other"], "seeds": [1]})
+    mine, known, other = (str(files.folder) for files in cell_files(study, configuration, Path("results")).values())
+    assert mine == known and "/opr/" in known and "/other/" in other and other.split("/")[-2] != known.split("/")[-2]
+
+
+def job(address: Any) -> Wildcards:
+    return Wildcards(**address._asdict(), seed="1")
+
+
+def test_the_jobs_of_an_edited_or_removed_study_read_their_slices(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = Path(shutil.copytree(CONFIG, tmp_path / "config"))
+    monkeypatch.chdir(tmp_path)
+    store = SliceStore(is_main=True)
+    models = ModelRules(Configuration(root), store)
+    demo = models.configuration.study("demo")
+    changed = {"encodings": ["inxl"], "recipe": demo.recipe.model_copy(update={"warmup_updates": 201})}
+    study = demo.model_copy(update=changed)
+    cell = cells(study)[0]
+    evaluation, address = models.evaluation_file(study, cell, ""), models.address(study, cell)
+    wanted = models.cell_slice(job(address)), models.train_options(job(address))
+    label = evaluation.rpartition("/")[2].removesuffix(".json")
+    assert not Path("results").exists()
+    store.write()
+
+    # No study of the folder asks for that number of updates.
+    again = ModelRules(Configuration(root), SliceStore(is_main=False))
+    assert (again.cell_slice(job(address)), again.train_options(job(address))) == wanted
+    assert again.evaluation_slice(Wildcards(evaluation=label)) == models.evaluation_slice(Wildcards(evaluation=label))
+    assert read_json(Path(address.folder, "cell.json"))["positions"]["test"] == "predicted.btg"
+
+    path = Path(address.folder, "cell.json")
+    text = path.read_text()
+    path.write_text(text.replace("201", "202"))
+    with pytest.raises(WordorderError) as caught:
+        again.cell_slice(job(address))
+    assert (caught.value.code, caught.value.path) == ("changed-slice", path)
+    path.unlink()
+    with pytest.raises(WordorderError) as caught:
+        again.cell_slice(job(address))
+    assert caught.value.code == "unknown-model"
+    with pytest.raises(WordorderError) as caught:
+        again.decoding_slice(Wildcards(decoding="beam9-0123456789"))
+    assert caught.value.code == "unknown-slice"
+
+
+def test_the_main_process_repairs_a_slice_that_a_study_asks_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path, content = tmp_path / "slice.json", {"beam": 3}
+    for text in (None, '{"beam":4}', "damaged"):
+        if text is not None:
+            path.write_text(text)
+        store = SliceStore(is_main=True)
+        assert store.get(path, digest(content), lambda: content) == content
+        store.write()
+        assert read_json(path) == content

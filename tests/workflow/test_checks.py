@@ -1,0 +1,223 @@
+"""wordorder.workflow.checks and ``wordorder check``: mistakes are found before anything runs."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from snakemake_runs import ROOT
+from wordorder.cli.main import main
+from wordorder.errors import WordorderError
+from wordorder.workflow import checks
+from wordorder.workflow.configuration import Configuration
+
+SHIPPED = ROOT / "config"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """The shipped configuration, without reordered positions in the demo."""
+    copy = Path(shutil.copytree(SHIPPED, tmp_path / "config"))
+    demo = copy / "studies/demo.yaml"
+    text = re.sub(r"^reordering: .*\n", "", demo.read_text(), flags=re.MULTILINE)
+    demo.write_text(re.sub(r"^encodings: .*", "encodings: [none, sinusoidal, opr, relative]", text, flags=re.MULTILINE))
+    return copy
+
+
+def replace(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+
+
+def check(name: str, root: Path) -> str:
+    configuration = Configuration(root)
+    return checks.check(configuration.study(name), configuration)
+
+
+def check_models(root: Path) -> None:
+    configuration = Configuration(root)
+    configuration.catalogue.check_models(configuration.study("demo"))
+
+
+def run_check(*arguments: str) -> int:
+    return main(["check", *arguments])
+
+
+def test_positions_that_a_dataset_cannot_give_are_told(root: Path) -> None:
+    with (root / "encodings.yaml").open("a") as file:
+        file.write("\nneeding: {compose: [{type: inxl}, {type: relative}]}\n")
+    for study in ("demo", "multi30k"):
+        replace(root / f"studies/{study}.yaml", "encodings: [", "encodings: [needing, ")
+    assert check("demo", root).startswith("demo: 15 cells")
+    with pytest.raises(WordorderError) as caught:
+        check("multi30k", root)
+    lines = str(caught.value).splitlines()
+    assert caught.value.code == "study-cannot-run" and len(lines) == 2
+    assert "'reordering.train'" in lines[0] and "'reordering.test'" in lines[1]
+    replace(root / "studies/multi30k.yaml", "baseline:", "reordering: {train: identity, test: identity}\nbaseline:")
+    assert check("multi30k", root).startswith("multi30k: 12 cells")
+
+
+@pytest.mark.parametrize(
+    ("name", "missing", "said"),
+    [
+        ("xlpe_mini", "jieba", "the dataset 'mini_zhen'. The segmenter 'jieba' is not installed"),
+        ("crosslingual_ja", "MeCab", "the dataset 'mini_enja'. The tokeniser that sacreBLEU prescribes"),
+    ],
+)
+def test_a_language_that_cannot_be_handled_here_is_told(
+    name: str, missing: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configuration = Configuration(SHIPPED)
+    study = configuration.study(name)
+    checks.check_languages(study, configuration)
+    tokeniser = "sacrebleu.tokenizers.tokenizer_ja_mecab"  # remembers whether there is a MeCab
+    monkeypatch.delitem(sys.modules, tokeniser, raising=False)
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(WordorderError, match=f"The study '{name}' has {said}"):
+        checks.check_languages(study, configuration)
+    monkeypatch.delitem(sys.modules, tokeniser, raising=False)
+
+
+def test_check_prints_a_line_a_study(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_check("demo", str(root / "studies/multi30k.yaml"), "--root", str(root)) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "demo: 12 cells (1 dataset × 4 encodings × 1 size × 3 seeds), 1 test set, 3 comparisons.",
+        "multi30k: 10 cells (1 dataset × 5 encodings × 1 size × 2 seeds), 3 test sets, 4 comparisons.",
+    ]
+
+
+def test_check_checks_companions_once(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    replace(root / "studies/demo.yaml", "title:", "companions: [multi30k, arena_mini]\ntitle:")
+    assert run_check("demo", "multi30k", "--root", str(root)) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition(":")[0] for line in lines] == ["demo", "multi30k", "arena_mini"]
+    replace(root / "studies/multi30k.yaml", "title:", "titel:")
+    assert run_check("demo", "--root", str(root)) == 1
+    printed = capsys.readouterr()
+    assert [line.partition(":")[0] for line in printed.out.splitlines()] == ["demo", "arena_mini"]
+    assert "multi30k.yaml has 2 problems" in printed.err
+
+
+def test_check_of_all_tells_every_problem_and_still_checks_the_others(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path in (root / "studies").iterdir():
+        if path.stem not in ("demo", "multi30k"):
+            path.unlink()
+    replace(root / "encodings.yaml", "  table: 1024", "  tabel: 1024")
+    replace(root / "encodings.yaml", "  clip: 16", "  clip: 0")
+    replace(root / "studies/demo.yaml", "[none, sinusoidal, opr, relative]", "[sinusoidal, opr]")
+    assert run_check("--root", str(root)) == 1
+    printed = capsys.readouterr()
+    assert printed.out.startswith("demo: 6 cells")
+    lines = printed.err.splitlines()
+    assert len(lines) == 2  # each once, though two studies have it
+    assert f"{root}/encodings.yaml" in lines[0] and "'learned.tabel'" in lines[0]
+    assert f"{root}/encodings.yaml" in lines[1] and "'relative.clip'" in lines[1]
+
+
+def test_models_that_cannot_be_built_are_told(root: Path) -> None:
+    study = root / "studies/demo.yaml"
+    replace(study, "[none, sinusoidal, opr, relative]", "[none, sinusoidal, opr, headxl_12, relative]")
+    replace(study, "baseline:", "reordering: {train: identity, test: identity}\nbaseline:")
+    replace(study, "sizes: [micro]", "sizes: [base, micro_lstm]")
+    with pytest.raises(WordorderError) as caught:
+        check("demo", root)
+    lines = str(caught.value).splitlines()
+    assert [line.partition(": ")[0] for line in lines] == [
+        "In the study 'demo' the encoding 'headxl_12' does not fit 'base'",
+        "In the study 'demo' the encoding 'headxl_12' does not fit 'micro_lstm'",
+        "In the study 'demo' the encoding 'relative' does not fit 'micro_lstm'",
+    ]
+    assert "tau = 12, more than the 8 heads" in lines[0] and "'relative' acts inside the attention" in lines[2]
+
+
+OWN_ENCODING = """
+from typing import Annotated, Literal
+
+import torch
+from pydantic import Field
+from torch import nn
+
+from wordorder.encodings.base import Encoding, EncodingConfig, Shape
+from wordorder.encodings.registry import register
+
+
+class LookingConfig(EncodingConfig):
+    type: Literal["looking"] = "looking"
+    more: Annotated[int, Field(ge=0)] = 0
+
+
+@register(LookingConfig)
+class Looking(Encoding):
+    def __init__(self, config: LookingConfig, shape: Shape) -> None:
+        super().__init__(config, shape)
+        self.numbers = nn.Parameter(torch.empty(3).normal_() + torch.zeros(3 + config.more % 2))
+        {}["a mistake"] if config.more == 2 else None
+        self.seen = self.numbers.tolist(), self.numbers.detach().numpy(), self.numbers.sum().item()
+        self.layer = nn.Linear(300, 300, bias=False)  # whose start values are between -300^-0.5 and 300^-0.5
+        largest = self.layer.weight.abs().max().item()
+        if not 0.05 < largest < 0.06:
+            raise RuntimeError(f"no start values: {largest}")
+"""
+
+
+def test_own_encodings_are_built_and_may_look_at_their_numbers(root: Path, own_encodings: Path) -> None:
+    (own_encodings / "looking.py").write_text(OWN_ENCODING)
+    with (root / "encodings.yaml").open("a") as entries:
+        entries.write("looking:\n  type: looking\nfailing:\n  type: looking\n  more: 1\n")
+        entries.write("mistaken:\n  type: looking\n  more: 2\n")
+    study = root / "studies/demo.yaml"
+    replace(study, "[none, sinusoidal, opr, relative]", "[none, sinusoidal, opr, relative, looking]")
+    check_models(root)
+    replace(study, "looking]", "looking, failing, mistaken]")
+    with pytest.raises(WordorderError) as caught:
+        check_models(root)
+    failing, mistaken = str(caught.value).splitlines()
+    assert re.fullmatch(
+        r"In the study 'demo' the encoding 'failing' does not fit 'micro': .*RuntimeError: .*3.*", failing
+    )
+    assert mistaken.endswith("'mistaken' does not fit 'micro': It cannot be built: KeyError: 'a mistake'.")
+
+
+def test_models_are_built_without_pytorch_s_compiler(root: Path) -> None:
+    """Whose import takes longer than all else that is done before a workflow begins."""
+    code = f"import sys; from wordorder.cli.main import main; main(['check', 'demo', '--root', {str(root)!r}]); "
+    done = subprocess.run(
+        [sys.executable, "-c", code + "print(*sys.modules)"], capture_output=True, text=True, check=True
+    )
+    assert "torch" in done.stdout.split() and "torch._dynamo" not in done.stdout.split()
+
+
+def test_what_was_found_out_is_remembered_without_pytorch(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A dry-run starts faster than PyTorch is imported; a change of encodings.yaml is looked at again."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(root.parent / "cache"))
+    code = f"import sys; from wordorder.cli.main import main; main(['check', 'demo', '--root', {str(root)!r}]); "
+
+    def imports_torch() -> bool:
+        command = [sys.executable, "-c", f"{code}print('torch' in sys.modules)"]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[-1] == "True"
+
+    assert [imports_torch(), imports_torch()] == [True, False]
+    replace(root / "encodings.yaml", "  k: 8", "  k: 4")
+    assert imports_torch()
+
+
+def test_what_concerns_no_encoding_is_told_once(
+    root: Path, own_encodings: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("WORDORDER_PLUGINS", str(own_encodings / "nowhere"))
+    assert run_check("demo", "multi30k", "--root", str(root)) == 1
+    assert capsys.readouterr().err.count("nowhere") == 1
+
+
+def test_check_without_studies(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_check("--root", str(tmp_path)) == 1
+    assert "There are no studies in " in capsys.readouterr().err

@@ -1,0 +1,91 @@
+"""An evaluation that was interrupted or whose files were damaged does what is missing, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from little_study import Workspace
+from wordorder.config.models import Decoding, Evaluation
+from wordorder.errors import WordorderError
+from wordorder.files import read_json
+from wordorder.results.evaluate import evaluate
+
+pytestmark = pytest.mark.xdist_group("finished_study")  # one process, so that the study is run once
+
+DECODING = Decoding(beam=2, max_length_a=0, max_length_b=10)
+
+
+@pytest.fixture
+def model(study: Workspace) -> Path:
+    """A trained model; its only test set has a copy, so that there are two."""
+    data = study.folder / "results/data/pair"
+    (data / "binary/copy").mkdir()
+    for file in (data / "binary/test").iterdir():
+        (data / "binary/copy" / file.name).write_bytes(file.read_bytes())
+    (data / "raw/copy.target").write_bytes((data / "raw/test.target").read_bytes())
+    return study.folder / study.cell("opr", "model.pt")
+
+
+def run(model: Path, output: Path, tests: list[str], metrics: list[str] | None = None) -> None:
+    evaluation = Evaluation.model_validate({"tests": tests, "metrics": metrics or ["bleu"]})
+    data = model.parents[6] / "data/pair"
+    evaluate(evaluation, DECODING, model=model, data=data, language="xx", output=output)
+
+
+def stamps(folder: Path, test: str) -> dict[str, int]:
+    files = ("hypotheses", "nbest.jsonl", "translation.json")
+    return {file: (folder / f"{test}.{file}").stat().st_mtime_ns for file in files}
+
+
+def test_an_interrupted_evaluation_keeps_the_test_sets_that_are_done(model: Path, tmp_path: Path) -> None:
+    whole, part = tmp_path / "whole", tmp_path / "part"
+    run(model, whole / "evaluation.json", ["copy", "test"])
+    references = model.parents[6] / "data/pair/raw/test.target"
+    text = references.read_bytes()
+    references.unlink()
+    with pytest.raises(WordorderError):
+        run(model, part / "evaluation.json", ["copy", "test"])
+    assert not (part / "evaluation.json").exists()
+    references.write_bytes(text)
+    before = stamps(part, "copy")
+    run(model, part / "evaluation.json", ["copy", "test"])
+    assert stamps(part, "copy") == before
+    assert (part / "evaluation.json").read_bytes() == (whole / "evaluation.json").read_bytes()
+    for test in ("copy", "test"):
+        assert (part / f"{test}.hypotheses").read_bytes() == (whole / f"{test}.hypotheses").read_bytes()
+
+
+@pytest.mark.parametrize("damage", ["deleted", "changed", "another model", "half-written"])
+def test_a_damaged_translation_is_made_again_and_an_intact_one_is_not(model: Path, tmp_path: Path, damage: str) -> None:
+    output = tmp_path / "evaluation.json"
+    run(model, output, ["copy", "test"])
+    result, before = output.read_bytes(), stamps(tmp_path, "copy")
+    hypotheses, stamp = tmp_path / "test.hypotheses", tmp_path / "test.translation.json"
+    text = hypotheses.read_bytes()
+    if damage == "deleted":
+        hypotheses.unlink()
+    elif damage == "changed":
+        hypotheses.write_bytes(text[:-5] + b"more\n")
+    elif damage == "another model":
+        stamp.write_text(stamp.read_text().replace('"model": "', '"model": "0'))
+    else:
+        stamp.unlink()  # it is written last
+    output.unlink()
+    run(model, output, ["copy", "test"])
+    assert output.read_bytes() == result and hypotheses.read_bytes() == text
+    assert stamps(tmp_path, "copy") == before
+    assert read_json(stamp)["hypotheses"] == read_json(output)["tests"]["test"]["hypotheses"]
+
+
+def test_fewer_test_sets_and_more_metrics_translate_nothing(model: Path, tmp_path: Path) -> None:
+    run(model, tmp_path / "evaluation.json", ["copy", "test"])
+    before = {test: stamps(tmp_path, test) for test in ("copy", "test")}
+    run(model, tmp_path / "fewer.json", ["test"])
+    assert {test: stamps(tmp_path, test) for test in before} == before
+    run(model, tmp_path / "more.json", ["test"], ["chrf", "bleu"])
+    assert set(read_json(tmp_path / "more.json")["tests"]["test"]["metrics"]) == {"chrf", "bleu"}
+    assert stamps(tmp_path, "copy") == before["copy"]
+    assert stamps(tmp_path, "test") == before["test"]
+    assert set(read_json(tmp_path / "more" / "test.scores.json")["metrics"]) == {"chrf", "bleu"}

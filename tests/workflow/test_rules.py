@@ -1,0 +1,293 @@
+"""wordorder.workflow: inputs, outputs and options of the rules, without Snakemake."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from little_study import Workspace
+from wildcards import Wildcards
+from wordorder.config.datasets import Download
+from wordorder.errors import WordorderError
+from wordorder.results.index import read_index
+from wordorder.workflow.configuration import Configuration
+from wordorder.workflow.data import DataRules
+from wordorder.workflow.exits import exit_on_error
+from wordorder.workflow.models import ModelRules
+from wordorder.workflow.plan import Plan
+from wordorder.workflow.store import SliceStore
+from wordorder.workflow.studies import StudyRules
+from wordorder.workflow.targets import Targets
+
+ALIGNERS = "hmm: {aligner: {type: hmm}}\npieces: {unit: subword, aligner: {type: eflomal}}\n"
+REORDERERS = (
+    "btg: {aligner: hmm, parser: {classes: 5}}\n"
+    "folds: {aligner: hmm, parser: {classes: 0}, folds: 4}\n"
+    "plain: {aligner: pieces, parser: {classes: 9}}\n"
+)
+BINARY = ("source.tokens.npy", "source.offsets.npy", "target.tokens.npy", "target.offsets.npy", "meta.json")
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    """The little study with an encoding that needs positions; the folder of the run is the working directory."""
+    workspace = Workspace(tmp_path)
+    workspace.write()
+    (workspace.config / "aligners.yaml").write_text(ALIGNERS)
+    (workspace.config / "reorderers.yaml").write_text(REORDERERS)
+    workspace.change("encodings.yaml", "sinusoidal:", "same: {type: opr, k: 8.0}\ninxl: {type: inxl}\nsinusoidal:")
+    workspace.change("studies/little.yaml", "[opr, sinusoidal]", "[opr, sinusoidal, inxl]")
+    edit = "reordering: {train: oracle, test: predicted, reorderer: btg, noise: 0.1}\nbaseline:"
+    workspace.change("studies/little.yaml", "baseline:", edit)
+    workspace.folder.mkdir()
+    monkeypatch.chdir(workspace.folder)
+    return workspace
+
+
+class Parts:
+    """The objects that answer the rules, for the configuration as it is now."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.configuration = Configuration(workspace.config)
+        self.data = DataRules(self.configuration)
+        self.models = ModelRules(self.configuration, SliceStore(is_main=True))
+        self.studies = StudyRules(self.configuration, self.models)
+        self.targets = Targets(self.configuration, self.studies, "little")
+
+    def job(self, workspace: Workspace, encoding: str, **more: str) -> Wildcards:
+        """The wildcards of a job about a model."""
+        dataset, folder, size, digest, seed = workspace.model_folder(encoding).split("/")[2:]
+        return Wildcards(dataset=dataset, encoding=folder, size=size, digest=digest, seed=seed, **more)
+
+
+def test_a_dataset_is_made_of_its_own_text(config: Path) -> None:
+    rules = DataRules(Configuration(config))
+    job = Wildcards(dataset="multi30k", split="train", side="target")
+    assert rules.downloads(job) == [f"resources/downloads/multi30k/train.{end}.gz" for end in ("en", "de")]
+    assert rules.download_folder(job) == "resources/downloads/multi30k"
+    assert rules.source_to_clean(job) == "results/data/multi30k/raw/train.source"
+    tokenised = Wildcards(dataset="iwslt14_deen", split="train", side="target")
+    assert rules.target_to_clean(tokenised) == "results/data/iwslt14_deen/tokenised/train.target"
+    assert rules.side_language(tokenised) == "en"
+    dataset = rules.configuration.dataset("multi30k")
+    held_out = rules.held_out_texts(job)
+    expected = ["valid", *dataset.test_names] if dataset.preprocessing.remove_overlap else []
+    assert held_out == [
+        f"results/data/multi30k/raw/{split}.{side}" for split in expected for side in ("source", "target")
+    ]
+    assert rules.held_out_option(job) == (["--held-out", *held_out] if held_out else [])
+
+
+def test_datasets_share_the_files_of_a_folder_unless_they_differ(config: Path) -> None:
+    rules = DataRules(Configuration(config))
+    dataset = rules.configuration.dataset("multi30k")
+    file, entry = next(iter(dataset.downloads.items()))
+    job = Wildcards(folder="multi30k", file=file)
+    assert Download.model_validate_json(rules.download_slice(job)) == entry
+    with pytest.raises(WordorderError):
+        rules.download_slice(Wildcards(folder="multi30k", file="nothing"))
+
+
+def test_aligners_and_reorderers_decide_what_their_jobs_read(workspace: Workspace) -> None:
+    rules = Parts(workspace).data
+    data = "results/data/{dataset}"
+
+    def job(reorderer: str, **more: str) -> Wildcards:
+        return Wildcards(dataset="pair", reorderer=reorderer, **more)
+
+    assert rules.unit_model(job("btg")) == [] and rules.unit_model(job("plain")) == [f"{data}/subword/model.model"]
+    assert rules.word_model(job("plain")) == [] and rules.word_model(job("btg")) == [f"{data}/subword/model.model"]
+    assert rules.unit_model(Wildcards(aligner="pieces")) == [f"{data}/subword/model.model"]
+    assert rules.aligner_model(Wildcards(aligner="hmm")) == [f"{data}/alignment/{{aligner}}/model.npz"]
+    assert rules.aligner_model(Wildcards(aligner="pieces")) == []
+    assert rules.links(job("plain")) == f"{data}/alignment/pieces/train.links"
+    assert rules.links(job("btg", split="test")) == f"{data}/alignment/hmm/test.links"
+    assert rules.classes_file(job("btg")) == [f"{data}/classes/word.5.tsv"]
+    assert rules.classes_file(job("plain")) == [f"{data}/classes/subword.9.tsv"]
+    assert rules.classes_file(job("folds")) == []
+    assert rules.subword_of_unit(Wildcards(unit="word")) == []
+    # With folds no part is parsed by a parser that has seen it; without, the dataset has as many parts as shards.
+    parts = f"{data}/reordering/{{reorderer}}/parts"
+    assert rules.parts_of_training_set(job("folds")) == [f"{parts}/{part}of4.orders" for part in (1, 2, 3, 4)]
+    assert rules.parts_of_training_set(job("btg")) == [f"{parts}/{part}of2.orders" for part in (1, 2)]
+    assert rules.parser_of_part(job("folds", part="3", parts="4")).endswith("/parser/3of4.npz")
+    assert rules.parser_of_part(job("btg", part="2", parts="2")).endswith("/parser/all.npz")
+    assert rules.without_fold(Wildcards(fold="3of4")) == ["--without", "3/4"]
+    assert rules.without_fold(Wildcards(fold="all")) == []
+    assert rules.keep_all(Wildcards(split="test")) == ["--keep-all"] and rules.keep_all(Wildcards(split="train")) == []
+    for option, name in (
+        (rules.unit_option, "subword"),
+        (rules.aligner_option, "model"),
+        (rules.classes_option, "classes"),
+    ):
+        assert option(job("btg"), SimpleNamespace(**{name: ["file"]}))[0].startswith("--")
+        assert option(job("btg"), SimpleNamespace(**{name: []})) == []
+
+
+def test_a_training_gets_the_positions_that_its_encoding_needs(workspace: Workspace) -> None:
+    parts = Parts(workspace)
+    rules, opr, inxl = parts.models, parts.job(workspace, "opr"), parts.job(workspace, "inxl")
+    train, valid = "results/data/pair/binary/train", "results/data/pair/binary/valid"
+    noisy, predicted = ("results/data/pair/positions/" + name for name in ("oracle.btg.noise0.1", "predicted.btg"))
+    assert rules.train_options(opr) == [train] and rules.train_positions(opr) == []
+    assert rules.valid_options(opr) == [valid] and rules.valid_positions(opr) == []
+    assert rules.train_options(inxl) == [train, "--train-positions", f"{noisy}/train"]
+    assert rules.valid_options(inxl) == [valid, "--valid-positions", f"{predicted}/valid"]
+    assert rules.train_positions(inxl) == [f"{noisy}/train/positions.npy", f"{noisy}/train/meta.json"]
+    assert rules.valid_positions(inxl) == [f"{predicted}/valid/positions.npy", f"{predicted}/valid/meta.json"]
+
+
+def test_an_evaluation_reads_all_its_test_sets(workspace: Workspace) -> None:
+    workspace.change("studies/little.yaml", "tests: [test]", "tests: []")
+    parts = Parts(workspace)
+    label = Path(workspace.evaluation("opr")).stem
+    decoding = Path(workspace.evaluation("opr")).parent.name
+    opr, inxl = (parts.job(workspace, name, evaluation=label, decoding=decoding) for name in ("opr", "inxl"))
+    data = "results/data/pair"
+
+    def read(test: str) -> list[str]:
+        return [*(f"{data}/binary/{test}/{file}" for file in BINARY), f"{data}/raw/{test}.target"]
+
+    assert parts.models.evaluated_corpora(opr) == [f"{data}/subword/model.model", *read("other"), *read("test")]
+    positions = {
+        f"{data}/positions/predicted.btg/{test}/{file}"
+        for test in ("test", "other")
+        for file in ("positions.npy", "meta.json")
+    }
+    assert set(parts.models.evaluated_corpora(inxl)) - set(parts.models.evaluated_corpora(opr)) == positions
+    assert parts.models.positions_option(opr) == []
+    assert parts.models.positions_option(inxl) == ["--positions", "predicted.btg"]
+    assert parts.models.decoding_slice(opr) == '{"beam":2,"max_length_a":0.0,"max_length_b":10}'
+    assert parts.models.evaluation_slice(opr) == '{"metrics":["bleu","chrf++"],"tests":["other","test"]}'
+
+
+def test_the_files_of_a_study_are_those_of_its_cells(workspace: Workspace) -> None:
+    workspace.change("studies/little.yaml", "[opr, sinusoidal, inxl]", "[opr, same, sinusoidal]")
+    workspace.change("studies/little.yaml", "decoding: {", "decoding: {wide: {beam: 3}, narrow: {")
+    workspace.change("studies/little.yaml", "max_length_b: 10}", "max_length_b: 10}}")
+    parts = Parts(workspace)
+    study = parts.configuration.study("little")
+    job = Wildcards(study="little", dataset="pair", size="mini", test="test@narrow")
+    records = parts.studies.cell_files(study, "record.json")
+    assert records == [workspace.cell(name, "record.json") for name in ("opr", "sinusoidal")], "'same' is opr"
+    evaluations = parts.studies.evaluations(study)
+    decodings = ("wide", "narrow")
+    assert evaluations == [
+        workspace.evaluation(name, decoding=own) for name in ("opr", "sinusoidal") for own in decodings
+    ]
+    assert parts.studies.compared_evaluations(job) == evaluations
+    assert parts.studies.systems_hypotheses(job) == [
+        workspace.decoded(name, "test.hypotheses", decoding="narrow") for name in ("opr", "sinusoidal")
+    ]
+    assert parts.studies.raw_references(job) == "results/data/pair/raw/test.target"
+    assert parts.studies.significance_files(study) == [
+        f"results/little/significance/pair.mini.test@{name}.json" for name in decodings
+    ]
+    assert parts.studies.systems_scores(study) == [] and parts.studies.compared_systems(job) == []
+    tables = {Path(file).stem for file in parts.studies.tables(study)}
+    assert tables == {"scores", "significance", "parameters", "credibility"}
+
+    parts.studies.write_indexes()
+    index = read_index("results/little")
+    assert (
+        index.cell("pair", "mini", "same", 1).folder.resolve() == index.cell("pair", "mini", "opr", 1).folder.resolve()
+    )
+    expected = workspace.folder / workspace.decoded("opr", "test.hypotheses", decoding="wide")
+    assert index.cell("pair", "mini", "opr", 1).hypotheses("test@wide").resolve() == expected
+
+
+def test_tables_and_figures_wait_for_what_they_show(workspace: Workspace) -> None:
+    parts = Parts(workspace)
+    study = parts.configuration.study("little")
+    records, evaluations = parts.studies.cell_files(study, "record.json"), parts.studies.evaluations(study)
+
+    def table(name: str) -> list[str]:
+        return parts.studies.table_inputs(Wildcards(study="little", table=name))
+
+    def figure(name: str) -> list[str]:
+        return parts.studies.figure_inputs(Wildcards(study="little", figure=name))
+
+    significance = parts.studies.significance_files(study)
+    assert table("parameters") == records
+    assert table("scores") == records + evaluations
+    assert table("significance") == significance
+    assert table("credibility") == records + evaluations + significance
+    assert figure("mathematics") == []
+    assert figure("scores") == records + evaluations
+    assert figure("perplexity") == parts.studies.cell_files(study, "metrics.jsonl")
+    assert figure("similarity") == parts.studies.cell_files(study, "model.pt")
+    workspace.change("studies/little.yaml", "seeds: [1]", "seeds: [1, 2]")
+    more = Parts(workspace)
+    first = more.studies.figure_inputs(Wildcards(study="little", figure="similarity"))
+    assert first == figure("similarity"), "one model of each encoding"
+    assert {file for file in parts.studies.page_inputs(Wildcards(study="little")) if file.endswith(".pdf")} == set()
+
+
+def test_targets_ask_for_their_stage(workspace: Workspace) -> None:
+    parts = Parts(workspace)
+    study, targets, job = parts.configuration.study("little"), parts.targets, Wildcards()
+    prepared = targets.prepared(job)
+    assert {f"results/data/pair/binary/{split}/meta.json" for split in ("train", "valid", "test")} <= set(prepared)
+    assert "results/data/pair/positions/oracle.btg.noise0.1/train/meta.json" in prepared
+    assert "results/data/pair/positions/predicted.btg/test/meta.json" in prepared
+    assert not any("models" in file or "binary/other" in file for file in prepared)
+    assert targets.trained(job) == parts.studies.cell_files(study, "model.pt")
+    assert targets.evaluated(job) == parts.studies.evaluations(study)
+    assert targets.tables(job) == parts.studies.tables(study)
+    assert targets.figures(job) == parts.studies.figures(study)
+    whole = targets.whole(job)
+    assert len(whole) == len(set(whole)) and "results/little/index.html" in whole
+    assert not any(file.endswith("model.pt") for file in whole), "models may be deleted"
+    twin = "name: twin\nbased_on: little\ntitle: Its twin\nfigures: []\n"
+    (workspace.config / "studies/twin.yaml").write_text(twin)
+    workspace.change("studies/little.yaml", "title:", "companions: [twin]\ntitle:")
+    both = Parts(workspace).targets.whole(job)
+    assert set(both) - set(whole) and all(file.startswith("results/twin/") for file in set(both) - set(whole))
+    assert set(whole) <= set(both)
+
+
+def test_a_target_that_cannot_be_is_told_at_once(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+    workspace.change("encodings.yaml", "k: 8}", "kk: 8}")
+    targets = Parts(workspace).targets
+    for name in ("prepared", "trained", "evaluated", "tables", "figures", "analyses", "whole"):
+        with pytest.raises(WordorderError):
+            getattr(targets, name)(Wildcards())
+    with pytest.raises(SystemExit) as caught:
+        exit_on_error(targets.trained)(Wildcards())
+    assert str(caught.value).startswith("wordorder: error: ") and "kk" in str(caught.value)
+
+
+def plan_of(workspace: Workspace) -> Any:
+    (workspace.folder / "table").write_text("* * 1 1 1 1 0")
+    return Plan(workspace.config, workspace.folder / "table", "little", is_main=True)
+
+
+def test_results_of_an_older_version_are_pointed_out_once(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = workspace.folder / "results/little/cells"
+    old.mkdir(parents=True)
+    with pytest.raises(WordorderError) as caught:
+        read_index("results/little")
+    assert (caught.value.code, caught.value.path) == ("old-results", Path("results/little"))
+    plan = plan_of(workspace)
+    plan.studies.cell_files(plan.configuration.study("little"), "model.pt")
+    plan.start([])
+    assert capsys.readouterr().err.count("results/little/cells") == 1
+    assert read_index("results/little").cells and old.is_dir()
+    again = plan_of(workspace)
+    again.studies.cell_files(again.configuration.study("little"), "model.pt")
+    again.start([])
+    assert capsys.readouterr().err == "", "the index is there now"
+
+
+def test_the_patterns_of_wildcards_match_names_only(workspace: Workspace) -> None:
+    constraints = plan_of(workspace).constraints()
+    assert re.fullmatch(constraints["study"], "little") and not re.fullmatch(constraints["study"], "litle")
+    assert re.fullmatch(constraints["reorderer"], "btg") and not re.fullmatch(constraints["gold"], "btg")
+    assert re.fullmatch(plan_of(workspace).datasets("generated"), "pair")
+    assert not re.fullmatch(plan_of(workspace).datasets("imported"), "pair")
