@@ -77,6 +77,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 def write_configuration(folder: Path) -> None:
     """Write the little study with the page's lines in it, and the shipped entries with the page's behind them."""
     study = yaml.safe_load(STUDY) | {"name": "my_study"}
+    study["recipe"] |= {"learning_rate": 0.004, "max_updates": 40}  # enough for models to differ
     for each in EXAMPLES:
         if each.file and each.file.startswith("config/"):
             path, shipped = folder.parent / each.file, ROOT / each.file
@@ -133,7 +134,7 @@ class TestStudy:
     def test_the_encoding_is_a_row(self, run: Workspace, page: str) -> None:
         scores = table(run, "scores")
         assert set(scores["encoding"]) == {"sinusoidal", "slope"} and scores["mean"].notna().all()
-        assert re.search(r"<td[^>]*>slope</td>", page)
+        assert re.search(r"<t[hd][^>]*>slope<", page)
 
     def test_the_architecture_is_a_size_with_fewer_parameters(self, run: Workspace, page: str) -> None:
         parameters = table(run, "parameters").set_index(["size", "encoding"])["parameters"]
@@ -141,10 +142,10 @@ class TestStudy:
         saved = parameters["micro", "slope"] - parameters["micro_shared", "slope"]
         dim, ffn_dim = 128, 256
         assert saved == 4 * (dim + 1) * dim + (dim + 1) * ffn_dim + (ffn_dim + 1) * dim + 4 * dim  # of one layer
-        assert re.search(r"<t[hd][^>]*>micro_shared</t[hd]>", page)
+        assert re.search(r"<t[hd][^>]*>micro_shared<", page)
 
     def test_the_backend_computed_all_attention(self, run: Workspace, page: str) -> None:
-        records = list((run.folder / "results/models").rglob("record.json"))
+        records = list((run.folder / "results/models").glob("*/*/*/*/1/record.json"))
         assert len(records) == 4
         for record in records:
             assert json.loads(record.read_text(encoding="utf-8"))["attention_backends"] == ["chunked"]

@@ -131,6 +131,14 @@ MODELS: dict[str, type[Model]] = {
 }
 
 
+@pytest.mark.parametrize("name", ["iwslt16_deen", "mini_deen", "wat17_jaen", "wmt14_ende", "wmt17_zhen"])
+def test_the_slice_of_an_import_holds_the_format_of_each_file(name: str) -> None:
+    dataset = load_dataset(name, ROOT / "config")
+    for split in ("train", "valid", *dataset.test_names):
+        found = slice_argument(dataset_slices.import_slice(dataset, split), Import)
+        assert found.parts == dataset_slices.parts(dataset, split)
+
+
 @pytest.mark.parametrize("name", ["demo", "multi30k", "multi30k_fr"])
 def test_slices_are_canonical_and_their_models_read_them(root: Path, name: str) -> None:
     for key, text in slices(root, name).items():

@@ -26,7 +26,7 @@ from wordorder.config.models import Decoding, Evaluation, Recipe
 MODELS = "results/models"
 MODEL_FOLDER = MODELS + "/{dataset}/{encoding}/{size}/{digest}"
 # Keys that say which class a configuration has. They are part of its text even where a class has only one choice.
-_KINDS = ("type", "architecture")
+_KINDS = ("type", "architecture", "format")
 _VERSION = 1
 
 

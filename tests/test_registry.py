@@ -1,0 +1,87 @@
+"""Every kind of extension is found in a plug-in folder and at entry points, and broken ones are reported by name."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from guide import block, plugin
+from raises import raises
+from wordorder.cli.main import main
+from wordorder.registry import KINDS, registry_of
+
+# The names that the examples of docs/extending.md register.
+NAMES = {
+    "encodings": "slope",
+    "architectures": "shared_encoder",
+    "attention_backends": "chunked",
+    "metrics": "length_error",
+    "analyses": "repetition",
+    "dataset_formats": "jsonl",
+}
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(params=list(KINDS))
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def test_a_file_in_the_folder_of_its_kind_is_a_member(kind: str, plugins: Path) -> None:
+    assert NAMES[kind] not in registry_of(kind)
+    registry_of(kind).forget_discovery()
+    file = write(plugins / kind / "own.py", plugin(kind))
+    assert NAMES[kind] in registry_of(kind)
+    assert Path(str(registry_of(kind).module(NAMES[kind]).__file__)) == file
+
+
+def test_a_file_that_raises_is_named(kind: str, plugins: Path) -> None:
+    file = write(plugins / kind / "broken.py", "import no_such_module\n")
+    with raises("broken-plugin", path=file, says="no_such_module"):
+        registry_of(kind).names()
+    file.write_text(plugin(kind), encoding="utf-8")
+    assert NAMES[kind] in registry_of(kind), "once it is mended"
+
+
+def test_a_name_is_taken_once(kind: str, plugins: Path) -> None:
+    first = write(plugins / kind / "first.py", plugin(kind))
+    second = write(plugins / kind / "second.py", plugin(kind))
+    with raises("duplicate-name", path=second, key=NAMES[kind], says=str(first)):
+        registry_of(kind).names()
+
+
+def test_a_stray_file_is_named_whatever_kind_is_needed(kind: str, plugins: Path) -> None:
+    stray = write(plugins / "own.py", plugin(kind))
+    with raises("plugin-without-kind", path=stray):
+        registry_of(kind).names()
+
+
+def test_a_command_ends_with_the_sentence(plugins: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = write(plugins / "encodings" / "broken.py", "1 / 0\n")
+    assert main(["check", "demo"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("wordorder: error: ") and str(file) in error and "Traceback" not in error
+
+
+def test_the_entry_point_of_the_guide_is_found(plugins: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    described = tomllib.loads(block("extending.md", "toml"))["project"]
+    ((group, points),) = described["entry-points"].items()
+    ((name, module),) = points.items()
+    site = plugins.with_name("site-packages")
+    write(site / f"{module}.py", plugin("encodings"))
+    # What pip leaves behind for this project.
+    folder = site / f"{described['name'].replace('-', '_')}-{described['version']}.dist-info"
+    metadata = f"Metadata-Version: 2.1\nName: {described['name']}\nVersion: {described['version']}\n"
+    write(folder / "METADATA", metadata)
+    write(folder / "entry_points.txt", f"[{group}]\n{name} = {module}\n")
+    monkeypatch.syspath_prepend(str(site))
+    registry = registry_of(group.removeprefix("wordorder."))
+    assert "slope" in registry
+    assert registry.module("slope").__name__ == module
