@@ -23,7 +23,7 @@ settings.load_profile("no_deadline")
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What runs the workflow takes longest and comes first: at the end no process is left alone with the last ones."""
-    items.sort(key=lambda item: item.path.parent.name != "workflow")
+    items.sort(key=lambda item: item.path.parent.name not in ("workflow", "docs"))
 
 
 @pytest.fixture

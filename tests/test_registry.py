@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from guide import block, plugin
+from guide import DOCS, block, plugin
 from raises import raises
 from wordorder.cli.main import main
 from wordorder.registry import KINDS, registry_of
+from wordorder.workflow.configuration import Configuration
 
 # The names that the examples of docs/extending.md register.
 NAMES = {
@@ -63,11 +64,18 @@ def test_a_stray_file_is_named_whatever_kind_is_needed(kind: str, plugins: Path)
         registry_of(kind).names()
 
 
-def test_a_command_ends_with_the_sentence(plugins: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = write(plugins / "encodings" / "broken.py", "1 / 0\n")
-    assert main(["check", "demo"]) == 1
+def test_a_command_ends_with_the_sentence(kind: str, plugins: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = write(plugins / kind / "broken.py", "1 / 0\n")
+    assert main(["check", "multi30k"]) == 1
     error = capsys.readouterr().err
     assert error.startswith("wordorder: error: ") and str(file) in error and "Traceback" not in error
+
+
+def test_an_unknown_backend_is_reported_before_any_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORDORDER_ATTENTION", "eagre")
+    configuration = Configuration(DOCS.parent / "config")
+    with raises("unknown-attention-backend", key="WORDORDER_ATTENTION", found="eagre"):
+        configuration.catalogue.check_models(configuration.study("demo"))
 
 
 def test_the_entry_point_of_the_guide_is_found(plugins: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -128,6 +128,7 @@ def table(run: Workspace, name: str) -> pd.DataFrame:
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("extending")
 class TestStudy:
     """What the page and the tables of the study show of each example."""
 

@@ -72,8 +72,9 @@ class Catalogue:
         """Check that every encoding of a study can be part of a model of each of its sizes.
 
         Raises:
-            WordorderError: A model cannot be built.
+            WordorderError: A model cannot be built, or the user's choice of an attention backend is not possible.
         """
+        _check_backends()
         known = self._content["models"]
         problems = []
         for encoding, size in product(study.encodings, study.sizes):
@@ -163,3 +164,11 @@ class Catalogue:
                 digest.update(f"{point.name}\0{point.value}\0{point.dist and point.dist.version}\n".encode())
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         return cache / "wordorder" / "catalogue" / f"{digest.hexdigest()[:32]}.json"
+
+
+def _check_backends() -> None:
+    """Raise WordorderError if a user's attention backend cannot be loaded or chosen."""
+    if plugin_files("attention_backends") or "WORDORDER_ATTENTION" in os.environ:
+        from wordorder.model.attention.base import choose
+
+        choose("cpu", frozenset())
