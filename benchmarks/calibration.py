@@ -5,7 +5,7 @@ python benchmarks/calibration.py [--trials 2000] [--seeds 5] [--sentences 100] [
 The seeds of a system are made-up translations of one text: seed s gets each word of the reference wrong with its own
 probability. Where that is the same for all seeds, they differ in single sentences only; where it varies, some seeds are
 better in all their sentences, as trained models are. How large that spread is, is said as the ratio of the two standard
-deviations that 'wordorder compare' reports of a difference: of one seed over another's, and of the resampled test set.
+deviations that 'stage compare' reports of a difference: of one seed over another's, and of the resampled test set.
 
 A trial draws two disjoint groups of seeds from a pool, tests their BLEU at 5 %, and counts the rejections. The naive
 test is what a paper with one run a system does: a paired test of one translation against one other.

@@ -75,7 +75,8 @@ def run(name: str, data: Path, folder: Path, command: list[str]) -> dict[str, An
     out.mkdir(parents=True)
     try:
         wordorder(
-            "stage", "train", "--config", json.dumps(cell), "--train", data / "binary/train", "--valid", data / "binary/valid",
+            "stage", "train", "--config", json.dumps(cell),
+            "--train", data / "binary/train", "--valid", data / "binary/valid",
             *positions("train", "--train-positions"), *positions("valid", "--valid-positions"),
             "--model", out / "model.pt", "--metrics", out / "metrics.jsonl", "--record", out / "record.json",
             "--state", out / "state", "--threads", 1,
@@ -83,7 +84,8 @@ def run(name: str, data: Path, folder: Path, command: list[str]) -> dict[str, An
     except RuntimeError:
         return {"refused": True}
     wordorder(
-        "stage", "translate", "--config", json.dumps(DECODING), "--model", out / "model.pt", "--corpus", data / "binary/valid",
+        "stage", "translate", "--config", json.dumps(DECODING),
+        "--model", out / "model.pt", "--corpus", data / "binary/valid",
         *positions("valid", "--positions"), "--subword", data / "subword/model.model", "--language", "qaa",
         "--output", out / "hypotheses", "--nbest", out / "nbest", "--threads", 1,
     )  # fmt: skip

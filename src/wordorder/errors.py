@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -56,18 +57,29 @@ class WordorderError(Exception):
         return [self]
 
 
+class SeveralErrors(WordorderError):
+    """Several mistakes, each of which is reported once.
+
+    Args:
+        errors: The mistakes.
+        code: A short name of what they have in common.
+    """
+
+    def __init__(self, errors: Iterable[WordorderError], *, code: str) -> None:
+        self._parts = list({str(error): error for error in errors}.values())
+        super().__init__("\n".join(map(str, self._parts)), code=code)
+
+    @property
+    def parts(self) -> list[WordorderError]:
+        return [part for error in self._parts for part in error.parts]
+
+
 def as_json(error: WordorderError) -> str:
-    """Write an error for programs: one JSON object per line and mistake, with code, path, line, key and message."""
+    """Write an error for programs: one JSON object per line and mistake, with its message and attributes."""
+    names = ("code", "path", "line", "key", "found", "expected", "suggestion")
     return "\n".join(
         json.dumps(
-            {
-                "code": part.code,
-                "path": None if part.path is None else str(part.path),
-                "line": part.line,
-                "key": part.key,
-                "message": str(part),
-            },
-            ensure_ascii=False,
+            {"message": str(part), **{name: getattr(part, name) for name in names}}, default=str, ensure_ascii=False
         )
         for part in error.parts
     )

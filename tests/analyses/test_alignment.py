@@ -325,7 +325,7 @@ def test_sets_of_the_mirror(name: str, tmp_path: Path) -> None:
     """Downloaded by the command; given to itself each has the error rate 0, by our code and by the definition."""
     gold_set = load_gold_sets(ROOT / "config")[name]
     for file, entry in gold_set.downloads.items():
-        assert main(["download", "--config", canonical(entry), "--output", str(tmp_path / file)]) == 0
+        assert main(["stage", "download", "--config", canonical(entry), "--output", str(tmp_path / file)]) == 0
     members = {file: entry.text_member for file, entry in gold_set.downloads.items() if entry.text_member}
     (source, target), gold = read_gold_set(gold_set.text, tmp_path, members)
     assert len(gold.sure) == len(source) == len(target) == SIZES[name]

@@ -21,7 +21,6 @@ from wordorder.data.subword import binarise, train_subword
 from wordorder.data.text import write_lines
 from wordorder.encodings.registry import parse
 from wordorder.files import read_json
-from wordorder.model import checkpoint
 from wordorder.model.architectures.base import Translator
 from wordorder.model.checkpoint import build_model, save_model
 from wordorder.training import device
@@ -57,7 +56,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def command(name: str, encoding: str, folder: Path, output: Path) -> list[str]:
     slice_ = Measured(settings=Analyses({name: None}), preparation=PREPARATION).model_dump_json()
-    words = f"measure {name} --model {folder}/{encoding}.pt --data {folder} --sets test --output {output}".split()
+    words = f"stage measure {name} --model {folder}/{encoding}.pt --data {folder} --sets test --output {output}".split()
     return [*words, "--config", slice_, *(["--positions", "gold"] if encoding == "inxl" else [])]
 
 
@@ -80,13 +79,13 @@ def test_a_measure_is_that_of_the_cpu(
 ) -> None:
     assert main(command(name, encoding, folder, tmp_path / "cpu")) == 0
     models: list[Translator] = []
-    load = checkpoint.load_model
+    load = device.load_model
 
     def remembered(path: str | Path) -> Translator:
         models.append(load(path))
         return models[-1]
 
-    monkeypatch.setattr(checkpoint, "load_model", remembered)
+    monkeypatch.setattr(device, "load_model", remembered)
     run_elsewhere(command(name, encoding, folder, tmp_path / "other"), monkeypatch)
     assert next(models[0].parameters()).device == DEVICE
     assert (tmp_path / "other").read_text() == (tmp_path / "cpu").read_text()
@@ -107,7 +106,7 @@ def test_the_time_of_forward_passes_says_of_which_device_it_is(
 ) -> None:
     settings = Analyses({"forward_time": {"sentences": 2, "length": 4, "passes": 1, "rounds": 1}})
     slice_ = Measured(settings=settings, preparation=PREPARATION).model_dump_json()
-    arguments = ["measure", "forward_time", "--config", slice_]
+    arguments = ["stage", "measure", "forward_time", "--config", slice_]
     arguments += ["--output", str(tmp_path / "out"), "--models", *(f"{name}={folder}/{name}.pt" for name in ENCODINGS)]
     run_elsewhere(arguments, monkeypatch)
     assert read_json(tmp_path / "out")["device"] == DEVICE.type

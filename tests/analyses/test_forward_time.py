@@ -43,7 +43,7 @@ def test_every_model_passes_the_same_batch_in_every_round(tmp_path: Path) -> Non
 
 def test_a_ratio_is_of_one_round_and_what_was_not_measured_is_said(tmp_path: Path) -> None:
     measured = {"seconds": {"none": [1.0, 2.0, 4.0], "opr": [2.0, 3.0, 4.0]}, "device": "cpu", "threads": 2}
-    write_json(tmp_path / "forward_time/pair.tiny.json", measured)
+    write_json(tmp_path / "measures/forward_time/pair.tiny.json", measured)
     asked = Analysed.model_validate({"report": report(["none", "opr", "rope"], [1]), "settings": {"forward_time": {}}})
     rows = computed(asked, tmp_path, tmp_path)
     assert list(rows.loc[rows["encoding"] == "opr", "ratio"]) == [2, 1.5, 1]
@@ -58,7 +58,7 @@ def test_a_ratio_is_of_one_round_and_what_was_not_measured_is_said(tmp_path: Pat
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     slice_ = Measured(settings=Analyses({"forward_time": SETTINGS}), preparation=PREPARATION).model_dump_json()
-    command = ["measure", "forward_time", "--config", slice_, "--output", str(tmp_path / "out")]
+    command = ["stage", "measure", "forward_time", "--config", slice_, "--output", str(tmp_path / "out")]
     assert main([*command, "--models", f"a={saved(tmp_path, 'none')}", f"b={saved(tmp_path, 'rope')}"]) == 0
     assert list(json.loads((tmp_path / "out").read_text())["seconds"]) == ["a", "b"]
     assert main([*command, "--models", "model.pt"]) == 1

@@ -81,7 +81,15 @@ def test_it_is_what_training_reports_on_the_validation_set(tmp_path: Path) -> No
     (tmp_path / "data/raw").mkdir()
     (tmp_path / "data/raw/valid.target").write_text("x\n" * 50)
     asked = Measured(settings=Analyses({"perplexity": None}), preparation=PREPARATION)
-    arguments = ["measure", "perplexity", "--config", asked.model_dump_json(), "--model", str(tmp_path / "model.pt")]
+    arguments = [
+        "stage",
+        "measure",
+        "perplexity",
+        "--config",
+        asked.model_dump_json(),
+        "--model",
+        str(tmp_path / "model.pt"),
+    ]
     arguments += ["--data", str(tmp_path / "data"), "--sets", "valid", "--output", str(tmp_path / "out.json")]
     assert main(arguments) == 0
     found = json.loads((tmp_path / "out.json").read_text())["sets"]["valid"]

@@ -18,7 +18,7 @@ from analysis_samples import analysed, write_sample
 from tiny_models import SIZE
 from wordorder.config.models import Cell, Recipe
 from wordorder.model.checkpoint import build_model, save_model
-from wordorder.workflow import canonical
+from wordorder.workflow.slices import canonical
 
 VOCABULARY = 10
 READS_TRANSLATIONS = '''
@@ -135,7 +135,7 @@ def slice_of(name: str, **settings: object) -> str:
 
 def test_one_reads_translations(plugins: dict[str, str], tmp_path: Path) -> None:
     results, data = write_sample(tmp_path)
-    command = ["-m", "wordorder.cli", "analyse", "longest", "--results", results, "--data", data]
+    command = ["-m", "wordorder.cli", "stage", "analyse", "longest", "--results", results, "--data", data]
     done = run(plugins, *command, "--output-prefix", tmp_path / "out", "--config", slice_of("longest", least=2))
     assert done.returncode == 0, done.stderr
     rows = pd.read_csv(tmp_path / "out.csv")
@@ -154,13 +154,13 @@ def test_one_measures_models(plugins: dict[str, str], tmp_path: Path) -> None:
     save_model(tmp_path / "model.pt", cell, VOCABULARY, build_model(cell, VOCABULARY).state_dict())
     asked = json.dumps({"settings": {"norms": {"power": 1}}, "preparation": PREPARATION.model_dump(mode="json")})
     output = results / "cells/pair/opr/tiny/1/norms.json"
-    command = ["-m", "wordorder.cli", "measure", "norms", "--config", asked, "--model", tmp_path / "model.pt"]
+    command = ["-m", "wordorder.cli", "stage", "measure", "norms", "--config", asked, "--model", tmp_path / "model.pt"]
     done = run(plugins, *command, "--data", data / "pair", "--sets", "test", "--output", output)
     assert done.returncode == 0, done.stderr
     found = json.loads(output.read_text())["sets"]["test"]
     assert found["status"] == "measured" and found["norm"] > 0 and found["lines"] == 25
 
-    command = ["-m", "wordorder.cli", "analyse", "norms", "--results", results, "--data", data]
+    command = ["-m", "wordorder.cli", "stage", "analyse", "norms", "--results", results, "--data", data]
     asked = slice_of("norms", power=1, percent=True)
     done = run(plugins, *command, "--output-prefix", tmp_path / "out", "--config", asked)
     assert done.returncode == 0, done.stderr
@@ -175,7 +175,9 @@ def test_a_study_names_them_and_they_have_captions(plugins: dict[str, str], conf
     text = path.read_text(encoding="utf-8").partition("analyses:")[0]
     path.write_text(f"{text}analyses: {{norms: {{percent: true}}, longest: {{least: 101}}}}\n")
     code = f"""
-from wordorder import workflow as plan
+from pathlib import Path
+from wordorder.workflow.analyses import check_analyses, measure_slice
+from wordorder.workflow.configuration import Configuration
 from wordorder.config.analyses import Analyses
 from wordorder.config.load import load_dataset, load_study
 from wordorder.config.schema import schemas
@@ -185,9 +187,9 @@ study, data = load_study("multi30k", {str(config)!r}), load_dataset("multi30k", 
 print(study.analyses.names, {{"Norms", "Longest"}} <= schemas()["study"]["$defs"].keys())
 print(caption("analysis", analysis="longest"))
 default = study.model_copy(update={{"analyses": Analyses({{"norms": None}})}})
-print(plan.measure_slice(study, data, "norms") == plan.measure_slice(default, data, "norms"))
+print(measure_slice(data, study.analyses["norms"]) == measure_slice(data, default.analyses["norms"]))
 try:
-    plan.check_analyses(study, [data], {str(config)!r})
+    check_analyses(study, Configuration(Path({str(config)!r})))
 except WordorderError as error:
     print(error.key, error.line is not None)
 """

@@ -1,4 +1,4 @@
-"""``wordorder train-aligner``, ``align``, and the commands from links to orders, by hand."""
+"""``wordorder stage train-aligner``, ``align``, and the commands from links to orders, by hand."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def run(folder: Path, line: str) -> int:
         word if word.startswith(("-", "{")) or "/" in word or word.isdigit() else f"{folder}/{word}"
         for word in line.split()
     ]
-    return main([words[0].removeprefix(f"{folder}/"), *words[1:]])
+    return main(["stage", words[0].removeprefix(f"{folder}/"), *words[1:]])
 
 
 def align(folder: Path, split: str, output: str, *options: str) -> None:
@@ -123,48 +123,39 @@ def test_the_oracle_finds_the_gold_trees(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "sentence"),
+    ("line", "code"),
     [
-        (
-            "align --config {} --source test.source --target test.target --output out",
-            "The aligner 'hmm' needs --model. 'wordorder train-aligner' makes one.",
-        ),
-        (
-            "align --config {} --model model --source test.source --target train.target --output out",
-            "test.source has 80 lines but {folder}/train.target has 1200. The two sides of a parallel text must have",
-        ),
+        ("align --config {} --source test.source --target test.target --output out", "missing-option"),
+        ("align --config {} --model model --source test.source --target train.target --output out", "unequal-lines"),
         (
             "align --config {} --model model --source test.source --target test.target --shard 4/3 --output out",
-            "'4/3' is no shard. Give its number, from 1, and how many there are, as in 3/64.",
+            "invalid-value",
         ),
         (
             "align --config {} --model test.source --source test.source --target test.target --output out",
-            "test.source is no whole aligner",
+            "damaged-file",
         ),
         (
             'train-parser --config {"classes":0} --source test.source --links test.alignments --classes none'
             " --model out --record out --state out",
-            "The parser's 'classes' is 0; give --classes if, and only if, it is more than 0.",
+            "conflicting-options",
         ),
         (
             'train-parser --config {"classes":0} --source test.source --links train.alignments --model out --record out'
             " --state out",
-            "train.alignments has 1200 lines of links, but there are 80 sentence pairs.",
+            "unequal-lines",
         ),
-        ("reorder --model test.source --source test.source --output out", "is not a whole reordering parser"),
-        (
-            "score-orders --orders bad.orders --links test.alignments --output out",
-            "bad.orders, line 1: '0 2' is no order.",
-        ),
+        ("reorder --model test.source --source test.source --output out", "damaged-file"),
+        ("score-orders --orders bad.orders --links test.alignments --output out", "malformed-line"),
     ],
 )
 def test_mistakes_are_said_and_nothing_is_written(
-    folder: Path, capsys: pytest.CaptureFixture[str], line: str, sentence: str
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, line: str, code: str
 ) -> None:
+    monkeypatch.setenv("WORDORDER_ERRORS", "json")
     (folder / "bad.orders").write_text("0 2\n")
     assert run(folder, line) == 1
-    said = capsys.readouterr().err
-    assert said.count("wordorder: error:") == 1 and sentence.format(folder=folder) in said
+    assert json.loads(capsys.readouterr().err)["code"] == code
     assert not (folder / "out").exists()
 
 

@@ -1,4 +1,4 @@
-"""``wordorder analyse``, and what a study says of its analyses."""
+"""``wordorder stage analyse``, and what a study says of its analyses."""
 
 from __future__ import annotations
 
@@ -12,15 +12,28 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from index_samples import index_cells
 from translated_study import analysed, write_binary, write_sample
-from wordorder import workflow as plan
 from wordorder.analyses.base import REGISTRY
-from wordorder.cli.analyses import the_analysis
+from wordorder.analyses.measure import the_analysis
 from wordorder.cli.main import main
 from wordorder.config.analyses import Analyses
 from wordorder.config.load import load_dataset, load_study, slice_argument
 from wordorder.config.models import Analysed, Study
 from wordorder.errors import WordorderError
+from wordorder.workflow.analyses import (
+    check_analyses,
+    gold_splits,
+    measure_slice,
+    measured_analysis,
+    measured_content,
+    measured_sets,
+    studied_dataset,
+)
+from wordorder.workflow.checks import check
+from wordorder.workflow.configuration import Configuration
+from wordorder.workflow.slices import canonical
+from wordorder.workflow.study_slices import analysis_slice
 
 OF_TRANSLATIONS: dict[str, dict[str, Any]] = {
     "ngram_gap": {"characters": 8, "words": 3, "bleu": 3},
@@ -36,11 +49,12 @@ OF_TRANSLATIONS: dict[str, dict[str, Any]] = {
 }
 ENDINGS = ("svg", "pdf", "png", "csv")
 CONFIG = Path(__file__).parents[2] / "config"
+SHIPPED = Configuration(CONFIG)
 
 
 def analyse(name: str, asked: Analysed, results: Path, data: Path, prefix: Path) -> int:
-    command = ["analyse", name, "--config", plan.canonical(asked), "--results", str(results), "--data", str(data)]
-    return main([*command, "--output-prefix", str(prefix)])
+    folders = ["--results", str(results), "--data", str(data), "--output-prefix", str(prefix)]
+    return main(["stage", "analyse", name, "--config", canonical(asked), *folders])
 
 
 @pytest.mark.parametrize("name", OF_TRANSLATIONS)
@@ -75,8 +89,8 @@ def test_a_figure_says_that_no_sentence_is_longer(tmp_path: Path) -> None:
 
 def test_a_study_without_any_translation_still_has_its_figures(tmp_path: Path) -> None:
     _, data = write_sample(tmp_path)
-    (tmp_path / "nothing").mkdir()
     for name, settings in OF_TRANSLATIONS.items():
+        index_cells(tmp_path / "nothing", analysed(**{name: settings}).report)
         assert analyse(name, analysed(**{name: settings}), tmp_path / "nothing", data, tmp_path / name) == 0
         assert "(missing)" in (tmp_path / f"{name}.svg").read_text(encoding="utf-8")
 
@@ -125,13 +139,12 @@ def test_edges_must_rise() -> None:
 
 def test_a_slice_holds_the_settings_of_one_analysis() -> None:
     study = load_study("multi30k", CONFIG)
-    datasets = [load_dataset(name, CONFIG) for name in study.datasets]
-    asked = slice_argument(plan.analysis_slice(study, datasets, "length"), Analysed)
+    asked = slice_argument(analysis_slice(study, SHIPPED, "length"), Analysed)
     assert asked.settings.names == ["length"] and asked.settings["length"] == study.analyses["length"]
     assert asked.target_languages == {"multi30k": "de"} and asked.source_languages == {"multi30k": "en"}
     other = study.model_copy(update={"analyses": Analyses.model_validate({"length": {"edges": [3]}, "position": {}})})
-    assert plan.analysis_slice(other, datasets, "length") != plan.analysis_slice(study, datasets, "length")
-    assert plan.analysis_slice(other, datasets, "position") == plan.analysis_slice(study, datasets, "position")
+    assert analysis_slice(other, SHIPPED, "length") != analysis_slice(study, SHIPPED, "length")
+    assert analysis_slice(other, SHIPPED, "position") == analysis_slice(study, SHIPPED, "position")
 
 
 def asking(analyses: str, config: Path) -> Path:
@@ -154,36 +167,42 @@ def test_a_study_that_asks_for_what_cannot_be_is_told(analyses: str, key: str, c
     path = asking(analyses, config)
     study = load_study("multi30k", config)
     with pytest.raises(WordorderError) as caught:
-        plan.check_analyses(study, [load_dataset(name, config) for name in study.datasets], config)
+        check_analyses(study, Configuration(config))
     error = caught.value
     assert (error.code, error.key, error.path) == ("unsuitable-analysis", f"analyses.{key}", path)
     assert error.line == len(path.read_text(encoding="utf-8").splitlines())
     with pytest.raises(WordorderError, match=re.escape(str(error))):
-        plan.check("multi30k", config)
+        check(study, Configuration(config))
 
 
 @pytest.mark.parametrize(
-    ("analyses", "error"),
+    ("analyses", "code", "key", "suggestion"),
     [
-        ("lenght: {}", r"line \d+: 'analyses\.lenght' is no known key; did you mean 'length'\?"),
-        ("length: {edge: [1]}", r"line \d+: 'analyses\.length\.edge' is no known key; did you mean 'edges'\?"),
-        ("length: {edges: [1, x]}", r"line \d+: 'analyses\.length\.edges\[1\]' must be a whole number"),
-        ("length: {unit: words}", r"line \d+: 'analyses\.length\.unit' must be .* Did you mean 'word'\?"),
-        ("length: {edges: [2, 1]}", r"line \d+: 'analyses\.length' is wrong: the edges must rise"),
-        ("alignment: {heads: [-1]}", r"'analyses\.alignment\.heads"),
+        ("lenght: {}", "unknown-key", "analyses.lenght", "length"),
+        ("length: {edge: [1]}", "unknown-key", "analyses.length.edge", "edges"),
+        ("length: {edges: [1, x]}", "wrong-type", "analyses.length.edges[1]", None),
+        ("length: {unit: words}", "unknown-choice", "analyses.length.unit", "word"),
+        ("length: {edges: [2, 1]}", "invalid-value", "analyses.length", None),
+        ("alignment: {heads: [-1]}", "out-of-range", "analyses.alignment.heads", None),
     ],
 )
-def test_a_mistake_is_told_with_its_place(analyses: str, error: str, config: Path) -> None:
-    asking(analyses, config)
-    with pytest.raises(WordorderError, match=error):
+def test_a_mistake_is_told_with_its_place(
+    analyses: str, code: str, key: str, suggestion: str | None, config: Path
+) -> None:
+    path = asking(analyses, config)
+    with pytest.raises(WordorderError) as caught:
         load_study("multi30k", config)
+    error = caught.value.parts[0]
+    assert (error.code, error.suggestion) == (code, suggestion)
+    assert error.key is not None and error.key.startswith(key)
+    assert (error.path, error.line) == (path, len(path.read_text(encoding="utf-8").splitlines()))
 
 
 def test_words_of_a_language_without_spaces_are_not_counted(config: Path) -> None:
-    study = load_study("multi30k", config)
-    dataset = load_dataset("multi30k", config).model_copy(update={"source_language": "zh-TW"})
+    path = config / "datasets" / "multi30k.yaml"
+    path.write_text(path.read_text(encoding="utf-8").replace("source_language: en", "source_language: zh-TW"))
     with pytest.raises(WordorderError) as caught:
-        plan.check_analyses(study, [dataset], config)
+        check_analyses(load_study("multi30k", config), Configuration(config))
     assert caught.value.key == "analyses.length.unit"
 
 
@@ -191,7 +210,7 @@ def test_words_of_a_language_without_spaces_are_not_counted(config: Path) -> Non
 
 
 def files(study: Study, name: str) -> set[tuple[str, str]]:
-    dataset = plan.studied_dataset(study, load_dataset(study.datasets[0], CONFIG), CONFIG)
+    dataset = studied_dataset(study, load_dataset(study.datasets[0], CONFIG), SHIPPED)
     return {(each.kind, each.path) for each in study.analyses[name].inputs(dataset)}
 
 
@@ -205,20 +224,23 @@ def test_analyses_name_what_they_read() -> None:
     assert ("file", f"alignment/hmm/{test}.links") in files(study, "reordering")
     assert ("corpus", "train") in files(study, "extrapolation")
     assert files(study, "perplexity") == {("measures", "")}
-    assert plan.measured_sets(study, load_dataset("multi30k", CONFIG), "length", CONFIG) == []
-    assert test in plan.measured_sets(study, load_dataset("multi30k", CONFIG), "perplexity", CONFIG)
+    assert measured_sets(study, load_dataset("multi30k", CONFIG), "length", SHIPPED) == []
+    assert test in measured_sets(study, load_dataset("multi30k", CONFIG), "perplexity", SHIPPED)
 
 
-def test_the_sets_of_the_alignment_are_no_part_of_what_is_measured() -> None:
+def test_the_sets_of_the_alignment_are_no_part_of_the_settings_that_are_measured() -> None:
     study, dataset = load_study("multi30k", CONFIG), load_dataset("multi30k", CONFIG)
-    slices = []
-    for settings in ({"sets": ["gold"]}, {"sets": ["europarl100-de-en"]}, {"layer": -1}):
-        asked = study.model_copy(update={"analyses": Analyses({"alignment": settings})})
-        slices.append(plan.measure_slice(asked, dataset, "alignment"))
+    slices, settings = [], []
+    for given in ({"sets": ["gold"]}, {"sets": ["europarl100-de-en"]}, {"layer": -1}):
+        asked = study.model_copy(update={"analyses": Analyses({"alignment": given})})
+        content = measured_content(asked, dataset, "alignment", SHIPPED)
+        settings.append(content["settings"])
+        slices.append(measure_slice(dataset, measured_analysis(content)))
     assert slices[0] == slices[1] != slices[2]
+    assert settings[0] == settings[1] != settings[2]
     fitting = study.model_copy(update={"analyses": Analyses({"alignment": {"sets": ["europarl100-de-en"]}})})
-    assert plan.measured_sets(fitting, dataset, "alignment", CONFIG) == ["gold.europarl100-de-en"]
-    assert plan.gold_splits(fitting, dataset, CONFIG) == ["gold.europarl100-de-en"]
+    assert measured_sets(fitting, dataset, "alignment", SHIPPED) == ["gold.europarl100-de-en"]
+    assert gold_splits(fitting, dataset, SHIPPED) == ["gold.europarl100-de-en"]
     with pytest.raises(WordorderError) as caught:
-        plan.measure_slice(study, dataset, "length")
+        measured_content(study, dataset, "length", SHIPPED)
     assert caught.value.code == "no-measure"

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from evaluation_samples import report, write_lines, write_study
+from index_samples import index_cells
 from wordorder.cli.main import main
 from wordorder.config.models import Cell, FigureName, Recipe, Report
 from wordorder.figures.catalogue import FIGURES
@@ -36,7 +37,7 @@ def study(tmp_path: Path) -> Report:
 
 def figure(name: str, asked: Report, results: Path, *options: str) -> tuple[int, Path]:
     prefix = results / "figures" / name
-    command = ["figure", name, "--config", asked.model_dump_json(), "--results", str(results)]
+    command = ["stage", "figure", name, "--config", asked.model_dump_json(), "--results", str(results)]
     return main([*command, "--output-prefix", str(prefix), *options]), prefix
 
 
@@ -123,10 +124,7 @@ def test_what_is_missing_is_said(study: Report, tmp_path: Path, capsys: pytest.C
         assert status == 1
         assert "Train one, or choose others with --dataset, --size and --seed." in capsys.readouterr().err
         assert not prefix.parent.exists()
-    status, _ = figure("similarity", study, tmp_path, "--length", "0")
-    assert status == 1
-    assert "--length must be at least 1" in capsys.readouterr().err
-    (tmp_path / "nothing").mkdir()
+    index_cells(tmp_path / "nothing", study)
     status, _ = figure("perplexity", study, tmp_path / "nothing")
     assert status == 1
     assert "No metrics.jsonl with validations was found" in capsys.readouterr().err

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 from decimal import Decimal
 from pathlib import Path
@@ -34,19 +35,28 @@ def test_an_encoding_that_does_not_fit_the_size_has_no_count(config: Path, capsy
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    ("options", "code", "key"),
     [
-        ("--size bass --vocabulary 100", "There is no size 'bass' in "),
-        ("--size base --vocabulary 4", "--vocabulary must be above 4, the number of special"),
-        ("--size base", "Give --size and --vocabulary, or --published."),
-        ("--vocabulary 100", "Give --size and --vocabulary, or --published."),
-        ("", "Give --size and --vocabulary, or --published."),
-        ("--published --size base", "--published names sizes and vocabularies itself. Leave --size and --vocabulary"),
+        ("--size bass --vocabulary 100", "unknown-size", "--size"),
+        ("--size base --vocabulary 4", "invalid-value", "--vocabulary"),
+        ("--size base", "missing-option", "--size"),
+        ("--vocabulary 100", "missing-option", "--size"),
+        ("", "missing-option", "--size"),
+        ("--published --size base", "conflicting-options", "--published"),
     ],
 )
-def test_mistakes(config: Path, capsys: pytest.CaptureFixture[str], options: str, sentence: str) -> None:
+def test_mistakes(
+    config: Path,
+    options: str,
+    code: str,
+    key: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("WORDORDER_ERRORS", "json")
     assert main(["params", *options.split(), "--root", str(config)]) == 1
-    assert sentence in capsys.readouterr().err
+    error = json.loads(capsys.readouterr().err)
+    assert (error["code"], error["key"]) == (code, key)
 
 
 # -------------------------------------------------------------------------------------------- published counts

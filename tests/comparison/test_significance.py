@@ -212,7 +212,7 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     asked = family(["base", "good"], [1, 2])
     references = write_study(tmp_path, report(["base", "good"], [1, 2], ("test_1",)), {"base": 0.5, "good": 0.2})
     hypotheses, output = translations(tmp_path, asked, "test_1"), tmp_path / "significance" / "out.json"
-    command = ["compare", "--config", asked.model_dump_json(), "--size", "tiny", "--test", "test_1"]
+    command = ["stage", "compare", "--config", asked.model_dump_json(), "--size", "tiny", "--test", "test_1"]
     files = ["--references", str(references / "test_1.target"), "--output", str(output), *map(str, hypotheses.values())]
     assert main([*command, *files]) == 0
     first = output.read_bytes()

@@ -253,7 +253,7 @@ def test_the_workflow_keeps_words_and_test_sentences_apart(tmp_path: Path) -> No
     raw = "results/data/mini_enja/raw"
     held_out = " ".join(f"{raw}/{split}.{side}" for split in ("valid", "test") for side in ("source", "target"))
     assert f" --held-out {held_out} --source " in text
-    assert "wordorder detokenise --language ja --input results/data/mini_enja/tokenised/test.target" in text
+    assert "wordorder stage detokenise --language ja --input results/data/mini_enja/tokenised/test.target" in text
 
 
 # ------------------------------------------------------------------------------------------------- real text

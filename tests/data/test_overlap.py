@@ -55,7 +55,7 @@ def test_cleaning_drops_and_counts_them(tmp_path: Path) -> None:
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     slice_ = {"preprocessing": {"cleaning": {"ratio_slack": 50}}, "source_language": "en", "target_language": "de"}
-    arguments = ["clean", "--config", json.dumps(slice_)]
+    arguments = ["stage", "clean", "--config", json.dumps(slice_)]
     for option, name in (
         ("source", "train.source"),
         ("target", "train.target"),
@@ -84,6 +84,6 @@ def test_cleaning_drops_and_counts_them(tmp_path: Path) -> None:
 
 def test_detokenising_on_the_command_line(tmp_path: Path) -> None:
     (tmp_path / "tokens").write_text("彼 は Tom Smith と 「 本 」 を 読 ん だ 。\n")
-    arguments = ["detokenise", "--language", "ja", "--input", str(tmp_path / "tokens")]
+    arguments = ["stage", "detokenise", "--language", "ja", "--input", str(tmp_path / "tokens")]
     assert main([*arguments, "--output", str(tmp_path / "text")]) == 0
     assert (tmp_path / "text").read_text() == "彼はTom Smithと「本」を読んだ。\n"

@@ -70,7 +70,7 @@ def arguments(files: SimpleNamespace, output: Path, **changes: Any) -> list[str]
         "nbest": output / "nbest.jsonl",
         **changes,
     }
-    return ["translate", *(str(word) for name, value in options.items() for word in (f"--{name}", value))]
+    return ["stage", "translate", *(str(word) for name, value in options.items() for word in (f"--{name}", value))]
 
 
 def test_a_corpus_becomes_one_line_a_sentence(files: SimpleNamespace, tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_text_by_hand_is_translated_like_the_corpus(
     config = json.dumps({"beam": 3})
     assert main(arguments(files, tmp_path, config=config, language="en")) == 0
     expected = (tmp_path / "hypotheses").read_text(encoding="utf-8").split("\n")
-    words = ["translate-text", "--model", str(files.model), "--subword", str(files.subword), "--config", config]
+    words = ["translate", "--model", str(files.model), "--subword", str(files.subword), "--config", config]
     words += ["--source-language", "en", "--target-language", "en", "--threads", "1"]
     # The tokens of the corpus, as they were before normalisation and tokenisation; one line separator is no line end.
     text = "A  dog\u2028runs over the grass.\n\nTwo men sit on a bench and talk."
@@ -313,7 +313,7 @@ def test_text_by_hand_needs_a_model_without_positions(
             raise AssertionError("nothing is read")
 
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=Unread()))
-    words = ["translate-text", "--model", str(ordered.model), "--subword", str(ordered.subword)]
+    words = ["translate", "--model", str(ordered.model), "--subword", str(ordered.subword)]
     assert main([*words, "--source-language", "en", "--target-language", "de"]) == 1
     assert "'inxl' needs the position" in (error := capsys.readouterr().err)
     assert "nothing finds it in raw text yet. Translate a binary corpus" in error

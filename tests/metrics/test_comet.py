@@ -71,7 +71,9 @@ class Files:
         chosen = self.hypotheses if hypotheses is None else hypotheses
         files = [*chosen, "--source", self.source, "--references", self.references]
         slice_ = json.dumps({"metric": {"comet": {"model": model, "precision": precision}}, "target_language": "de"})
-        return main(["score-systems", "--config", slice_, *map(str, files), "--output", str(self.output), *options])
+        return main(
+            ["stage", "score-systems", "--config", slice_, *map(str, files), "--output", str(self.output), *options]
+        )
 
     def result(self) -> Any:
         return read_json(self.output)

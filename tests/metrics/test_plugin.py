@@ -102,16 +102,23 @@ def evaluated(results: Path, metrics: Sequence[Any], plugins: Path) -> dict[str,
         longer = "!" * (10 + seed) if encoding == "base" else ""  # in every sentence, by more in each seed
         path.write_text("".join(f"{line}{longer}\n" for line in lines), encoding="utf-8")
         output = str(path.with_name("test_1.scores.json"))
-        commands.append(["score", "--config", scoring, "--hypotheses", str(path)])
+        commands.append(["stage", "score", "--config", scoring, "--hypotheses", str(path)])
         commands[-1] += ["--references", target, "--output", output]
     compared = json.dumps(asked.model_dump(mode="json") | {"metrics": metrics})
-    commands.append(["compare", "--config", compared, "--size", "tiny", "--test", "test_1", "--references", target])
-    commands[-1] += ["--output", str(results / "significance" / "pair.tiny.test_1.json"), *map(str, files.values())]
+    commands.append(["stage", "compare", "--config", compared, "--size", "tiny", "--test", "test_1"])
+    commands[-1] += [
+        "--references",
+        target,
+        "--output",
+        str(results / "significance" / "pair.tiny.test_1.json"),
+        *map(str, files.values()),
+    ]
     names = [metric_name(metric) for metric in metrics]
     slice_ = json.dumps(shown.model_dump(mode="json") | {"metrics": names})
     prefixes = {name: results / "tables" / name for name in ("scores", "significance")}
     for name, prefix in prefixes.items():
-        commands.append(["table", name, "--config", slice_, "--results", str(results), "--output-prefix", str(prefix)])
+        commands.append(["stage", "table", name, "--config", slice_, "--results", str(results)])
+        commands[-1] += ["--output-prefix", str(prefix)]
     done = run(*commands, plugins=plugins)
     assert done.returncode == 0, done.stderr
     return {name: prefix.with_suffix(".md").read_text(encoding="utf-8") for name, prefix in prefixes.items()}

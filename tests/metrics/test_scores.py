@@ -73,7 +73,7 @@ def test_sentence_scores_are_those_of_each_sentence_alone(pair: tuple[Path, Path
 def test_command_writes_scores_counts_and_checksums(pair: tuple[Path, Path], tmp_path: Path) -> None:
     hypotheses, references = pair
     files = ["--hypotheses", str(hypotheses), "--references", str(references)]
-    assert main(["score", "--config", SLICE, *files, "--output", str(tmp_path / "out" / "a.json")]) == 0
+    assert main(["stage", "score", "--config", SLICE, *files, "--output", str(tmp_path / "out" / "a.json")]) == 0
     written = json.loads((tmp_path / "out" / "a.json").read_text(encoding="utf-8"))
     assert written["status"] == "scored"
     for name, path in (("hypotheses", hypotheses), ("references", references)):
@@ -88,7 +88,7 @@ def test_files_of_different_length_are_refused_and_nothing_is_written(
     write_lines(hypotheses, sentences(39))
     output = tmp_path / "out" / "a.json"
     files = ["--hypotheses", str(hypotheses), "--references", str(references), "--output", str(output)]
-    assert main(["score", "--config", SLICE, *files]) == 1
+    assert main(["stage", "score", "--config", SLICE, *files]) == 1
     message = capsys.readouterr().err
     assert f"{hypotheses} has 39 lines but its references {references} have 40" in message
     assert not output.parent.exists()

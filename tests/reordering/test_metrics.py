@@ -90,7 +90,10 @@ def test_where_there_is_no_sentence_there_is_no_score(tmp_path: Path) -> None:
     paths = {name: tmp_path / name for name in ("orders", "links", "output")}
     paths["orders"].touch()
     paths["links"].touch()
-    assert main(["score-orders", *(text for name, path in paths.items() for text in (f"--{name}", str(path)))]) == 0
+    assert (
+        main(["stage", "score-orders", *(text for name, path in paths.items() for text in (f"--{name}", str(path)))])
+        == 0
+    )
     found = json.loads(paths["output"].read_text(), parse_constant=pytest.fail)  # NaN is no JSON
     none = dict.fromkeys(("tau", "fuzzy", "complete"))
     assert found == {"sentences": 0, "with_ranks": 0, "predicted": none, "identity": none}

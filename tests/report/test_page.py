@@ -46,7 +46,7 @@ def sample(written: tuple[Sample, str], tmp_path: Path) -> Sample:
 def run(sample: Sample, output: Path) -> int:
     asked, results, data = sample
     arguments = ["--config", asked.model_dump_json(), "--results", str(results), "--data", str(data)]
-    return main(["page", *arguments, "--output", str(output)])
+    return main(["stage", "page", *arguments, "--output", str(output)])
 
 
 class Elements(HTMLParser):
@@ -221,7 +221,7 @@ TESTS = "results/significance/pair.tiny.test.json"
     ("damage", "file", "said"),
     [
         (remove("results/figures/scores.svg"), "figures/scores.svg", "does not exist"),
-        (remove("results/figures/scores.svg"), "figures/scores.svg", "or 'wordorder draw-reordering'"),
+        (remove("results/figures/scores.svg"), "figures/scores.svg", "or 'wordorder stage draw-reordering'"),
         (remove("results/figures/scores.png"), "figures/scores.png", "does not exist"),
         (remove("results/analyses/length.csv"), "analyses/length.csv", "does not exist"),
         (remove("data/pair/raw/test.source"), "raw/test.source", "name the folder of its data with --data"),

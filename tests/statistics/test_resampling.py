@@ -178,7 +178,7 @@ def rejections(seed_spread: float) -> dict[str, float]:
 
 def test_calibration_under_a_true_null() -> None:
     without = rejections(seed_spread=0.0)
-    # Seeds that differ as much as resampled test sets do: about what 'wordorder compare' reports of trained models.
+    # Seeds that differ as much as resampled test sets do: about what 'stage compare' reports of trained models.
     with_spread = rejections(seed_spread=1 / math.sqrt(SENTENCES))
     assert without["t-test"] == pytest.approx(0.05, abs=ERROR)
     assert with_spread["t-test"] == pytest.approx(0.05, abs=ERROR)

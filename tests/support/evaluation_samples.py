@@ -94,7 +94,7 @@ def report(encodings: list[str], seeds: list[int], tests: tuple[str, ...] = ("te
 def write_study(results: Path, asked: Report, rates: dict[str, float], diverged: tuple[str, int] | None = None) -> Path:
     """Write hypotheses, scores, records and metrics of each cell; returns the folder of the references.
 
-    The cell called ``diverged`` has empty hypotheses, as 'wordorder translate' leaves them. An encoding without a
+    The cell called ``diverged`` has empty hypotheses, as 'wordorder stage translate' leaves them. An encoding without a
     rate has no files at all.
     """
     index_cells(results, asked)

@@ -35,7 +35,7 @@ def cell(*, seed: int = 1, encoding: dict[str, Any] | None = None, **recipe: Any
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """One ``wordorder train``, in a process of its own, with everything below ``folder``."""
+    """One ``wordorder stage train``, in a process of its own, with everything below ``folder``."""
 
     folder: Path
     cell: Cell
@@ -44,7 +44,7 @@ class TrainingRun:
     positions: dict[str, Path] = field(default_factory=dict)  # of 'train' and 'valid'
 
     def start(self, *options: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "wordorder.cli", "train", "--config", self.cell.model_dump_json()]
+        command = [sys.executable, "-m", "wordorder.cli", "stage", "train", "--config", self.cell.model_dump_json()]
         command += ["--train", str(self.train), "--valid", str(self.valid), "--state", str(self.folder / "state")]
         for name, file in (("model", "model.pt"), ("metrics", "metrics.jsonl"), ("record", "record.json")):
             command += [f"--{name}", str(self.folder / file)]

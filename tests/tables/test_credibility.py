@@ -43,7 +43,7 @@ def test_a_sound_study_meets_every_item(results: Path) -> None:
 
 
 def make_table(results: Path) -> int:
-    line = ["table", "credibility", "--config", ASKED.model_dump_json(), "--results", str(results)]
+    line = ["stage", "table", "credibility", "--config", ASKED.model_dump_json(), "--results", str(results)]
     return main([*line, "--output-prefix", str(results / "tables" / "credibility")])
 
 

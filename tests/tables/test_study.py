@@ -39,7 +39,7 @@ def study(tmp_path: Path) -> Report:
 
 def table(name: str, asked: Report, results: Path) -> tuple[pd.DataFrame, str, str]:
     prefix = results / "tables" / name
-    command = ["table", name, "--config", asked.model_dump_json(), "--results", str(results)]
+    command = ["stage", "table", name, "--config", asked.model_dump_json(), "--results", str(results)]
     assert main([*command, "--output-prefix", str(prefix)]) == 0
     data = pd.read_csv(f"{prefix}.csv", keep_default_na=False, na_values=[""])
     markdown, latex = (Path(f"{prefix}.{suffix}").read_text(encoding="utf-8") for suffix in ("md", "tex"))
@@ -238,7 +238,7 @@ def test_score_of_another_metric_is_said(study: Report, tmp_path: Path, capsys: 
     scores: dict[str, Any] = read_json(path)
     del scores["metrics"]["chrf++"]
     write_json(path, scores)
-    command = ["table", "scores", "--config", study.model_dump_json(), "--results", str(tmp_path)]
+    command = ["stage", "table", "scores", "--config", study.model_dump_json(), "--results", str(tmp_path)]
     assert main([*command, "--output-prefix", str(tmp_path / "t")]) == 1
     assert f"{path} has no score for the metric 'chrf++'" in capsys.readouterr().err
     assert not list(tmp_path.glob("t.*"))
@@ -246,7 +246,7 @@ def test_score_of_another_metric_is_said(study: Report, tmp_path: Path, capsys: 
 
 def test_missing_significance_is_said(study: Report, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "significance" / "pair.tiny.test_2.json").unlink()
-    command = ["table", "significance", "--config", study.model_dump_json(), "--results", str(tmp_path)]
+    command = ["stage", "table", "significance", "--config", study.model_dump_json(), "--results", str(tmp_path)]
     assert main([*command, "--output-prefix", str(tmp_path / "t")]) == 1
     assert "pair.tiny.test_2.json does not exist" in capsys.readouterr().err
 
@@ -278,7 +278,7 @@ def test_a_file_of_another_shape_is_said(
     name: str, file: str, content: str, key: str, study: Report, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_text(tmp_path / file, content)
-    command = ["figure" if name == "perplexity" else "table", name, "--config", study.model_dump_json()]
+    command = ["stage", "figure" if name == "perplexity" else "table", name, "--config", study.model_dump_json()]
     command += ["--output-prefix", str(tmp_path / "t")]
     if name == "summary":
         command = ["summary"]

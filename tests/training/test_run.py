@@ -1,4 +1,4 @@
-"""``wordorder train`` as a user and a cluster treat it: finished, stopped, killed, broken, repeated."""
+"""``wordorder stage train`` as a user and a cluster treat it: finished, stopped, killed, broken, repeated."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 # What all rules share. What to run, with which inputs, parameters and resources, is decided by wordorder.workflow; the
 # rules only say which commands make which files.
 
+import gc
 import os
 import sys
 from asyncio import sleep
@@ -10,11 +11,14 @@ from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
 
 from wordorder.report import CAPTIONS
 from wordorder.report.caption_texts import captions
-from wordorder.workflow.data import ALIGNMENT, BINARY, REORDERING, binary_files, positions_files
+from wordorder.workflow.data import ALIGNMENT, REORDERING, binary_files, corpus_file, positions_files
 from wordorder.workflow.models import CELL, EVALUATED
 from wordorder.workflow.plan import Plan
 from wordorder.workflow.resources import grows_with_text
 from wordorder.workflow.studies import JOINT, SIGNIFICANCE, SYSTEMS
+
+# Thousands of jobs are millions of small objects, hardly any of them garbage: look for it less often.
+gc.set_threshold(200_000, 50, 100)
 
 STUDY = config.get("study", "demo")
 

@@ -2,9 +2,9 @@
 # kept beside them, and a training that was killed, timed out (status 75) or preempted resumes to the same bits.
 rule train_model:
     input:
-        train=binary_files("train"),
+        train=corpus_file("train"),
         # A model outlives a change of the sentences that it is only measured on.
-        valid=ancient(binary_files("valid")),
+        valid=ancient(corpus_file("valid")),
         train_positions=plan.models.train_positions,
         valid_positions=ancient(plan.models.valid_positions),
     output:

@@ -178,7 +178,7 @@ class AttentionAlignment(ModelAnalysis):
         if not rows:
             raise WordorderError(
                 f"{data} has no gold links of the sets {', '.join(self.sets)} for a dataset of the study. Import them "
-                "('wordorder import-gold --help'), or correct 'analyses.alignment.sets'."
+                "('wordorder stage import-gold --help'), or correct 'analyses.alignment.sets'."
             )
         return pd.DataFrame(rows).astype(dict.fromkeys(("aer", "precision", "recall"), float))
 
@@ -252,5 +252,5 @@ def check_words(corpus: ParallelCorpus, words: Words, gold: GoldLinks) -> None:
         raise WordorderError(
             f"The words with gold links are not those from which {corpus.directory} was made: they are cut into other "
             "subwords. Gold links count the words between the spaces of the raw text, so the dataset's preprocessing "
-            "must treat each of them by itself: make the corpus again with 'wordorder import-gold'."
+            "must treat each of them by itself: make the corpus again with 'wordorder stage import-gold'."
         )

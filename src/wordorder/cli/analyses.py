@@ -1,56 +1,68 @@
-"""``wordorder analyse``: compute one analysis of a study, draw it, save the figure with its data."""
+"""``wordorder stage analyse`` and ``wordorder stage measure``: compute, draw and measure the analyses of a study."""
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Annotated
 
-from wordorder.cli.arguments import add_config, folder
+from typer import Argument, Option
 
-if TYPE_CHECKING:
-    from wordorder.analyses.base import Analysis
-    from wordorder.config.analyses import Analyses
+from wordorder.cli.app import stage
+from wordorder.cli.options import Data, JSONOut, ModelThreads, OutputPrefix, StudyResults, many, slice_of
+from wordorder.cli.slices import models
 
-
-def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    analyse = subparsers.add_parser(
-        "analyse",
-        help="Compute and draw an analysis of a study.",
-        description="Compute an analysis of a study's translations or models and draw it as SVG, PDF and PNG, with a "
-        "CSV of the data drawn. docs/analyses.md explains each.",
-    )
-    analyse.add_argument("name", metavar="NAME", help="name of the analysis, as in a study")
-    add_config(analyse, "study and settings")
-    analyse.add_argument("--results", required=True, type=folder, metavar="DIR", help="results/{study}")
-    analyse.add_argument("--data", required=True, metavar="DIR", help="results/data")
-    analyse.add_argument("--output-prefix", required=True, metavar="PREFIX", help="writes PREFIX.svg, .pdf, .png, .csv")
-    analyse.set_defaults(run=run_analysis)
+Analysis = Annotated[str, Argument(metavar="NAME", help="name of the analysis, as in a study")]
 
 
-def run_analysis(options: argparse.Namespace) -> None:
-    from wordorder.config.load import slice_argument
-    from wordorder.config.models import Analysed
+@stage("analyse length --config SLICE --results results/demo --data results/data --output-prefix PREFIX")
+def analyse(
+    name: Analysis,
+    *,
+    config: Annotated[models.Analysed, slice_of("models.Analysed", "study and settings")],
+    results: StudyResults,
+    data: Data,
+    output_prefix: OutputPrefix,
+) -> None:
+    """Compute and draw an analysis of a study.
+
+    Compute an analysis of a study's translations or models and draw it as SVG, PDF and PNG, with a CSV of the data
+    drawn. docs/analyses.md explains each.
+    """
+    from wordorder.analyses.measure import the_analysis
     from wordorder.drawing import style
 
-    asked = slice_argument(options.config, Analysed)
-    analysis = the_analysis(asked.settings, options.name)
-    frame = analysis.frame(asked, Path(options.results), Path(options.data))
-    style.save(style.styled(analysis.draw)(frame, asked), options.output_prefix, frame)
+    analysis = the_analysis(config.settings, name)
+    frame = analysis.frame(config, results, data)
+    style.save(style.styled(analysis.draw)(frame, config), output_prefix, frame)
 
 
-def the_analysis(settings: Analyses, name: str) -> Analysis:
-    """Return the analysis of a slice, which must hold the settings of this one only."""
-    from wordorder.analyses.base import REGISTRY
-    from wordorder.errors import WordorderError
+@stage(
+    "measure perplexity --config SLICE --model model.pt --data results/data/demo --sets test --output perplexity.json",
+    "measure forward_time --config SLICE --models rope=a.pt learned=b.pt --output forward_time.json",
+)
+def measure(
+    name: Analysis,
+    *,
+    config: Annotated[models.Measured, slice_of("models.Measured", "settings and preprocessing")],
+    model: Annotated[Path | None, Option(help="one trained model")] = None,
+    data: Annotated[Path | None, Option(help="results/data/{dataset}, for one model")] = None,
+    sets: Annotated[list[str] | None, many("sets for one model: test sets, valid, or gold.NAME", "SET...")] = None,
+    positions: Annotated[
+        str | None,
+        Option(metavar="NAME", help="folder below DATA/positions, for one model whose encoding needs positions"),
+    ] = None,
+    joint: Annotated[
+        list[str] | None, Option("--models", metavar="NAME=PATH...", help="several trained models, each with a name")
+    ] = None,
+    threads: ModelThreads = None,
+    output: JSONOut,
+) -> None:
+    """Measure finished models for an analysis.
 
-    REGISTRY.get(name)
-    if settings.names != [name]:
-        raise WordorderError(
-            f"The slice must hold the settings of '{name}' and of no other analysis, but it holds "
-            f'{", ".join(settings.names) or "none"}. Write {{"settings": {{"{name}": {{}}, …}}}}.',
-            code="wrong-slice",
-            key="--config",
-        )
-    analysis: Analysis = settings[name]
-    return analysis
+    Measure one model on sets of sentences or, for an analysis that compares models directly, several models.
+    docs/analyses.md defines what is measured.
+    """
+    from wordorder.analyses.measure import measure
+    from wordorder.files import write_json
+
+    write_json(output, measure(config, name, model, data, sets or [], positions, joint or [], threads))

@@ -1,180 +1,181 @@
-"""Commands of the data stages."""
+"""The data stages."""
 
 from __future__ import annotations
 
-import argparse
 import os
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
-from wordorder.cli.arguments import add_command, add_config, add_paths
-from wordorder.config.datasets import Download, Generator, Import, Preparation, Subword
-from wordorder.config.load import slice_argument
+from typer import Option
+
+from wordorder.cli.app import stage
+from wordorder.cli.options import Subword, flag, many, slice_of
+from wordorder.cli.slices import datasets
 from wordorder.errors import WordorderError
 
-
-def add_commands(subparsers: Any) -> None:
-    """Add the commands to ``wordorder``'s parser."""
-
-    command = partial(add_command, subparsers)
-
-    def many(parser: argparse.ArgumentParser, **options: str) -> None:
-        for name, text in options.items():
-            flag = f"--{name.replace('_', '-')}"
-            parser.add_argument(flag, required=True, type=Path, nargs="+", metavar="PATH", help=text)
-
-    parser = command(
-        "download",
-        _download,
-        "Fetch one file: what was put into the folder by_hand beside it, or a copy in the local mirror that "
-        "WORDORDER_MIRROR names, else from its URL. The checksum is always verified; an interrupted download is "
-        "resumed.",
-    )
-    add_config(parser, "an entry of a dataset's 'downloads'")
-    add_paths(parser, output="the file to write")
-
-    parser = command("import", _import, "Write the parts of one split as two text files, one sentence a line.")
-    add_config(parser, "the parts of the split")
-    add_paths(parser, downloads="the folder of the downloaded files", source="source text", target="target text")
-
-    parser = command("generate", _generate, "Generate one split of the embedded language pair, with its gold truth.")
-    add_config(parser, "the dataset's 'generator'")
-    parser.add_argument("--split", required=True, help="train, valid or the name of a test set")
-    add_paths(parser, source="source text", target="target text", alignments="gold alignments", trees="gold trees")
-
-    parser = command("scatter", _scatter, "Split a parallel text into contiguous blocks of the same size.")
-    add_paths(parser, source="source text", target="target text")
-    many(parser, output_sources="source blocks, in order", output_targets="target blocks, in order")
-
-    parser = command("clean", _clean, "Normalise, tokenise and clean a parallel text, and report what was dropped.")
-    add_config(parser, "the preprocessing and the two languages")
-    add_paths(parser, source="raw source text", target="raw target text")
-    add_paths(parser, output_source="cleaned source text", output_target="cleaned target text", report="JSON report")
-    parser.add_argument("--keep-all", action="store_true", help="drop no pair (validation and test sets)")
-    parser.add_argument("--kept", type=Path, metavar="PATH", help="write the line numbers, from 0, of the kept pairs")
-    parser.add_argument(
-        "--held-out",
-        type=Path,
-        nargs="+",
-        metavar="PATH",
-        help="source and target texts, in turn, of validation and test sets: pairs that share a side with them, but "
-        "for case, spaces and punctuation, are dropped",
-    )
-
-    parser = command(
-        "detokenise",
-        _detokenise,
-        "Write tokenised text as people write it, so that scores can be compared.",
-    )
-    parser.add_argument("--language", required=True, help="the language of the text, for the Moses rules")
-    add_paths(parser, input="tokenised text", output="the text to write")
-
-    for name, run, text in (
-        ("gather-text", _gather_text, "Concatenate texts."),
-        ("gather-reports", _gather_reports, "Add up the counts of cleaning reports."),
-        ("gather-binary", _gather_binary, "Concatenate binary corpora."),
-    ):
-        parser = command(name, run, text)
-        many(parser, inputs="what to gather, in order")
-        add_paths(parser, output="the result")
-
-    parser = command("train-subword", _train_subword, "Train the joint subword model of both languages.")
-    add_config(parser, "the size of the vocabulary and how much text it is trained on")
-    many(parser, inputs="cleaned texts of both languages")
-    add_paths(parser, output="the sentencepiece model to write")
-
-    parser = command("binarise", _binarise, "Turn a cleaned parallel text into a binary corpus.")
-    add_paths(parser, subword="sentencepiece model", source="source text", target="target text")
-    add_paths(parser, output="the directory to write")
+SourceText = Annotated[Path, Option(help="source text")]
+TargetText = Annotated[Path, Option(help="target text")]
+Output = Annotated[Path, Option(help="file or folder to write")]
+Downloads = Annotated[Path, Option(help="folder of the downloaded files")]
 
 
-def _download(options: argparse.Namespace) -> None:
+@stage("download --config @download.yaml --output resources/downloads/multi30k/train.en")
+def download(
+    *,
+    config: Annotated[datasets.Download, slice_of("datasets.Download", "entry of a dataset's 'downloads'")],
+    output: Output,
+) -> None:
+    """Fetch one file.
+
+    Copy what a person put into the folder by_hand beside the output, or what the local mirror (WORDORDER_MIRROR) has;
+    otherwise download the URL. The checksum is always verified; an interrupted download resumes.
+    """
     from wordorder.data.download import download
 
     mirror = os.environ.get("WORDORDER_MIRROR")
-    download(slice_argument(options.config, Download), options.output, mirror=Path(mirror) if mirror else None)
+    download(config, output, mirror=Path(mirror) if mirror else None)
 
 
-def _import(options: argparse.Namespace) -> None:
+@stage("import --config SLICE --downloads downloads --source train.en --target train.de", name="import")
+def import_(
+    *,
+    config: Annotated[datasets.Import, slice_of("datasets.Import", "parts of the split")],
+    downloads: Downloads,
+    source: SourceText,
+    target: TargetText,
+) -> None:
+    """Write the parts of one split as two text files, with one sentence per line."""
     from wordorder.data.importing import import_parts
 
-    slice_ = slice_argument(options.config, Import)
-    import_parts(slice_.parts, options.downloads, options.source, options.target, by_hand=slice_.by_hand)
+    import_parts(config.parts, downloads, source, target, by_hand=config.by_hand)
 
 
-def _generate(options: argparse.Namespace) -> None:
+@stage("generate --config '{}' --split valid --source s --target t --alignments a --trees trees")
+def generate(
+    *,
+    config: Annotated[datasets.Generator, slice_of("datasets.Generator", "'generator' of the dataset")],
+    split: Annotated[str, Option(help="train, valid or the name of a test set")],
+    source: SourceText,
+    target: TargetText,
+    alignments: Annotated[Path, Option(help="gold alignments")],
+    trees: Annotated[Path, Option(help="gold trees")],
+) -> None:
+    """Generate one split of the embedded language pair, with its gold alignments and trees."""
     from wordorder.data.generate import write_split
 
-    write_split(
-        slice_argument(options.config, Generator),
-        split=options.split,
-        source=options.source,
-        target=options.target,
-        alignments=options.alignments,
-        trees=options.trees,
-    )
+    write_split(config, split=split, source=source, target=target, alignments=alignments, trees=trees)
 
 
-def _scatter(options: argparse.Namespace) -> None:
+@stage("scatter --source s --target t --output-sources 0.s 1.s --output-targets 0.t 1.t")
+def scatter(
+    *,
+    source: SourceText,
+    target: TargetText,
+    output_sources: Annotated[list[Path], many("source blocks, in order")],
+    output_targets: Annotated[list[Path], many("target blocks, in order")],
+) -> None:
+    """Split a parallel text into contiguous blocks of the same size."""
     from wordorder.data.shards import scatter
 
-    scatter(options.source, options.target, options.output_sources, options.output_targets)
+    scatter(source, target, output_sources, output_targets)
 
 
-def _clean(options: argparse.Namespace) -> None:
+@stage("clean --config SLICE --source raw.s --target raw.t --output-source s --output-target t --report report.json")
+def clean(
+    *,
+    config: Annotated[datasets.Preparation, slice_of("datasets.Preparation", "preprocessing and the two languages")],
+    source: Annotated[Path, Option(help="raw source text")],
+    target: Annotated[Path, Option(help="raw target text")],
+    output_source: Annotated[Path, Option(help="cleaned source text")],
+    output_target: Annotated[Path, Option(help="cleaned target text")],
+    report: Annotated[Path, Option(help="JSON report")],
+    keep_all: Annotated[bool, flag("keep-all", "drop no pair (validation and test sets)")] = False,
+    kept: Annotated[Path | None, Option(help="line numbers, from 0, of the kept pairs, to write")] = None,
+    held_out: Annotated[
+        list[Path] | None,
+        many("source and target texts, in turn, of held-out sets: drop pairs that share a side with them"),
+    ] = None,
+) -> None:
+    """Normalise, tokenise and clean a parallel text, and report what was dropped.
+
+    Sides are shared with held-out sets if they differ in case, spaces and punctuation only.
+    """
     from wordorder.data.clean import clean_files
     from wordorder.data.overlap import HeldOut
 
-    files = options.held_out
-    if files and len(files) % 2:
-        raise WordorderError(f"--held-out was given {len(files)} files. Give pairs of a source and a target text.")
+    if held_out and len(held_out) % 2:
+        raise WordorderError(
+            f"--held-out was given {len(held_out)} files. Give pairs of a source and a target text.",
+            code="odd-number-of-files",
+            key="--held-out",
+        )
     clean_files(
-        slice_argument(options.config, Preparation),
-        options.source,
-        options.target,
-        output_source=options.output_source,
-        output_target=options.output_target,
-        report=options.report,
-        kept=options.kept,
-        keep_all=options.keep_all,
-        held_out=HeldOut.read(zip(files[::2], files[1::2], strict=True)) if files else None,
+        config,
+        source,
+        target,
+        output_source=output_source,
+        output_target=output_target,
+        report=report,
+        kept=kept,
+        keep_all=keep_all,
+        held_out=HeldOut.read(zip(held_out[::2], held_out[1::2], strict=True)) if held_out else None,
     )
 
 
-def _detokenise(options: argparse.Namespace) -> None:
+@stage("detokenise --language de --input test.tokenised --output test.txt")
+def detokenise(
+    *,
+    language: Annotated[str, Option(help="language of the text, for the Moses rules")],
+    input: Annotated[Path, Option(help="tokenised text")],
+    output: Output,
+) -> None:
+    """Detokenise text that is distributed tokenised, so that scores are comparable."""
     from wordorder.data.text import read_lines, write_lines
     from wordorder.data.tokenise import detokeniser
 
-    write_lines(options.output, map(detokeniser(options.language), read_lines(options.input)))
+    write_lines(output, map(detokeniser(language), read_lines(input)))
 
 
-def _gather_text(options: argparse.Namespace) -> None:
+@stage("gather-text --inputs 0.s 1.s --output s")
+def gather_text(*, inputs: Annotated[list[Path], many("texts, in order")], output: Output) -> None:
+    """Concatenate texts."""
     from wordorder.data.shards import gather_text
 
-    gather_text(options.inputs, options.output)
+    gather_text(inputs, output)
 
 
-def _gather_reports(options: argparse.Namespace) -> None:
+@stage("gather-reports --inputs 0.json 1.json --output report.json")
+def gather_reports(*, inputs: Annotated[list[Path], many("cleaning reports")], output: Output) -> None:
+    """Add up cleaning reports."""
     from wordorder.data.shards import gather_reports
 
-    gather_reports(options.inputs, options.output)
+    gather_reports(inputs, output)
 
 
-def _gather_binary(options: argparse.Namespace) -> None:
+@stage("gather-binary --inputs binary0 binary1 --output binary")
+def gather_binary(*, inputs: Annotated[list[Path], many("binary corpora, in order")], output: Output) -> None:
+    """Concatenate binary corpora."""
     from wordorder.data.binary import gather_corpora
 
-    gather_corpora(options.output, options.inputs)
+    gather_corpora(output, inputs)
 
 
-def _train_subword(options: argparse.Namespace) -> None:
+@stage("train-subword --config '{}' --inputs train.s train.t --output model.model")
+def train_subword(
+    *,
+    config: Annotated[datasets.Subword, slice_of("datasets.Subword", "vocabulary and amount of text")],
+    inputs: Annotated[list[Path], many("cleaned texts of both languages")],
+    output: Annotated[Path, Option(help="sentencepiece model to write")],
+) -> None:
+    """Train the joint subword model of both languages."""
     from wordorder.data.subword import train_subword
 
-    slice_ = slice_argument(options.config, Subword)
-    train_subword(options.inputs, options.output, vocabulary=slice_.vocabulary, sentences=slice_.subword_sentences)
+    train_subword(inputs, output, vocabulary=config.vocabulary, sentences=config.subword_sentences)
 
 
-def _binarise(options: argparse.Namespace) -> None:
+@stage("binarise --subword model.model --source train.s --target train.t --output binary/train")
+def binarise(*, subword: Subword, source: SourceText, target: TargetText, output: Output) -> None:
+    """Turn a cleaned parallel text into a binary corpus."""
     from wordorder.data.subword import binarise
 
-    binarise(options.subword, options.source, options.target, options.output)
+    binarise(subword, source, target, output)

@@ -1,97 +1,110 @@
-"""``wordorder data``: what can be said of the datasets under ``config/datasets``; and ``wordorder count-pairs``."""
+"""``wordorder data``: what is known of the datasets under ``config/datasets``."""
 
 from __future__ import annotations
 
-import argparse
 import os
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from wordorder.cli.arguments import add_config, folder, seconds
+from typer import Argument, Option
+
+from wordorder.cli.app import DATA, group, stage
+from wordorder.cli.options import Results, Root, complete_dataset, many, seconds, slice_of
+from wordorder.cli.slices import datasets
 from wordorder.errors import WordorderError
 
+data = group("data", "Check datasets, and compare their numbers of pairs with published ones.", DATA)
 
-def add_commands(subparsers: Any) -> None:
-    data = subparsers.add_parser("data", help="Check datasets, show their counts.", description="About the datasets.")
-    actions = data.add_subparsers(metavar="ACTION", required=True)
 
-    check = actions.add_parser(
-        "check",
-        help="Whether the files of datasets can be had.",
-        description="Look for every file of the datasets and gold alignments, without downloading it: whether the "
-        "local mirror (WORDORDER_MIRROR), or the folder by_hand below resources/downloads, has it with the right "
-        "checksum, and whether its address answers and tells the right size. The exit status is 1 if a file can be "
-        "had nowhere, or if a wrong one was found.",
+def _datasets(also: str = "") -> Any:
+    return Argument(
+        metavar="[DATASET]...",
+        help=f"names of datasets{also} (default: all)",
+        autocompletion=complete_dataset,
+        show_default=False,
     )
-    check.add_argument("--timeout", type=seconds, default=20.0, metavar="S", help="seconds for an answer (default: 20)")
-    check.set_defaults(run=_check)
-
-    pairs = actions.add_parser(
-        "pairs",
-        help="Numbers of pairs beside the published ones.",
-        description="Show how many pairs of the prepared datasets were imported and kept, and how many are published.",
-    )
-    pairs.add_argument("--results", type=folder, default=Path("results"), metavar="DIR")
-    pairs.set_defaults(run=_pairs)
-
-    for parser, also in ((check, ", or of a set of gold alignments"), (pairs, "")):
-        parser.add_argument("datasets", nargs="*", metavar="DATASET", help=f"its name{also}; all if none is given")
-        parser.add_argument("--root", type=folder, default=Path("config"), metavar="DIR", help="default: config")
-
-    count = subparsers.add_parser(
-        "count-pairs",
-        help="Compare numbers of pairs with the published ones.",
-        description="Compare the numbers of pairs in cleaning reports with the published ones.",
-    )
-    add_config(count, "the published numbers")
-    count.add_argument("--dataset", required=True, help="its name, for the log")
-    count.add_argument("--reports", required=True, type=Path, nargs="+", metavar="PATH", help="in the order of SLICE")
-    count.add_argument("--output", required=True, type=Path, metavar="PATH", help="JSON")
-    count.set_defaults(run=_count)
 
 
-def _check(options: argparse.Namespace) -> None:
+@data("check", "check multi30k --timeout 5")
+def check(
+    datasets: Annotated[list[str] | None, _datasets(" or sets of gold alignments")] = None,
+    *,
+    timeout: Annotated[float, Option(parser=seconds, metavar="SECONDS", help="seconds to wait for an answer")] = 20.0,
+    root: Root = Path("config"),
+) -> None:
+    """Check that the files of datasets are available.
+
+    Look for every file of the datasets and gold alignments without downloading it: whether the local mirror
+    (WORDORDER_MIRROR), or the folder by_hand below resources/downloads, has it with the right checksum, and whether its
+    URL answers and reports the right size. The exit status is 1 if a file is available nowhere, or if a wrong one was
+    found.
+    """
     from wordorder.config.load import dataset_names, load_dataset, load_gold_sets
     from wordorder.data.availability import check_downloads, summary
 
-    known, gold = dataset_names(options.root), load_gold_sets(options.root)
-    names = options.datasets or [*known, *gold]
-    datasets = [load_dataset(name, options.root) for name in names if name in known or name not in gold]
-    downloads = [(data.folder, data.downloads) for data in datasets]
+    known, gold = dataset_names(root), load_gold_sets(root)
+    names = datasets or [*known, *gold]
+    loaded = [load_dataset(name, root) for name in names if name in known or name not in gold]
+    downloads = [(data.folder, data.downloads) for data in loaded]
     downloads += [(f"gold_alignments/{name}", gold[name].downloads) for name in names if name in gold]
     found = []
-    for file in check_downloads(downloads, os.environ.get("WORDORDER_MIRROR") or None, timeout=options.timeout):
+    for file in check_downloads(downloads, os.environ.get("WORDORDER_MIRROR") or None, timeout=timeout):
         print(file, flush=True)
         found.append(file)
     print(f"\n{summary(found)}")
     bad = sum(not file.had for file in found)
     if bad:
-        raise WordorderError(f"{bad} of {len(found)} files cannot be had as described; see the lines with BAD.")
+        raise WordorderError(
+            f"{bad} of {len(found)} files are not available as described; see the lines with BAD.",
+            code="files-unavailable",
+        )
 
 
-def _pairs(options: argparse.Namespace) -> None:
+@data("pairs", "pairs multi30k")
+def pairs(
+    datasets: Annotated[list[str] | None, _datasets()] = None,
+    *,
+    results: Results = Path("results"),
+    root: Root = Path("config"),
+) -> None:
+    """Compare numbers of sentence pairs with the published ones.
+
+    Show how many pairs of the prepared datasets were imported and kept, and how many were published.
+    """
     from wordorder.config.load import dataset_names
     from wordorder.data.pairs import describe_pairs
     from wordorder.files import read_json
 
-    told = False
-    for name in options.datasets or dataset_names(options.root):
-        path = options.results / "data" / name / "pairs.json"
+    printed = False
+    for name in datasets or dataset_names(root):
+        path = results / "data" / name / "pairs.json"
         if path.exists():
             print(describe_pairs(name, read_json(path)))
-            told = True
-        elif options.datasets:
-            raise WordorderError(f"{path} does not exist. Prepare the dataset first; it must have 'published_pairs'.")
-    if not told:
-        print(f"No dataset that has 'published_pairs' has been prepared in {options.results / 'data'}.")
+            printed = True
+        elif datasets:
+            raise WordorderError(
+                f"{path} does not exist. Prepare the dataset first; it must have 'published_pairs'.",
+                code="missing-file",
+                path=path,
+            )
+    if not printed:
+        print(f"No dataset that has 'published_pairs' has been prepared in {results / 'data'}.")
 
 
-def _count(options: argparse.Namespace) -> None:
-    from wordorder.config.datasets import PublishedPairs
-    from wordorder.config.load import slice_argument
+@stage(
+    "count-pairs --config SLICE --dataset multi30k --reports train.report.json valid.report.json --output pairs.json"
+)
+def count_pairs(
+    *,
+    config: Annotated[datasets.PublishedPairs, slice_of("datasets.PublishedPairs", "published numbers")],
+    dataset: Annotated[str, Option(help="name of the dataset, for the log")],
+    reports: Annotated[list[Path], many("cleaning reports, in the order of SLICE")],
+    output: Annotated[Path, Option(help="JSON")],
+) -> None:
+    """Compare the numbers of pairs in cleaning reports with the published ones."""
     from wordorder.data.pairs import count_pairs, describe_pairs
     from wordorder.files import write_json
 
-    table = count_pairs(slice_argument(options.config, PublishedPairs).root, options.reports)
-    print(describe_pairs(options.dataset, table))
-    write_json(options.output, table)
+    table = count_pairs(config.root, reports)
+    print(describe_pairs(dataset, table))
+    write_json(output, table)

@@ -1,113 +1,96 @@
-"""``wordorder translate`` and ``wordorder translate-text``"""
+"""``wordorder translate`` and ``wordorder stage translate``."""
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Annotated
 
-from wordorder.cli.arguments import positive
+from typer import Option
 
-if TYPE_CHECKING:
-    from wordorder.data.subword import Subword
-    from wordorder.model.architectures.base import Translator
-
-
-def add_commands(subparsers: Any) -> None:
-    corpus = subparsers.add_parser(
-        "translate",
-        help="Translate a binary corpus.",
-        description="Translate the source side of a binary corpus by beam search. Both outputs have one line a "
-        "sentence, in the order of the corpus.",
-    )
-    corpus.add_argument("--config", required=True, metavar="DECODING", help="the search, as JSON or @FILE.yaml")
-    corpus.add_argument("--corpus", required=True, type=Path, metavar="DIR", help="binary corpus")
-    corpus.add_argument(
-        "--positions",
-        type=Path,
-        metavar="DIR",
-        help="reordered source positions of the corpus, for a model whose encoding needs them",
-    )
-    corpus.add_argument("--language", required=True, help="target language, for the detokenisation")
-    corpus.add_argument("--as-it-is", action="store_true", help="the corpus was not tokenised: detokenise nothing")
-    corpus.add_argument("--output", required=True, type=Path, metavar="OUT", help="detokenised translations")
-    corpus.add_argument("--nbest", required=True, type=Path, metavar="OUT", help="n-best lists with scores, JSON lines")
-    corpus.set_defaults(run=_translate)
-
-    text = subparsers.add_parser(
-        "translate-text",
-        help="Translate text by hand.",
-        description="Translate the lines of standard input to standard output. They are normalised, tokenised and cut "
-        "into subwords as the pipeline does it. All lines are read before the first is translated. A model whose "
-        "encoding needs reordered positions cannot be used, because nothing finds them in raw text yet.",
-    )
-    text.add_argument("--config", default="{}", metavar="DECODING", help="the search, as JSON or @FILE.yaml")
-    text.add_argument(
-        "--preprocessing", default="{}", metavar="SLICE", help="what the dataset's 'preprocessing' says of text"
-    )
-    text.add_argument("--source-language", required=True)
-    text.add_argument("--target-language", required=True)
-    text.set_defaults(run=_translate_text)
-
-    for parser in (corpus, text):
-        parser.add_argument("--model", required=True, type=Path, metavar="MODEL", help="trained model")
-        parser.add_argument("--subword", required=True, type=Path, metavar="MODEL", help="its sentencepiece model")
-        parser.add_argument("--threads", type=positive, metavar="N", help="CPU threads (default: PyTorch's choice)")
+from wordorder.cli import options
+from wordorder.cli.app import MODEL, command, stage
+from wordorder.cli.options import slice_of
+from wordorder.cli.slices import datasets, models
 
 
-def _translate(options: argparse.Namespace) -> None:
-    from wordorder.config.load import slice_argument
-    from wordorder.config.models import Decoding
+@stage(
+    "translate --config SLICE --model model.pt --subword model.model --corpus binary/test --language de \\\n"
+    "      --output test.hypotheses --nbest test.nbest.jsonl",
+    name="translate",
+)
+def translate_binary(
+    *,
+    config: Annotated[models.Decoding, slice_of("models.Decoding", "search")],
+    model: options.Model,
+    subword: options.Subword,
+    corpus: options.Corpus,
+    positions: options.Positions = None,
+    language: Annotated[str, Option(help="target language, for the detokenisation")],
+    as_it_is: options.AsItIs = False,
+    output: Annotated[Path, Option(help="detokenised translations to write")],
+    nbest: Annotated[Path, Option(help="n-best lists with scores to write, JSON lines")],
+    threads: options.ModelThreads = None,
+) -> None:
+    """Translate a binary corpus.
+
+    Translate the source side of a binary corpus by beam search. Both outputs have one line per sentence, in the order
+    of the corpus.
+    """
     from wordorder.data.binary import ParallelCorpus
+    from wordorder.data.subword import Subword
     from wordorder.decoding.translate import check_positions, translate_corpus
+    from wordorder.training.device import finished_model
 
-    config = slice_argument(options.config, Decoding)
-    model, subword = _load(options)
-    check_positions(model, given=options.positions is not None)
-    corpus = ParallelCorpus.open(options.corpus, positions=options.positions)
+    loaded = finished_model(model, threads)
+    check_positions(loaded, given=positions is not None)
     translate_corpus(
-        model,
-        corpus,
-        subword,
-        language=None if options.as_it_is else options.language,
+        loaded,
+        ParallelCorpus.open(corpus, positions=positions),
+        Subword.load(subword),
+        language=None if as_it_is else language,
         config=config,
-        output=options.output,
-        nbest=options.nbest,
+        output=output,
+        nbest=nbest,
     )
 
 
-def _translate_text(options: argparse.Namespace) -> None:
-    from wordorder.config.datasets import TextPreprocessing
-    from wordorder.config.load import slice_argument
-    from wordorder.config.models import Decoding
+@command(
+    MODEL,
+    "translate --model model.pt --subword model.model --source-language en --target-language de <text.en",
+)
+def translate(
+    *,
+    model: options.Model,
+    subword: options.Subword,
+    source_language: Annotated[str, Option(metavar="LANGUAGE", help="language of the text, such as 'en'")],
+    target_language: Annotated[str, Option(metavar="LANGUAGE", help="language of the translation")],
+    config: Annotated[models.Decoding, slice_of("models.Decoding", "search", optional=True)],
+    preprocessing: Annotated[
+        datasets.TextPreprocessing,
+        slice_of("datasets.TextPreprocessing", "'preprocessing' of the dataset", optional=True),
+    ],
+    threads: options.ModelThreads = None,
+) -> None:
+    """Translate text from standard input to standard output.
+
+    The lines are normalised, tokenised and split into subwords as in the training of the model. All lines are read
+    before the first is translated. A model whose encoding needs reordered positions cannot be used, because nothing
+    finds them in raw text.
+    """
+    from wordorder.data.subword import Subword
     from wordorder.data.text import decode_lines
     from wordorder.decoding.translate import translate_lines
+    from wordorder.training.device import finished_model
 
-    config = slice_argument(options.config, Decoding)
-    preprocessing = slice_argument(options.preprocessing, TextPreprocessing)
-    model, subword = _load(options)
     for line in translate_lines(
-        model,
+        finished_model(model, threads),
         decode_lines(sys.stdin.buffer, "standard input"),
-        subword,
-        source_language=options.source_language,
-        target_language=options.target_language,
+        Subword.load(subword),
+        source_language=source_language,
+        target_language=target_language,
         preprocessing=preprocessing,
         config=config,
     ):
         sys.stdout.buffer.write(f"{line}\n".encode())
     sys.stdout.buffer.flush()
-
-
-def _load(options: argparse.Namespace) -> tuple[Translator, Subword]:
-    import torch
-
-    from wordorder.data.subword import Subword
-    from wordorder.model.checkpoint import load_model
-    from wordorder.training import device
-
-    if options.threads is not None:
-        torch.set_num_threads(options.threads)
-    device.prepare()
-    return load_model(options.model).to(device.of_finished_models()), Subword.load(options.subword)

@@ -1,163 +1,170 @@
-"""``wordorder score``, ``score-systems``, ``compare``, ``table`` and ``summary``."""
+"""``wordorder summary``, and the stages that evaluate models, compare systems and make tables."""
 
 from __future__ import annotations
 
-import argparse
 import sys
+from pathlib import Path
+from typing import Annotated, Literal, get_args
 
-from wordorder.cli.arguments import add_config, folder, positive
+from typer import Argument, Option
 
-TABLES = ("scores", "significance", "parameters", "credibility", "published", "orderings")
+from wordorder.cli import options
+from wordorder.cli.app import STUDY, command, stage
+from wordorder.cli.options import JSONOut, slice_of
+from wordorder.cli.slices import models
+
+TableName = Literal["scores", "significance", "parameters", "credibility", "published", "orderings"]
+TABLES: tuple[str, ...] = get_args(TableName)
+
+References = Annotated[Path, Option(help="detokenised references, one line per sentence")]
 
 
-def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    score = subparsers.add_parser(
-        "score",
-        help="Score a translation.",
-        description="Score one translation of a test set by each metric of a study; writes scores, signatures and the "
-        "score of each sentence as JSON. An empty hypotheses file (a diverged training) gives scores of null.",
+@stage(
+    "evaluate --config @evaluation.json --decoding '{}' --model model.pt --data results/data/demo --language de \\\n"
+    "      --output results/models/…/test.json"
+)
+def evaluate(
+    *,
+    config: Annotated[models.Evaluation, slice_of("models.Evaluation", "test sets and metrics")],
+    decoding: Annotated[models.Decoding, slice_of("models.Decoding", "beam search")],
+    model: options.Model,
+    data: Annotated[Path, Option(help="results/data/{dataset}")],
+    positions: Annotated[
+        str | None, Option(metavar="KIND", help="reordered positions of the test sets, such as predicted.btg")
+    ] = None,
+    language: Annotated[str, Option(help="target language")],
+    as_it_is: options.AsItIs = False,
+    threads: options.ModelThreads = None,
+    output: Annotated[Path, Option(help="scores and checksums to write, JSON")],
+) -> None:
+    """Translate and score test sets with one model.
+
+    Translations, n-best lists and scores are written beside the output. All evaluations of the model with the same
+    decoding share them.
+    """
+    from wordorder.results.evaluate import evaluate
+
+    evaluate(
+        config,
+        decoding,
+        model=model,
+        data=data,
+        language=language,
+        output=output,
+        detokenise=not as_it_is,
+        positions=positions,
+        threads=threads,
     )
-    add_config(score, "metrics and target language")
-    score.add_argument("--hypotheses", required=True, metavar="FILE", help="detokenised text, one sentence a line")
-    score.add_argument("--references", required=True, metavar="FILE", help="as many lines as the hypotheses")
-    score.add_argument("--output", required=True, metavar="FILE", help="JSON")
-    score.set_defaults(run=run_score)
-
-    systems = subparsers.add_parser(
-        "score-systems",
-        help="Score translations by a metric with an environment of its own, such as COMET.",
-        description="Score any number of translations of one source by one metric, in one process of the metric's own "
-        "environment. If this environment or a model is missing, the output says so, and how to get it.",
-    )
-    add_config(systems, "the metric and the target language")
-    systems.add_argument("hypotheses", nargs="+", metavar="FILE", help="translations, as many lines as the source")
-    systems.add_argument("--source", required=True, metavar="FILE", help="detokenised text, one sentence per line")
-    systems.add_argument("--references", required=True, metavar="FILE", help="as many lines as the source")
-    systems.add_argument("--output", required=True, metavar="FILE", help="JSON")
-    systems.add_argument(
-        "--cache", metavar="DIR", help="stores what was scored, for all studies (default: 'cache' beside the output)"
-    )
-    systems.add_argument("--python", metavar="PATH", help="the Python of the metric's environment")
-    systems.add_argument("--batch-size", type=positive, default=16, metavar="N", help="sentences at once (default: 16)")
-    systems.set_defaults(run=run_score_systems)
-
-    compare = subparsers.add_parser(
-        "compare",
-        help="Test whether systems differ from their baseline.",
-        description="Test every declared comparison on one test set: for each seed sacreBLEU's paired tests and the "
-        "sign test, over the seeds a paired t-test and stratified randomisation, and Holm's correction within the "
-        "family. Seeds without hypotheses are listed. docs/statistics.md says what each test is for.",
-    )
-    add_config(compare, "the family of comparisons")
-    compare.add_argument(
-        "hypotheses", nargs="*", metavar="FILE", help="translations: of each encoding of the family, one per seed"
-    )
-    compare.add_argument("--size", required=True, help="the size of the models to compare")
-    compare.add_argument("--test", required=True, help="the test set")
-    compare.add_argument("--references", required=True, metavar="FILE")
-    compare.add_argument(
-        "--systems", action="append", default=[], metavar="FILE", help="written by 'wordorder score-systems'"
-    )
-    compare.add_argument("--output", required=True, metavar="FILE", help="JSON")
-    compare.set_defaults(run=run_compare)
-
-    table = subparsers.add_parser(
-        "table",
-        help="Make a table of a study.",
-        description="Make a table of a study as CSV, Markdown, LaTeX (booktabs) and HTML. 'credibility' is the list of "
-        "what a comparison must have to be believed; the exit status is 1 where the study misses an item.",
-    )
-    table.add_argument("name", choices=TABLES)
-    add_config(table, "what the study holds")
-    table.add_argument("--results", required=True, type=folder, metavar="DIR", help="results/{study}")
-    table.add_argument("--output-prefix", required=True, metavar="PREFIX", help="PREFIX.csv, .md, .tex, .html")
-    table.set_defaults(run=run_table)
-
-    summary = subparsers.add_parser(
-        "summary",
-        help="Print the results of a study.",
-        description="Print the scores (mean ± standard deviation over seeds) and the verdicts of a finished study.",
-    )
-    summary.add_argument("--results", required=True, type=folder, metavar="DIR", help="results/{study}")
-    summary.set_defaults(run=run_summary)
 
 
-def run_score(options: argparse.Namespace) -> None:
-    from wordorder.config.load import slice_argument
-    from wordorder.config.models import Scoring
+@stage("score --config SLICE --hypotheses test.hypotheses --references test.target --output test.scores.json")
+def score(
+    *,
+    config: Annotated[models.Scoring, slice_of("models.Scoring", "metrics and target language")],
+    hypotheses: Annotated[Path, Option(help="detokenised translations, one line per sentence")],
+    references: References,
+    output: JSONOut,
+) -> None:
+    """Score a translation by each metric of a study.
+
+    Write scores, signatures and the score of each sentence. An empty file of hypotheses (a diverged training) has
+    scores of null.
+    """
     from wordorder.files import write_json
     from wordorder.metrics.scores import score_files
 
-    scoring = slice_argument(options.config, Scoring)
-    write_json(
-        options.output, score_files(options.hypotheses, options.references, scoring.metrics, scoring.target_language)
-    )
+    write_json(output, score_files(hypotheses, references, config.metrics, config.target_language))
 
 
-def run_score_systems(options: argparse.Namespace) -> None:
-    from pathlib import Path
+@stage("score-systems --config SLICE --source test.source --references test.target --output comet.json a b c")
+def score_systems(
+    hypotheses: Annotated[list[Path], Argument(metavar="FILE...", help="translations with as many lines")],
+    *,
+    config: Annotated[models.SystemsScoring, slice_of("models.SystemsScoring", "metric and target language")],
+    source: Annotated[Path, Option(help="detokenised source text, one line per sentence")],
+    references: References,
+    cache: Annotated[Path | None, Option(help="folder of known scores (default: 'cache' beside the output)")] = None,
+    python: Annotated[Path | None, Option(help="Python of the metric's environment")] = None,
+    batch_size: Annotated[int, Option(min=1, help="sentences per batch")] = 16,
+    output: JSONOut,
+) -> None:
+    """Score translations by a metric with an environment of its own, such as COMET.
 
-    from wordorder.config.load import slice_argument
-    from wordorder.config.models import SystemsScoring
+    Score any number of translations of one source text in one process of the metric's own environment. If this
+    environment or a model is missing, the output says so and names the remedy.
+    """
     from wordorder.files import write_json
     from wordorder.metrics.base import SystemsTask, metric
     from wordorder.metrics.scores import score_systems
 
-    task = SystemsTask(
-        source=options.source,
-        references=options.references,
-        hypotheses=options.hypotheses,
-        cache=options.cache or Path(options.output).parent / "cache",
-        python=options.python,
-        batch_size=options.batch_size,
-    )
-    result = score_systems(slice_argument(options.config, SystemsScoring), task)
+    task = SystemsTask(source, references, hypotheses, cache or output.parent / "cache", python, batch_size)
+    result = score_systems(config, task)
     if result["status"] != "scored":
-        label = metric(result["metric"]).label
-        print(f"{label}: not scored. {result['reason']} {result['how']}", file=sys.stderr)
-    write_json(options.output, result)
+        print(f"{metric(result['metric']).label}: not scored. {result['reason']} {result['how']}", file=sys.stderr)
+    write_json(output, result)
 
 
-def run_compare(options: argparse.Namespace) -> None:
-    from itertools import product
+@stage("compare --config SLICE --size micro --test test --references test.target --output significance.json a b c")
+def compare(
+    hypotheses: Annotated[
+        list[Path] | None,
+        Argument(metavar="[FILE]...", help="translations: of each encoding of the family, one per seed"),
+    ] = None,
+    *,
+    config: Annotated[models.Family, slice_of("models.Family", "family of comparisons")],
+    size: Annotated[str, Option(help="size of the models to compare")],
+    test: Annotated[str, Option(help="test set")],
+    references: References,
+    systems: Annotated[
+        list[Path] | None, options.many("outputs of 'wordorder stage score-systems' for these translations")
+    ] = None,
+    output: JSONOut,
+) -> None:
+    """Test whether systems differ from their baseline.
 
-    from wordorder.comparison.significance import compare
-    from wordorder.config.load import slice_argument
-    from wordorder.config.models import Family
-    from wordorder.errors import WordorderError
+    Test every declared comparison on one test set: for each seed sacreBLEU's paired tests and the sign test, over the
+    seeds a paired t-test and stratified randomisation, and Holm's correction within the family. Seeds without
+    translations are listed. docs/statistics.md explains each test.
+    """
+    from wordorder.comparison.significance import compare, of_cells
     from wordorder.files import write_json
 
-    family = slice_argument(options.config, Family)
-    cells = list(product(family.encodings, family.seeds))
-    if len(options.hypotheses) != len(cells):
-        raise WordorderError(
-            f"There are {len(options.hypotheses)} files of hypotheses, but the family has {len(family.encodings)} "
-            f"encodings with {len(family.seeds)} seeds each. Name one file per encoding and seed, in this order.",
-            code="wrong-number-of-files",
-            found=len(options.hypotheses),
-            expected=len(cells),
-        )
-    translations = dict(zip(cells, options.hypotheses, strict=True))
-    result = compare(family, translations, options.size, options.test, options.references, options.systems)
-    write_json(options.output, result)
+    translations = of_cells(config, hypotheses or [])
+    write_json(output, compare(config, translations, size, test, references, systems or []))
 
 
-def run_table(options: argparse.Namespace) -> None:
+@stage("table scores --config SLICE --results results/demo --output-prefix results/demo/tables/scores")
+def table(
+    name: Annotated[TableName, Argument(help="the table")],
+    *,
+    config: Annotated[str, Option(metavar="SLICE", help="contents of the study, as JSON or @FILE.yaml")],
+    results: options.StudyResults,
+    output_prefix: Annotated[str, Option(metavar="PREFIX", help="writes PREFIX.csv, .md, .tex and .html")],
+) -> None:
+    """Make a table of a study as CSV, Markdown, LaTeX (booktabs) and HTML.
+
+    'credibility' lists what makes a comparison credible; the exit status is 1 if the study lacks an item.
+    """
     from wordorder.config.load import slice_argument
     from wordorder.config.models import PublishedReport, Report
     from wordorder.config.published_scores import PUBLISHED_TABLES
     from wordorder.report.build import build_table
     from wordorder.tables.table import write_table
 
-    if options.name in PUBLISHED_TABLES:
-        asked = slice_argument(options.config, PublishedReport)
-        table = build_table(options.name, asked.report, options.results, asked.published)
+    if name in PUBLISHED_TABLES:
+        asked = slice_argument(config, PublishedReport)
+        built = build_table(name, asked.report, results, asked.published)
     else:
-        table = build_table(options.name, slice_argument(options.config, Report), options.results)
-    write_table(table, options.output_prefix)
+        built = build_table(name, slice_argument(config, Report), results)
+    write_table(built, output_prefix)
 
 
-def run_summary(options: argparse.Namespace) -> None:
+@command(STUDY, "summary --results results/demo")
+def summary(*, results: options.StudyResults) -> None:
+    """Print the results of a finished study.
+
+    Print its scores (mean ± standard deviation over seeds) and its verdicts.
+    """
     from wordorder.tables.summary import summary
 
-    print(summary(options.results))
+    print(summary(results))

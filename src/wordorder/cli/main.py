@@ -1,60 +1,65 @@
-"""The ``wordorder`` command line. Every workflow rule calls it; so can a person."""
+"""The ``wordorder`` command line: start a command, and end with a status and a sentence."""
 
 from __future__ import annotations
 
-import argparse
+import difflib
 import importlib
 import os
 import signal
 import sys
 import threading
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Annotated, Any
+
+import typer
+from typer.exceptions import TyperException
 
 from wordorder import __version__
-from wordorder.errors import EXIT_INTERRUPTED, EXIT_RETRY, Interrupted, WordorderError
+from wordorder.cli.app import UnknownCommand, app
+from wordorder.errors import EXIT_INTERRUPTED, EXIT_RETRY, Interrupted, WordorderError, as_json
 
-# Each of these modules has add_commands(subparsers). They import heavy libraries inside the commands, not at the top,
-# because the workflow starts hundreds of short processes.
-COMMAND_MODULES = (
-    "wordorder.cli.config",
-    "wordorder.cli.data",
-    "wordorder.cli.datasets",
-    "wordorder.cli.alignment",
-    "wordorder.cli.reordering",
-    "wordorder.cli.parameters",
-    "wordorder.cli.training",
-    "wordorder.cli.decoding",
-    "wordorder.cli.evaluate",
-    "wordorder.cli.evaluation",
-    "wordorder.cli.measuring",
-    "wordorder.cli.figures",
-    "wordorder.cli.analyses",
-    "wordorder.cli.page",
-    "wordorder.cli.plan",
-    "wordorder.cli.status",
-    "wordorder.cli.models",
-)
+EXIT_USAGE = 2
+VARIABLE = "WORDORDER_ERRORS"
 
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: error: {message}. See '{self.prog} --help'.\n")
+# Each of these modules registers commands, in the order of the help. They import heavy libraries inside the commands,
+# not at the top, because the workflow starts hundreds of short processes.
+for _module in (
+    "study",
+    "evaluation",
+    "decoding",
+    "parameters",
+    "figures",
+    "datasets",
+    "schema",
+    "data",
+    "alignment",
+    "reordering",
+    "training",
+    "analyses",
+    "page",
+):
+    importlib.import_module(f"wordorder.cli.{_module}")
 
 
-def build_parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="wordorder", description="Fair comparisons of positional encodings in machine translation.")
-    parser.add_argument("--version", action="version", version=f"wordorder {__version__}")
-    subparsers = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
-    for name in COMMAND_MODULES:
-        importlib.import_module(name).add_commands(subparsers)
-    return parser
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"wordorder {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
 
 
 def _tidy_up_on_sigterm() -> None:
     """Let SIGTERM end the process as an exception does, so that nothing half-written is left; a second one kills it.
 
-    'wordorder train' listens in its own way once it has begun, and a process that was told to ignore the signal does.
+    'wordorder stage train' listens in its own way once it has begun, and a process that ignores the signal still does.
     """
 
     def end(number: int, _: object) -> None:
@@ -67,25 +72,80 @@ def _tidy_up_on_sigterm() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command.
+
+    Args:
+        arguments: The command line without the program's name; that of the process if it is None.
+
+    Returns:
+        The exit status: 0, or 1 after an error, 2 after a mistake in the command line, 75 if the command was stopped
+        and can resume, and 130 after Ctrl-C.
+    """
+    _tidy_up_on_sigterm()
     try:
-        _tidy_up_on_sigterm()
-        arguments = sys.argv[1:] if arguments is None else list(arguments)
-        options = build_parser().parse_args(arguments[1:] if arguments[:1] == ["stage"] else arguments)
-        options.run(options)
+        words = list(sys.argv[1:] if arguments is None else arguments)
+        status = typer.main.get_command(app).main(words, prog_name="wordorder", standalone_mode=False)
     except WordorderError as error:
-        print(f"wordorder: error: {error}", file=sys.stderr)
+        _report(error)
         return 1
+    except TyperException as error:
+        return _usage_error(error)
     except Interrupted as error:
         print(f"wordorder: {error}", file=sys.stderr)
         return EXIT_RETRY
-    except KeyboardInterrupt:
+    except SystemExit as error:
+        # Typer's answer to a reader of our output (a pager, head) that has gone: there is nobody to tell.
+        if isinstance(error.__context__, BrokenPipeError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise
+    if status == EXIT_INTERRUPTED:
         print("wordorder: stopped by Ctrl-C before it was done.", file=sys.stderr)
-        return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        # The reader of our output (a pager, head) has gone; there is nobody to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    return 0
+    return status or 0
+
+
+def _report(error: WordorderError) -> None:
+    """Print an error: as sentences, or as lines of JSON where WORDORDER_ERRORS is 'json'."""
+    if os.environ.get(VARIABLE) == "json":
+        print(as_json(error), file=sys.stderr)
+    else:
+        print(f"wordorder: error: {error}", file=sys.stderr)
+
+
+def _usage_error(error: TyperException) -> int:
+    """Report a mistake in the command line, in full sentences that name the command and the option."""
+    context: Any = getattr(error, "ctx", None)
+    path = context.command_path if context else "wordorder"
+    if type(error).__name__ == "NoArgsIsHelpError":
+        print(error.format_message(), file=sys.stderr)
+        return EXIT_USAGE
+    text, code, found = f"{error.message.removeprefix('Value error, ').rstrip('.')}.", "usage", None
+    param, key = getattr(error, "param", None), getattr(error, "option_name", None)
+    suggestion = getattr(error, "suggestion", None)
+    if isinstance(error, UnknownCommand):
+        code = "unknown-command"
+    elif param is not None:
+        option = param.param_type_name == "option"
+        key = max(param.opts, key=len) if option else param.metavar or param.name.upper()
+        what = f"{param.param_type_name} {key}"
+        code = "invalid-value" if error.message else "missing-value"
+        text = f"The {what} is invalid. {text}" if error.message else f"The {what} is required."
+        if isinstance(error.__cause__, ValueError) and hasattr(error.__cause__, "errors"):
+            found = error.__cause__.errors()[0]["input"]
+            text = f"The {what} is {found!r}. {text.partition('. ')[2]}"
+    elif hasattr(error, "possibilities"):
+        near = difflib.get_close_matches(str(key), _options(context), n=1)
+        suggestion = near[0] if near else None
+        code, text = "unknown-option", f"'{path}' has no option {key}."
+    elif key:
+        code, text = "missing-value", f"The option {key} requires a value."
+    if suggestion:
+        text += f" Did you mean '{suggestion}'?"
+    _report(WordorderError(f"{text} See '{path} --help'.", code=code, key=key, found=found, suggestion=suggestion))
+    return EXIT_USAGE
+
+
+def _options(context: Any) -> list[str]:
+    return [name for param in context.command.get_params(context) for name in param.opts]
 
 
 if __name__ == "__main__":

@@ -1,30 +1,31 @@
-"""``wordorder page``: all that a study found, on one page for a browser."""
+"""``wordorder stage page``: the results of a study, on one page for a browser."""
 
 from __future__ import annotations
 
-import argparse
+from pathlib import Path
+from typing import Annotated
 
-from wordorder.cli.arguments import add_config, folder
+from typer import Option
 
-
-def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    page = subparsers.add_parser(
-        "page",
-        help="Make the page of a study.",
-        description="Make one HTML page of what a study has written: overview, tables, figures, translations side by "
-        "side, records and the credibility list. The page holds everything itself and needs no network.",
-    )
-    add_config(page, "what the study holds")
-    page.add_argument("--results", required=True, type=folder, metavar="DIR", help="results/{study}")
-    page.add_argument("--data", required=True, metavar="DIR", help="results/data")
-    page.add_argument("--output", required=True, metavar="FILE", help="HTML")
-    page.set_defaults(run=run_page)
+from wordorder.cli.app import stage
+from wordorder.cli.options import Data, StudyResults, slice_of
+from wordorder.cli.slices import models
 
 
-def run_page(options: argparse.Namespace) -> None:
-    from wordorder.config.load import slice_argument
-    from wordorder.config.models import Page
+@stage("page --config SLICE --results results/demo --data results/data --output results/demo/index.html")
+def page(
+    *,
+    config: Annotated[models.Page, slice_of("models.Page", "contents of the study")],
+    results: StudyResults,
+    data: Data,
+    output: Annotated[Path, Option(help="HTML")],
+) -> None:
+    """Make the page of a study.
+
+    Make one HTML page of the results of a study: overview, tables, figures, translations side by side, records and the
+    credibility list. The page contains everything itself and needs no network.
+    """
     from wordorder.files import write_text
     from wordorder.report.page import build_page
 
-    write_text(options.output, build_page(slice_argument(options.config, Page), options.results, options.data))
+    write_text(output, build_page(config, results, data))

@@ -1,274 +1,191 @@
-"""Commands of the reordering stages: orders from links or from a parser, and positions from orders."""
+"""The reordering stages: orders from links or from a parser, and positions from orders."""
 
 from __future__ import annotations
 
-import argparse
-import math
-from functools import partial
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
-from wordorder.cli.arguments import add_command, add_config, add_paths, not_negative, positive, share
+from typer import Option
+
+from wordorder.cli import options
+from wordorder.cli.app import group, stage
+from wordorder.cli.options import Corpus, JSONOut, Links, Orders, Shard, Source, Subwords, Threads, flag, slice_of
+from wordorder.cli.slices import datasets, reordering
 
 if TYPE_CHECKING:
-    from wordorder.data.subword import Subword
-    from wordorder.reordering.metrics import OrderScores
+    from wordorder.data.arrays import Integers
+    from wordorder.data.binary import ParallelCorpus
+
+OrdersOut = Annotated[Path, Option(help="orders to write")]
+Record = Annotated[Path, Option(help="counts to write, JSON")]
+PositionsOut = Annotated[Path, Option(help="folder to write")]
+
+positions = group(
+    "positions",
+    "Write the position that each source token takes in target order. The folder belongs to one binary corpus; "
+    "encodings such as 'inxl' need it in training and in translation.",
+)
 
 
-def add_commands(subparsers: Any) -> None:
-    command = partial(add_command, subparsers)
+@stage("find-oracle --config '{}' --source train.s --links train.links --output o --trees t --record oracle.json")
+def find_oracle(
+    *,
+    config: Annotated[reordering.Oracle, slice_of("reordering.Oracle", "'oracle' of a reorderer")],
+    source: Source,
+    subword: Subwords = None,
+    links: Links,
+    output: OrdersOut,
+    trees: Annotated[Path, Option(help="trees to write")],
+    record: Record,
+) -> None:
+    """Find the trees that fit the links best.
 
-    def source(parser: argparse.ArgumentParser) -> None:
-        add_paths(parser, source="cleaned source text")
-        parser.add_argument(
-            "--subword", type=Path, metavar="PATH", help="reorder the subwords of this sentencepiece model, not words"
-        )
+    Of all trees that keep or swap the halves of their nodes, find the one that puts the fewest pairs of source words in
+    another order than their links.
+    """
+    from wordorder.reordering.corpus import find_oracle
 
-    parser = command(
-        "find-oracle",
-        _find_oracle,
-        "Find the trees that fit the links best. Of all trees that keep or swap the halves of their nodes, the one "
-        "that puts the fewest pairs of source words in another order than their links.",
-    )
-    add_config(parser, "a reorderer's 'oracle'")
-    source(parser)
-    add_paths(parser, links="links, a line a sentence pair", output="the orders to write", trees="the trees to write")
-    add_paths(parser, record="what was counted, as JSON")
-
-    parser = command("train-classes", _train_classes, "Find word classes by exchange clustering.")
-    parser.add_argument("--classes", required=True, type=positive, metavar="N", help="how many")
-    source(parser)
-    add_paths(parser, output="a line a word: the word, a tab and its class")
-
-    parser = command(
-        "train-parser",
-        _train_parser,
-        "Train the parser that predicts the target's order from the source alone. An interrupted training goes on from "
-        "its saved state to the same result.",
-    )
-    add_config(parser, "a reorderer's 'parser'")
-    source(parser)
-    add_paths(parser, links="links, a line a sentence pair")
-    parser.add_argument("--classes", type=Path, metavar="PATH", help="word classes, if the parser uses any")
-    parser.add_argument(
-        "--without", metavar="K/N", help="leave out the K-th of N blocks of sentences, which the parser will parse"
-    )
-    add_paths(
-        parser, model="the parser to write", record="what was trained on, as JSON", state="folder of the saved state"
-    )
-
-    parser = command("reorder", _reorder, "Predict the order that source sentences have in the target language.")
-    add_paths(parser, model="the trained parser")
-    source(parser)
-    parser.add_argument("--shard", default="1/1", metavar="K/N", help="only the K-th of N blocks of sentences")
-    add_paths(parser, output="the orders to write")
-    parser.add_argument("--trees", type=Path, metavar="PATH", help="write the trees too")
-    parser.add_argument("--threads", type=positive, default=1, help="(default: %(default)s)")
-
-    parser = command("score-orders", _score_orders, "Score orders, and those of the source itself, against links.")
-    add_paths(parser, orders="orders", links="links, a line a sentence pair", output="scores, as JSON")
-
-    positions = subparsers.add_parser(
-        "positions",
-        help="Write the position that each source token takes in target order.",
-        description="Write the reordered positions of the source side of a binary corpus: one folder, which belongs to "
-        "this corpus alone. Encodings such as 'inxl' need it in training and in translation.",
-    )
-    kinds = positions.add_subparsers(metavar="KIND", required=True)
-
-    def kind(name: str, run: Any, text: str) -> argparse.ArgumentParser:
-        parser = add_command(kinds, name, run, text)
-        parser.add_argument("--corpus", required=True, type=Path, metavar="DIR", help="binary corpus")
-        parser.add_argument("--output", required=True, type=Path, metavar="DIR", help="the folder to write")
-        return parser
-
-    kind("identity", _identity, "Positions as they are in the source: the control.")
-    parser = kind("gold", _gold, "Positions in the target order of the generated pair's gold trees.")
-    add_config(parser, "the preprocessing and the two languages, as for 'clean'")
-    add_paths(parser, source="raw source text", target="raw target text", trees="gold trees of the raw text")
-    add_paths(parser, subword="sentencepiece model of the corpus")
-    parser.add_argument("--keep-all", action="store_true", help="no pair was dropped (validation and test sets)")
-    parser = kind("ordered", _ordered, "Positions from orders: an oracle's or a parser's.")
-    add_paths(parser, orders="orders, a line a sentence")
-    parser.add_argument("--kind", required=True, help="where the orders come from, to be written down")
-    parser.add_argument(
-        "--words", type=Path, metavar="PATH", help="sentencepiece model of the corpus, if the orders are of words"
-    )
-    parser = kind("noisy", _noisy, "Positions of which some are swapped at random.")
-    add_paths(parser, positions="folder of the positions to begin with")
-    parser.add_argument("--ratio", required=True, type=share, help="the share of all positions that are swapped")
-    parser.add_argument("--seed", type=not_negative, default=1, help="(default: %(default)s)")
+    find_oracle(config, source, subword, links, output=output, trees=trees, record=record)
 
 
-def _subword(options: argparse.Namespace) -> Subword | None:
-    from wordorder.data.subword import Subword
+@stage("train-classes --classes 50 --source train.s --output classes.tsv")
+def train_classes(
+    *,
+    classes: Annotated[int, Option(min=1, help="number of classes")],
+    source: Source,
+    subword: Subwords = None,
+    output: Annotated[Path, Option(help="lines to write: a word, a tab and its class")],
+) -> None:
+    """Find word classes by exchange clustering."""
+    from wordorder.reordering.corpus import train_classes
 
-    return Subword.load(options.subword) if options.subword else None
+    train_classes(classes, source, subword, output)
 
 
-def _find_oracle(options: argparse.Namespace) -> None:
-    from dataclasses import asdict
+@stage("train-parser --config '{}' --source train.s --links train.links --model parser --record p.json --state state")
+def train_parser(
+    *,
+    config: Annotated[reordering.Parser, slice_of("reordering.Parser", "'parser' of a reorderer")],
+    source: Source,
+    subword: Subwords = None,
+    links: Links,
+    classes: Annotated[Path | None, Option(help="word classes, if the parser uses any")] = None,
+    without: Annotated[str | None, Option(metavar="K/N", help="exclude the K-th of N blocks of sentences")] = None,
+    model: Annotated[Path, Option(help="parser to write")],
+    record: Record,
+    state: Annotated[Path, Option(help="folder of the saved state")],
+) -> None:
+    """Train the parser that predicts the target's order from the source only.
 
-    import numpy as np
+    The parser is to parse the excluded block. An interrupted training resumes from its saved state to the same result.
+    """
+    from wordorder.reordering.corpus import train_parser
 
-    from wordorder.alignment.links import read_links
-    from wordorder.config.load import slice_argument
-    from wordorder.config.reordering import Oracle
-    from wordorder.data.text import line_writer
-    from wordorder.data.units import read_units
+    train_parser(config, source, subword, links, classes, without, model=model, record=record, state=state)
+
+
+@stage("reorder --model parser --source test.s --output test.orders --trees test.trees")
+def reorder(
+    *,
+    model: Annotated[Path, Option(help="trained parser")],
+    source: Source,
+    subword: Subwords = None,
+    shard: Shard = "1/1",
+    output: OrdersOut,
+    trees: Annotated[Path | None, Option(help="trees to write, too")] = None,
+    threads: Threads = 1,
+) -> None:
+    """Predict the order that source sentences have in the target language."""
+    from wordorder.reordering.corpus import reorder
+
+    reorder(model, source, subword, shard, output=output, trees=trees, threads=threads)
+
+
+@stage("score-orders --orders test.orders --links test.links --output scores.json")
+def score_orders(*, orders: Orders, links: Links, output: JSONOut) -> None:
+    """Score orders, and the order of the source itself, against links."""
     from wordorder.files import write_json
-    from wordorder.progress import track
-    from wordorder.reordering.oracle import OracleReport, oracle_trees
+    from wordorder.reordering.corpus import score_orders
 
-    config = slice_argument(options.config, Oracle)
-    lengths = np.array([len(units) for units in read_units(options.source, _subword(options))], dtype=np.int64)
-    links = read_links(options.links, source_lengths=lengths)
-    report = OracleReport()
-    found = oracle_trees(links, lengths, nulls=config.nulls, report=report)
-    with line_writer(options.output) as write_order, line_writer(options.trees) as write_tree:
-        for tree in track(found, "Oracle trees", total=len(lengths), unit="sentences"):
-            write_order(" ".join(map(str, tree.order.tolist())))
-            write_tree(tree.text)
-    write_json(options.record, asdict(report))
+    write_json(output, score_orders(orders, links))
 
 
-def _train_classes(options: argparse.Namespace) -> None:
-    from wordorder.data.units import Vocabulary, read_units
-    from wordorder.reordering.classes import exchange_classes, write_classes
-
-    subword = _subword(options)
-    vocabulary = Vocabulary.build(read_units(options.source, subword))
-    sentences = vocabulary.numbers(read_units(options.source, subword))
-    write_classes(options.output, vocabulary, exchange_classes(sentences, vocabulary.size, options.classes))
-
-
-def _train_parser(options: argparse.Namespace) -> None:
-    import numpy as np
-
-    from wordorder.alignment.links import read_links
-    from wordorder.config import reordering as config
-    from wordorder.config.load import slice_argument
-    from wordorder.data.units import Shard, Vocabulary, count_lines, read_units, spread
-    from wordorder.errors import WordorderError
-    from wordorder.files import write_json
-    from wordorder.reordering.classes import read_classes
-    from wordorder.reordering.parser import Parser
-    from wordorder.reordering.ranks import corpus_ranks
-    from wordorder.reordering.train import train
-
-    settings = slice_argument(options.config, config.Parser)
-    if bool(settings.classes) != bool(options.classes):
-        raise WordorderError(
-            f"The parser's 'classes' is {settings.classes}; give --classes if, and only if, it is more than 0."
-        )
-    kept = np.ones(count_lines(options.source), dtype=bool)
-    if options.without:
-        kept[Shard.parse(options.without).range(len(kept))] = False
-    kept[kept] = spread(int(kept.sum()), settings.sentences)
-    sentences = list(read_units(options.source, _subword(options), chosen=kept))
-    links = read_links(options.links, source_lengths=[len(units) for units in sentences], chosen=kept)
-    vocabulary = Vocabulary.build(sentences)
-    source = vocabulary.numbers(sentences)
-    classes = read_classes(options.classes, vocabulary) if options.classes else np.empty(0, dtype=np.int32)
-    ranks, ranked = corpus_ranks(links, source.lengths)
-    trained = train(source, classes, ranks, ranked, settings, state=options.state)
-    Parser(vocabulary, classes, trained.weights, settings).save(options.model)
-    record = {
-        "sentences": len(source),
-        "learned_from": trained.sentences,
-        "without_ranks": trained.without_ranks,
-        "without_tree": trained.without_tree,
-        "settings": settings.model_dump(),
-    }
-    write_json(options.record, record)
-
-
-def _reorder(options: argparse.Namespace) -> None:
-    from wordorder.data.units import Shard, read_units
-    from wordorder.reordering.parser import Parser
-
-    parser = Parser.load(options.model)
-    units = read_units(options.source, _subword(options), Shard.parse(options.shard))
-    parser.write_orders(units, options.output, trees=options.trees, threads=options.threads)
-
-
-def _score_orders(options: argparse.Namespace) -> None:
-    from wordorder.alignment.links import read_links
-    from wordorder.data.ragged import Ragged
-    from wordorder.files import write_json
-    from wordorder.reordering.metrics import identity_orders, score_orders
-    from wordorder.reordering.orders import read_orders
-    from wordorder.reordering.ranks import corpus_ranks
-
-    orders = Ragged.of(read_orders(options.orders))
-    ranks, ranked = corpus_ranks(read_links(options.links, source_lengths=orders.lengths), orders.lengths)
-    write_json(
-        options.output,
-        {
-            "sentences": len(orders),
-            "with_ranks": int(ranked.sum()),
-            "predicted": _means(score_orders(orders, ranks, ranked)),
-            "identity": _means(score_orders(identity_orders(orders.offsets), ranks, ranked)),
-        },
-    )
-
-
-def _means(scores: OrderScores) -> dict[str, float | None]:
-    """As JSON has them: where no sentence has ranks there is no number, and not one that is called NaN."""
-    return {name: None if math.isnan(mean) else mean for name, mean in scores.means().items()}
-
-
-def _identity(options: argparse.Namespace) -> None:
+def _write(output: Path, corpus: Path, kind: str, rows: Callable[[ParallelCorpus], Iterable[Integers]]) -> None:
     from wordorder.data.binary import ParallelCorpus
     from wordorder.data.positions import write_positions
+
+    opened = ParallelCorpus.open(corpus)
+    write_positions(output, rows(opened), kind=kind, corpus=opened)
+
+
+@positions("identity --corpus binary/test --output positions")
+def identity(*, corpus: Corpus, output: PositionsOut) -> None:
+    """Write positions as they are in the source: the control."""
     from wordorder.reordering.identity import identity_positions
 
-    corpus = ParallelCorpus.open(options.corpus)
-    write_positions(options.output, identity_positions(corpus), kind="identity", corpus=corpus)
+    _write(output, corpus, "identity", identity_positions)
 
 
-def _gold(options: argparse.Namespace) -> None:
-    from wordorder.config.datasets import Preparation
-    from wordorder.config.load import slice_argument
-    from wordorder.data.binary import ParallelCorpus
-    from wordorder.data.positions import write_positions
+@positions(
+    "gold --config SLICE --source s --target t --trees trees --subword model.model --corpus binary --output positions"
+)
+def gold(
+    *,
+    config: Annotated[
+        datasets.Preparation, slice_of("datasets.Preparation", "preprocessing and languages, as for 'clean'")
+    ],
+    source: Annotated[Path, Option(help="raw source text")],
+    target: Annotated[Path, Option(help="raw target text")],
+    trees: Annotated[Path, Option(help="gold trees of the raw text")],
+    subword: options.Subword,
+    corpus: Corpus,
+    keep_all: Annotated[bool, flag("keep-all", "no pair was dropped (validation and test sets)")] = False,
+    output: PositionsOut,
+) -> None:
+    """Write positions in the target order of the gold trees of the generated pair."""
     from wordorder.reordering.gold import gold_positions
 
-    corpus = ParallelCorpus.open(options.corpus)
-    rows = gold_positions(
-        slice_argument(options.config, Preparation),
-        source=options.source,
-        target=options.target,
-        trees=options.trees,
-        subword=options.subword,
-        corpus=corpus,
-        keep_all=options.keep_all,
-    )
-    write_positions(options.output, rows, kind="gold", corpus=corpus)
+    files = {"source": source, "target": target, "trees": trees, "subword": subword}
+    _write(output, corpus, "gold", lambda opened: gold_positions(config, **files, corpus=opened, keep_all=keep_all))
 
 
-def _ordered(options: argparse.Namespace) -> None:
-    from wordorder.data.binary import ParallelCorpus
-    from wordorder.data.positions import write_positions
+@positions("ordered --kind predicted --orders test.orders --corpus binary/test --output positions")
+def ordered(
+    *,
+    kind: Annotated[str, Option(help="origin of the orders, for the record")],
+    orders: Orders,
+    words: Annotated[Path | None, Option(help="sentencepiece model of the corpus, if the orders are of words")] = None,
+    corpus: Corpus,
+    output: PositionsOut,
+) -> None:
+    """Write positions from the orders of an oracle or a parser."""
     from wordorder.reordering.orders import order_positions, word_starts
 
-    corpus = ParallelCorpus.open(options.corpus)
-    starts = word_starts(options.words, corpus) if options.words else None
-    write_positions(
-        options.output, order_positions(options.orders, corpus, starts=starts), kind=options.kind, corpus=corpus
+    _write(
+        output,
+        corpus,
+        kind,
+        lambda opened: order_positions(orders, opened, starts=word_starts(words, opened) if words else None),
     )
 
 
-def _noisy(options: argparse.Namespace) -> None:
+@positions("noisy --ratio 0.1 --positions positions --corpus binary/test --output noisy")
+def noisy(
+    *,
+    positions: Annotated[Path, Option(help="folder of the original positions")],
+    ratio: Annotated[float, Option(min=0, max=1, help="share of all positions that are swapped")],
+    seed: Annotated[int, Option(min=0, help="random seed")] = 1,
+    corpus: Corpus,
+    output: PositionsOut,
+) -> None:
+    """Write positions of which some are swapped at random."""
     from wordorder.data.binary import ParallelCorpus
     from wordorder.data.positions import write_positions
-    from wordorder.errors import WordorderError
     from wordorder.reordering.noise import noisy
 
-    if not 0 <= options.ratio <= 1 or options.seed < 0:
-        raise WordorderError("--ratio must be a share from 0 to 1, and --seed a whole number from 0.")
-    corpus = ParallelCorpus.open(options.corpus, positions=options.positions)
-    positions = corpus.positions
-    assert positions is not None
-    rows = noisy((positions[index] for index in range(len(corpus))), options.ratio, options.seed)
-    write_positions(options.output, rows, kind=f"{positions.kind}.noise{options.ratio:g}", corpus=corpus)
+    opened = ParallelCorpus.open(corpus, positions=positions)
+    read = opened.positions
+    assert read is not None
+    rows = noisy((read[index] for index in range(len(opened))), ratio, seed)
+    write_positions(output, rows, kind=f"{read.kind}.noise{ratio:g}", corpus=opened)

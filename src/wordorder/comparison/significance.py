@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,24 @@ _Cell = tuple[str, int]  # encoding, seed
 _PerSeed = dict[tuple[str, _Cell], dict[str, dict[str, Any]]]  # by kind and baseline
 
 
+def of_cells(family: Family, files: Sequence[Path]) -> dict[_Cell, Path]:
+    """Return the files of hypotheses by encoding and seed; they are in the order of the family's encodings and seeds.
+
+    Raises:
+        WordorderError: Their number is not that of the cells.
+    """
+    cells = list(product(family.encodings, family.seeds))
+    if len(files) != len(cells):
+        raise WordorderError(
+            f"There are {len(files)} files of hypotheses, but the family has {len(family.encodings)} encodings with "
+            f"{len(family.seeds)} seeds each. Name one file per encoding and seed, in this order.",
+            code="wrong-number-of-files",
+            found=len(files),
+            expected=len(cells),
+        )
+    return dict(zip(cells, files, strict=True))
+
+
 def compare(
     family: Family,
     translations: Mapping[_Cell, str | Path],
@@ -58,7 +77,7 @@ def compare(
         size: The size of the models.
         test: The test set.
         references: Its references.
-        systems: What 'wordorder score-systems' wrote about these hypotheses, one file per metric.
+        systems: What 'wordorder stage score-systems' wrote about these hypotheses, one file per metric.
     """
     lines: dict[_Cell, list[str]] = {}
     listed: list[dict[str, Any]] = []
@@ -99,8 +118,8 @@ def compare(
             continue
         if metric.name not in scored:
             raise WordorderError(
-                f"The scores by the metric '{metric.name}' are missing. Write them with 'wordorder score-systems' and "
-                "name their file with --systems.",
+                f"The scores by the metric '{metric.name}' are missing. Write them with 'wordorder stage "
+                "score-systems' and name their file with --systems.",
                 code="missing-metric",
                 key="systems",
             )
@@ -179,7 +198,7 @@ def _of_systems(
     if scored["references"]["sha256"] != references_sha256:
         raise WordorderError(
             f"The {metric.label} scores belong to other references than the ones to compare with. "
-            "Delete them and run 'wordorder score-systems' again.",
+            "Delete them and run 'wordorder stage score-systems' again.",
             code="other-references",
         )
     known = {

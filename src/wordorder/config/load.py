@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -60,6 +61,16 @@ def load_with_companions(path_or_name: str | Path, root: str | Path = "config") 
     """A study, and those that are asked for with it."""
     study = load_study(path_or_name, root)
     return [study, *(load_study(name, root) for name in study.companions)]
+
+
+def with_companions(names: Iterable[str], root: str | Path = "config") -> list[str]:
+    """Return the names, each followed by those of the study's companions; studies with mistakes are kept, too."""
+    found = []
+    for name in names:
+        found.append(name)
+        with suppress(WordorderError):
+            found += load_study(name, root).companions
+    return list(dict.fromkeys(found))
 
 
 def load_dataset(name: str | Path, root: str | Path = "config") -> Dataset:

@@ -148,7 +148,7 @@ class Evaluation(Model):
     """The slice of an evaluation job: which test sets of a dataset are translated, and how they are scored."""
 
     tests: Annotated[list[Name], Field(min_length=1)]
-    metrics: Annotated[list[Metric], Field(min_length=1)]
+    metrics: list[Metric] = Field(description="Those that are computed from text alone; COMET is not among them.")
 
 
 # ------------------------------------------------------------------------------------------------------ studies

@@ -142,7 +142,7 @@ class SourcePositions:
         if meta["corpus"] != corpus.digest:
             raise WordorderError(
                 f"The reordered positions in {directory} were made for another binary corpus than {corpus.directory}. "
-                "Make them again from this corpus ('wordorder positions --help').",
+                "Make them again from this corpus ('wordorder stage positions --help').",
                 code="another-corpus",
                 path=directory,
             )

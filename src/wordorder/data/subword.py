@@ -125,7 +125,7 @@ class Subword:
         if special != (PAD, UNKNOWN, BEGIN, END):
             raise WordorderError(
                 f"{path} numbers padding, unknown, beginning and end {special} instead of 0, 1, 2, 3. "
-                "Train the model with 'wordorder train-subword'.",
+                "Train the model with 'wordorder stage train-subword'.",
                 code="wrong-model",
                 path=path,
                 found=special,

@@ -103,7 +103,7 @@ def check_positions(model: Translator, *, given: bool) -> None:
     if encoding.needs_reordered and not given:
         raise WordorderError(
             f"The model's encoding '{encoding.type}' needs the position that each source token takes in target order. "
-            "Translate a binary corpus, and give the folder that 'wordorder positions' makes with --positions."
+            "Translate a binary corpus, and give the folder that 'wordorder stage positions' makes with --positions."
         )
     if given and not encoding.needs_reordered:
         raise WordorderError(
@@ -214,7 +214,8 @@ def translate_lines(
     if model.encoding.config.needs_reordered:
         raise WordorderError(
             f"The model's encoding '{model.encoding.config.type}' needs the position that each source token takes in "
-            "target order, and nothing finds it in raw text yet. Translate a binary corpus with 'wordorder translate'."
+            "target order, and nothing finds it in raw text yet. Translate a binary corpus with 'wordorder stage "
+            "translate'."
         )
     check_vocabularies(model, subword)
     prepare = preprocessor(source_language, preprocessing)

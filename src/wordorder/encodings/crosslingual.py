@@ -68,7 +68,7 @@ class CrossLingualEncoding(WaveEncoding):
         if positions.reordered is None:
             raise WordorderError(
                 f"The encoding '{self.config.type}' needs the position that each source word takes in target order, "
-                "but none came with the sentences. Give reordered positions ('wordorder positions --help').",
+                "but none came with the sentences. Give reordered positions ('wordorder stage positions --help').",
                 code="missing-positions",
                 key=self.config.type,
             )

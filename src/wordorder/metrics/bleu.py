@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from sacrebleu.metrics.base import Metric as Scorer
-from sacrebleu.metrics.bleu import BLEU as SacreBLEU
+from typing import TYPE_CHECKING
 
 from wordorder.metrics.agreement import Agreement
 from wordorder.metrics.base import register
 from wordorder.metrics.sacrebleu_metric import SacreBLEUMetric
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics.base import Metric as Scorer
 
 
 @register("bleu")
@@ -20,7 +22,9 @@ class BLEU(SacreBLEUMetric):
     label = "BLEU"
 
     def make_scorer(self, *, sentence: bool) -> Scorer:
-        return SacreBLEU(trg_lang=self.language, effective_order=sentence)
+        from sacrebleu.metrics.bleu import BLEU
+
+        return BLEU(trg_lang=self.language, effective_order=sentence)
 
     @property
     def agreement(self) -> Agreement | None:

@@ -9,16 +9,14 @@ smoothed: a corpus without a common 4-gram has the score 0.
 from __future__ import annotations
 
 import re
-from typing import Any
-
-from sacrebleu.metrics.base import Metric as Scorer
-from sacrebleu.metrics.bleu import BLEU as SacreBLEU
-from sacrebleu.metrics.bleu import BLEUScore as Score
-from sacrebleu.tokenizers.tokenizer_base import BaseTokenizer
+from typing import TYPE_CHECKING, Any
 
 from wordorder.data.tokenise import tokeniser
 from wordorder.metrics.base import register
 from wordorder.metrics.bleu import BLEU
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics.base import Metric as Scorer
 
 _COMPOUND = re.compile(r"(\S)-(\S)")
 
@@ -32,7 +30,9 @@ def split_compounds(line: str) -> str:
     return _COMPOUND.sub(r"\1 ##AT##-##AT## \2", line)
 
 
-class _Tokens(BaseTokenizer):
+class _Tokens:
+    """What sacreBLEU calls as a tokeniser."""
+
     def __init__(self, language: str) -> None:
         self._tokenise = tokeniser(language)
         self._language = language
@@ -42,25 +42,6 @@ class _Tokens(BaseTokenizer):
 
     def __call__(self, line: str) -> str:
         return split_compounds(self._tokenise(line))
-
-
-class _Scorer(SacreBLEU):
-    """sacreBLEU's counts over those tokens.
-
-    Sentence scores are smoothed, because a sentence without a common 4-gram does not deserve 0.
-    """
-
-    def __init__(self, language: str, *, sentence: bool) -> None:
-        smooth = "exp" if sentence else "none"
-        super().__init__(force=True, tokenize="none", smooth_method=smooth, effective_order=sentence)
-        self.tokenizer = _Tokens(language)
-        self.tokenizer_signature = self.tokenizer.signature()
-
-    def _compute_score_from_stats(self, stats: list[Any]) -> Score:
-        # sacreBLEU's tests file their results under the name of the score: it must differ from that of BLEU.
-        score = super()._compute_score_from_stats(stats)
-        score.name = "BLEU-legacy"
-        return score
 
 
 @register("bleu_legacy")
@@ -74,7 +55,24 @@ class LegacyBLEU(BLEU):
     )
 
     def make_scorer(self, *, sentence: bool) -> Scorer:
-        return _Scorer(self.language, sentence=sentence)
+        """Create sacreBLEU's object over those tokens.
+
+        Sentence scores are smoothed, because a sentence without a common 4-gram does not deserve 0.
+        """
+        from sacrebleu.metrics.bleu import BLEU, BLEUScore
+
+        class Renamed(BLEU):
+            def _compute_score_from_stats(self, stats: list[Any]) -> BLEUScore:
+                # sacreBLEU's tests file their results under the name of the score: it must differ from that of BLEU.
+                score = super()._compute_score_from_stats(stats)
+                score.name = "BLEU-legacy"
+                return score
+
+        smooth = "exp" if sentence else "none"
+        scorer = Renamed(force=True, tokenize="none", smooth_method=smooth, effective_order=sentence)
+        scorer.tokenizer = _Tokens(self.language)
+        scorer.tokenizer_signature = scorer.tokenizer.signature()
+        return scorer
 
     @property
     def agreement(self) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from sacrebleu.metrics.base import Metric as Scorer
-from sacrebleu.metrics.chrf import CHRF
+from typing import TYPE_CHECKING, ClassVar
 
 from wordorder.metrics.agreement import Agreement
 from wordorder.metrics.base import register
 from wordorder.metrics.sacrebleu_metric import SacreBLEUMetric
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics.base import Metric as Scorer
 
 
 @register("chrf")
@@ -21,6 +21,8 @@ class ChrF(SacreBLEUMetric):
     word_order: ClassVar[int] = 0
 
     def make_scorer(self, *, sentence: bool) -> Scorer:
+        from sacrebleu.metrics.chrf import CHRF
+
         return CHRF(char_order=6, word_order=self.word_order)
 
     @property

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-from sacrebleu.metrics.base import Metric as Scorer
+from typing import TYPE_CHECKING, Any
 
 from wordorder.config.models import Metric as Entry
 from wordorder.config.models import SystemsScoring, metric_name
@@ -15,6 +13,9 @@ from wordorder.errors import WordorderError
 from wordorder.files import sha256
 from wordorder.metrics.base import SystemsMetric, SystemsTask, TextMetric, build, metric
 from wordorder.metrics.sacrebleu_metric import SacreBLEUMetric
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics.base import Metric as Scorer
 
 
 def text_metrics(entries: Sequence[Entry]) -> list[Entry]:
@@ -65,7 +66,7 @@ def _score_one(hypotheses: Sequence[str], references: Sequence[str], entry: Entr
     metric = build(entry, language)
     if not isinstance(metric, TextMetric):
         raise WordorderError(
-            f"The metric '{metric.name}' scores in an environment of its own: use 'wordorder score-systems'.",
+            f"The metric '{metric.name}' scores in an environment of its own: use 'wordorder stage score-systems'.",
             code="wrong-command",
             found=metric.name,
         )
@@ -126,7 +127,7 @@ def score_systems(scoring: SystemsScoring, task: SystemsTask) -> dict[str, Any]:
     found = build(scoring.metric, scoring.target_language)
     if not isinstance(found, SystemsMetric):
         raise WordorderError(
-            f"The metric '{found.name}' needs no environment of its own: use 'wordorder score'.",
+            f"The metric '{found.name}' needs no environment of its own: use 'wordorder stage score'.",
             code="wrong-command",
             found=found.name,
         )

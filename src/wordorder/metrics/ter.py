@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from sacrebleu.metrics.base import Metric as Scorer
-from sacrebleu.metrics.ter import TER as SacreTER
+from typing import TYPE_CHECKING
 
 from wordorder.data.tokenise import UNSPACED_LANGUAGES
 from wordorder.metrics.base import register
 from wordorder.metrics.sacrebleu_metric import SacreBLEUMetric
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics.base import Metric as Scorer
 
 
 @register("ter")
@@ -18,5 +20,7 @@ class TER(SacreBLEUMetric):
     lower_is_better = True
 
     def make_scorer(self, *, sentence: bool) -> Scorer:
+        from sacrebleu.metrics.ter import TER
+
         unspaced = self.language in UNSPACED_LANGUAGES  # else a sentence would count as one word
-        return SacreTER(normalized=unspaced, asian_support=unspaced)
+        return TER(normalized=unspaced, asian_support=unspaced)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
+from itertools import groupby
 from typing import Any
 
 import torch
@@ -106,3 +108,55 @@ def _of_row(
             )
     recipe = Recipe(norm=table.norm, tie_embeddings=table.tie_embeddings, max_updates=1)
     return counted(encodings[row.encoding], sizes[row.size], recipe, table.vocabulary)
+
+
+def count_lines(
+    encodings: Mapping[str, EncodingConfig], sizes: Mapping[str, ModelSize], size: str, vocabulary_size: int
+) -> Iterator[str]:
+    """Iterate over the lines of a table: the parameters of a model of each encoding, or why it cannot be built.
+
+    Raises:
+        WordorderError: The size is unknown, or the vocabulary has no more than the special pieces.
+    """
+    if size not in sizes:
+        raise WordorderError(
+            f"There is no size '{size}'. Known: {', '.join(sizes)}.", code="unknown-size", key="--size", found=size
+        )
+    if vocabulary_size <= 4:
+        raise WordorderError(
+            f"--vocabulary must be above 4, the number of special pieces, but is {vocabulary_size}.",
+            code="invalid-value",
+            key="--vocabulary",
+            found=vocabulary_size,
+        )
+    recipe = Recipe(norm="post", max_updates=1)
+    yield f"{'encoding':24} {'total':>10} {'encoding':>10}   (millions)"
+    for name, entry in encodings.items():
+        try:
+            counts = counted(entry, sizes[size], recipe, vocabulary_size)
+        except WordorderError as error:
+            yield f"{name:24} {'-':>10} {'-':>10}   {error}"
+            continue
+        yield f"{name:24} {counts['total'] / 1e6:10.2f} {counts['encoding'] / 1e6:10.2f}"
+
+
+def published_lines(
+    tables: list[PublishedTable], encodings: Mapping[str, EncodingConfig], sizes: Mapping[str, ModelSize]
+) -> Iterator[str]:
+    """Iterate over the lines that compare the printed counts with ours; see :func:`compare_published`."""
+    compared = list(compare_published(tables, encodings, sizes))
+    for table, rows in groupby(compared, key=lambda own: own.table):
+        yield f"\n{table.paper}, {table.table}: vocabulary {table.vocabulary:,}, tied embeddings: " + (
+            f"{table.tie_embeddings}, {table.norm}-norm"
+        )
+        yield f"  {'row':18}{'encoding':20}{'size':16}{'parameters':>13}{'ours':>11}{'printed':>9}{'difference':>12}"
+        for own in rows:
+            row, sign = own.row, "+" if own.row.base is not None else ""
+            yield (
+                f"  {row.row:18}{row.encoding:20}{row.size:16}{own.count:13,}{f'{own.ours:{sign}}':>11}{row.printed:>9}"
+                f"{f'{own.ours - own.printed:+}':>12}  {'ok' if own.met else 'miss'}"
+            )
+            if row.note:
+                yield textwrap.fill(row.note, 110, initial_indent=" " * 6, subsequent_indent=" " * 6)
+    met = sum(own.met for own in compared)
+    yield f"\n{met} of {len(compared)} printed counts are met to the last digit (all in millions)."

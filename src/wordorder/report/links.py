@@ -83,8 +83,8 @@ def _read(path: Path) -> bytes:
         return path.read_bytes()
     except FileNotFoundError as error:
         raise WordorderError(
-            f"{path} does not exist. The page shows it: run the study, or draw it with 'wordorder figure', "
-            "'wordorder analyse' or 'wordorder draw-reordering'."
+            f"{path} does not exist. The page shows it: run the study, or draw it with 'wordorder stage figure', "
+            "'wordorder stage analyse' or 'wordorder stage draw-reordering'."
         ) from error
     except OSError as error:
         raise WordorderError(f"{path} cannot be read: {error.strerror}.") from error

@@ -25,6 +25,7 @@ def evaluate(
     output: Path,
     detokenise: bool = True,
     positions: str | None = None,
+    threads: int | None = None,
 ) -> None:
     """Translate the test sets of a dataset, score the translations and write what was done.
 
@@ -41,12 +42,13 @@ def evaluate(
         output: The JSON file to write: for each test set the checksum of the translations and the scores.
         detokenise: Whether translations must be detokenised.
         positions: The kind of reordered positions of the test sets, such as 'predicted.btg'; None without them.
+        threads: The CPU threads of the process; PyTorch's choice if missing.
 
     Raises:
         WordorderError: A file is missing or does not fit the model.
     """
     digest = sha256(model)
-    load = _loader(model, data / "subword" / "model.model")
+    load = _loader(model, data / "subword" / "model.model", threads)
     found = {}
     for test in evaluation.tests:
         hypotheses = output.parent / f"{test}.hypotheses"
@@ -60,18 +62,16 @@ def evaluate(
     write_json(output, {"model": digest, "tests": found})
 
 
-def _loader(model: Path, subword: Path) -> Callable[[], tuple[Translator, Subword]]:
+def _loader(model: Path, subword: Path, threads: int | None) -> Callable[[], tuple[Translator, Subword]]:
     """Return a function that loads the model when it is first called, and returns the same one afterwards."""
     loaded: list[tuple[Translator, Subword]] = []
 
     def load() -> tuple[Translator, Subword]:
         if not loaded:
             from wordorder.data.subword import Subword
-            from wordorder.model.checkpoint import load_model
-            from wordorder.training import device
+            from wordorder.training.device import finished_model
 
-            device.prepare()
-            loaded.append((load_model(model).to(device.of_finished_models()), Subword.load(subword)))
+            loaded.append((finished_model(model, threads), Subword.load(subword)))
         return loaded[0]
 
     return load

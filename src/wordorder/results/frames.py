@@ -101,7 +101,7 @@ def systems_path(results: str | Path, metric: str, dataset: str, size: str, test
 
 
 def _of_system(scored: dict[str, Any], hypotheses: str | None, status: str) -> dict[str, Any]:
-    """Return what 'wordorder score-systems' wrote about translations with this SHA-256, if there are any."""
+    """Return what 'wordorder stage score-systems' wrote about translations with this SHA-256, if there are any."""
     score = scored["systems"].get(hypotheses, {}).get("score")
     if score is None and status == "scored":
         status = "not scored"

@@ -59,7 +59,7 @@ def _read(path: Path, columns: Iterable[str]) -> pd.DataFrame:
         frame = pd.read_csv(path, keep_default_na=False, na_values=[""])
     except FileNotFoundError as error:
         raise WordorderError(
-            f"{path} does not exist. It is written by 'wordorder table'; run the study (its table 'scores') first."
+            f"{path} does not exist. 'wordorder stage table' writes it; run the study (its table 'scores') first."
         ) from error
     except pd.errors.EmptyDataError as error:
         raise WordorderError(f"{path} is empty. Delete it and make the table again.") from error

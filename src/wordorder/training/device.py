@@ -5,9 +5,13 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 import torch
+
+from wordorder.model.architectures.base import Translator
+from wordorder.model.checkpoint import load_model
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _PRECISIONS = {"fp32": "32-true", "bf16": "bf16-mixed", "fp16": "16-mixed"}
@@ -31,6 +35,19 @@ def prepare() -> None:
 def of_finished_models() -> torch.device:
     """Where finished models translate and are measured: on a GPU where there is one."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def finished_model(path: str | Path, threads: int | None = None) -> Translator:
+    """Load a finished model onto the device where it translates and is measured.
+
+    Args:
+        path: The model.
+        threads: The CPU threads of the process; PyTorch's choice if missing.
+    """
+    if threads is not None:
+        torch.set_num_threads(threads)
+    prepare()
+    return load_model(path).to(of_finished_models())
 
 
 def fabric_precision(precision: str) -> Any:

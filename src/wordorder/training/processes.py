@@ -2,9 +2,9 @@
 
 There are three ways:
 
-    wordorder train --devices N …       starts N - 1 more processes on this machine, one a GPU
-    srun … wordorder train …            one process a task of the job step, on one node or several
-    wordorder train …                   in a SLURM job of several tasks: starts itself again through srun
+    wordorder stage train --devices N …       starts N - 1 more processes on this machine, one a GPU
+    srun … wordorder stage train …            one process a task of the job step, on one node or several
+    wordorder stage train …                   in a SLURM job of several tasks: starts itself again through srun
 
 They share each update's micro-batches, so that the number of processes changes the speed and not the training.
 """

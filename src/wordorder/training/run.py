@@ -146,7 +146,7 @@ def _check_positions(cell: Cell, *positions: Path | None) -> None:
     if encoding.needs_reordered and None in positions:
         raise WordorderError(
             f"The encoding '{encoding.type}' needs the position that each source token takes in target order. Give "
-            "the folders that 'wordorder positions' makes, with --train-positions and --valid-positions."
+            "the folders that 'wordorder stage positions' makes, with --train-positions and --valid-positions."
         )
     if not encoding.needs_reordered and any(positions):
         raise WordorderError(

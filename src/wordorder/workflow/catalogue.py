@@ -162,7 +162,7 @@ class Catalogue:
         for kind in _KINDS:
             for point in entry_points(group=f"wordorder.{kind}"):
                 digest.update(f"{point.name}\0{point.value}\0{point.dist and point.dist.version}\n".encode())
-        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
         return cache / "wordorder" / "catalogue" / f"{digest.hexdigest()[:32]}.json"
 
 

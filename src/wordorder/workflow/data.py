@@ -27,6 +27,19 @@ def binary_files(split: str) -> list[str]:
     return [f"{DATA}/binary/{split}/{file}" for file in BINARY]
 
 
+def corpus_file(split: str) -> str:
+    """Return the file that stands for the binary corpus of a split among the inputs of a rule.
+
+    One rule writes all files of a corpus, this one last; jobs of thousands of models have fewer inputs with it.
+    """
+    return f"{DATA}/binary/{split}/meta.json"
+
+
+def positions_file(name: str, split: str) -> str:
+    """Return the file that stands for the reordered positions of a split among the inputs of a rule."""
+    return f"{DATA}/positions/{name}/{split}/meta.json"
+
+
 def positions_files(name: str, split: str) -> list[str]:
     """Return the files of the reordered positions of a split."""
     return [f"{DATA}/positions/{name}/{split}/{file}" for file in ("positions.npy", "meta.json")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -20,4 +21,6 @@ def exit_on_error(function: Callable[..., Any]) -> Callable[..., Any]:
         except WordorderError as error:
             sys.exit(f"wordorder: error: {error}")
 
+    # Snakemake asks for the signature once per job and parameter; this answers at once.
+    wrapper.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
     return wrapper

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from wordorder.analyses.base import Input, ModelAnalysis
-from wordorder.config.models import Cell, Decoding, Evaluation, Study
+from wordorder.config.models import Cell, Evaluation, Study
 from wordorder.errors import WordorderError
 from wordorder.metrics.scores import text_metrics
 from wordorder.results.index import CellFiles
@@ -24,7 +24,7 @@ from wordorder.workflow.addresses import (
 )
 from wordorder.workflow.analyses import measure_slice, measured_analysis, measured_content, measuring_names
 from wordorder.workflow.configuration import Configuration
-from wordorder.workflow.data import SUBWORD, Options, binary_files, positions_files
+from wordorder.workflow.data import SUBWORD, Options, corpus_file, positions_file
 from wordorder.workflow.positions import positions_name
 from wordorder.workflow.store import SliceStore
 from wordorder.workflow.study import CellName, cells, test_names
@@ -68,11 +68,18 @@ class ModelRules:
         self.configuration = configuration
         self.store = store
         self._known: dict[ModelAddress, dict[str, Any]] = {}
+        self._addresses: dict[tuple[str, CellName], ModelAddress] = {}
+        self._labels: dict[tuple[str, ...], str] = {}  # of decodings, evaluations and measures, by study
 
     # ------------------------------------------------------------------------------------------------- addresses
 
     def address(self, study: Study, cell: CellName) -> ModelAddress:
         """Return the address of the model of a cell."""
+        if (study.name, cell) not in self._addresses:
+            self._addresses[study.name, cell] = self._address(study, cell)
+        return self._addresses[study.name, cell]
+
+    def _address(self, study: Study, cell: CellName) -> ModelAddress:
         catalogue = self.configuration.catalogue
         encoding, size = catalogue.encoding(cell.encoding), catalogue.size(cell.size)
         content = cell_content(encoding.config, size.config, study.recipe, self._positions(study, cell))
@@ -96,23 +103,31 @@ class ModelRules:
         tests = test_names(study, self.configuration.dataset(dataset))
         return Evaluation(tests=sorted(tests), metrics=sorted(text_metrics(study.metrics), key=str))
 
-    def decoding_folder(self, decoding: Decoding) -> str:
-        """Return the folder of a decoding, relative to that of a cell, and remember its slice."""
-        label, content = decoding_label(decoding), minimal(decoding)
+    def decoding_folder(self, study: Study, name: str) -> str:
+        """Return the folder of a decoding of a study, relative to that of a cell, and remember its slice."""
+        key = (study.name, "decoding", name)
+        if key not in self._labels:
+            decoding = study.decodings[name]
+            self._labels[key] = self._remember(decoding_label(decoding), minimal(decoding))
+        return self._labels[key]
+
+    def _remember(self, label: str, content: Any) -> str:
+        """Keep a slice under its label, which ends in its digest."""
         self.store.get(f"{_SLICES}/{label}.json", digest(content), lambda: content)
         return label
 
     def evaluation_label(self, study: Study, dataset: str) -> str:
         """Return the name of a study's evaluations of a dataset, and remember their slice."""
-        evaluation = self.evaluation_of(study, dataset)
-        label, content = evaluation_label(evaluation), minimal(evaluation)
-        self.store.get(f"{_SLICES}/{label}.json", digest(content), lambda: content)
-        return label
+        key = (study.name, "evaluation", dataset)
+        if key not in self._labels:
+            evaluation = self.evaluation_of(study, dataset)
+            self._labels[key] = self._remember(evaluation_label(evaluation), minimal(evaluation))
+        return self._labels[key]
 
     def evaluation_file(self, study: Study, cell: CellName, decoding: str) -> str:
         """Return the file of a cell's evaluation with one of the study's decodings, and remember its slice."""
         label = self.evaluation_label(study, cell.dataset)
-        folder = self.decoding_folder(study.decodings[decoding])
+        folder = self.decoding_folder(study, decoding)
         return f"{self.folder(study, cell)}/{folder}/{label}.json"
 
     # --------------------------------------------------------------------------------------------------- training
@@ -173,7 +188,7 @@ class ModelRules:
 
     def _position_files(self, wildcards: Any, split: str, kind: str) -> list[str]:
         name = self._content(wildcards).get("positions", {}).get(kind)
-        return [file.format(dataset=wildcards.dataset) for file in positions_files(name, split)] if name else []
+        return [positions_file(name, split).format(dataset=wildcards.dataset)] if name else []
 
     # ------------------------------------------------------------------------------------------------- evaluation
 
@@ -217,7 +232,7 @@ class ModelRules:
         """Return the files of the test sets that an evaluation reads: subwords, positions and raw references."""
         files = [SUBWORD]
         for test in self._tests(wildcards):
-            files += [*binary_files(test), f"results/data/{{dataset}}/raw/{test}.target"]
+            files += [corpus_file(test), f"results/data/{{dataset}}/raw/{test}.target"]
             files += self._position_files(wildcards, test, "test")
         return [file.format(dataset=wildcards.dataset) for file in files]
 
@@ -235,10 +250,11 @@ class ModelRules:
 
     def measure_file(self, study: Study, dataset: str, name: str) -> str:
         """Return the file of an analysis' measures, relative to the folder of a cell, and remember its slice."""
-        content = measured_content(study, self.configuration.dataset(dataset), name, self.configuration)
-        label = f"{name}-{digest(content)}"
-        self.store.get(f"{_SLICES}/{label}.json", digest(content), lambda: content)
-        return f"measures/{label}.json"
+        key = (study.name, "measure", dataset, name)
+        if key not in self._labels:
+            content = measured_content(study, self.configuration.dataset(dataset), name, self.configuration)
+            self._labels[key] = self._remember(f"{name}-{digest(content)}", content)
+        return f"measures/{self._labels[key]}.json"
 
     def measure_name(self, wildcards: Any) -> str:
         """Return the name of the analysis that measures."""
@@ -262,7 +278,7 @@ class ModelRules:
         for name in self.measured_sets(wildcards):
             inputs = analysis.set_inputs(name) if isinstance(analysis, ModelAnalysis) else []
             for each in [Input("corpus", name), *inputs]:
-                paths = binary_files(each.path) if each.kind == "corpus" else [f"{folder}/{each.path}"]
-                files += [path.format(dataset=wildcards.dataset) for path in paths]
+                path = corpus_file(each.path) if each.kind == "corpus" else f"{folder}/{each.path}"
+                files.append(path.format(dataset=wildcards.dataset))
             files += self._position_files(wildcards, name, "test")
         return files

@@ -18,7 +18,7 @@ from wordorder.results.index import is_old, text_of, write_index
 from wordorder.workflow import study_slices as slices
 from wordorder.workflow.analyses import analysis_of, measure_slice, measuring_names, studied_dataset
 from wordorder.workflow.configuration import Configuration
-from wordorder.workflow.data import DATA, binary_files
+from wordorder.workflow.data import DATA, corpus_file
 from wordorder.workflow.models import ModelRules
 from wordorder.workflow.positions import drawn_reorderings
 from wordorder.workflow.study import CellName, cells, comparisons, decoded_tests, table_names, test_names
@@ -70,7 +70,7 @@ class StudyRules:
                 + self.models.folder(study, cell).removeprefix("results/")
                 for cell in cells(study)
             }
-            decodings = {label: self.models.decoding_folder(own) for label, own in study.decodings.items()}
+            decodings = {name: self.models.decoding_folder(study, name) for name in study.decodings}
             measures = {
                 f"{dataset}/{analysis}": self.models.measure_file(study, dataset, analysis)
                 for dataset, analysis in product(study.datasets, measuring_names(study))
@@ -143,7 +143,7 @@ class StudyRules:
     def _hypotheses(self, wildcards: Any, cell: CellName) -> str:
         study = self.study(wildcards)
         test, _, name = wildcards.test.partition("@")
-        decoding = self.models.decoding_folder(study.decodings[name])
+        decoding = self.models.decoding_folder(study, name)
         return f"{self.models.folder(study, cell)}/{decoding}/{test}.hypotheses"
 
     def systems_slice(self, wildcards: Any) -> str:
@@ -202,15 +202,15 @@ class StudyRules:
     def table_inputs(self, wildcards: Any) -> list[str]:
         """Return what a table is made of."""
         study, table = self.study(wildcards), wildcards.table
-        records = self.cell_files(study, "record.json")
+        # An evaluation follows the record of its training, which is thereby there.
         if table in ("scores", *PUBLISHED_TABLES):
             more = self._published_inputs(study) if table == "published" else []
-            return records + self.evaluations(study) + self.systems_scores(study) + more
+            return self.evaluations(study) + self.systems_scores(study) + more
         if table == "significance":
             return self.significance_files(study)
         if table == "credibility":
-            return records + self.evaluations(study) + self.significance_files(study)
-        return records
+            return self.evaluations(study) + self.significance_files(study)
+        return self.cell_files(study, "record.json")
 
     def _published_inputs(self, study: Study) -> list[str]:
         """Return what the table 'published' holds besides scores: word alignments and marks of significance."""
@@ -237,7 +237,7 @@ class StudyRules:
         if reads == "nothing":
             return []
         if reads == "scores":
-            return self.cell_files(study, "record.json") + self.evaluations(study)
+            return self.evaluations(study)
         if reads == "metrics":
             return self.cell_files(study, "metrics.jsonl")
         # Figures of models show one model of each encoding.
@@ -268,11 +268,11 @@ class StudyRules:
         if read.kind in ("translations", "scores"):
             return self.evaluations(own) + (self.systems_scores(own) if read.kind == "scores" else [])
         if read.kind == "records":
-            return self.cell_files(own, "record.json")
+            return self.evaluations(own)  # which follow the records of the trainings
         if read.kind == "measures":
             return self.measures(own, analysis)
-        paths = binary_files(read.path) if read.kind == "corpus" else [f"{DATA}/{read.path}"]
-        return [path.format(dataset=dataset) for path in paths]
+        path = corpus_file(read.path) if read.kind == "corpus" else f"{DATA}/{read.path}"
+        return [path.format(dataset=dataset)]
 
     def measures(self, study: Study, analysis: str) -> list[str]:
         """Return what an analysis has measured: of every model, or of all models of a dataset and size together."""
@@ -338,7 +338,6 @@ class StudyRules:
         drawings = (file for file in self.reorderings(study) if "/figures/" in file)
         drawn = [*self.figures(study), *self.analyses(study), *drawings]
         return [
-            *self.cell_files(study, "record.json"),
             *self.evaluations(study),
             *self.texts(study, "raw/{test}.source", "raw/{test}.target"),
             *self.systems_scores(study),

@@ -1,0 +1,108 @@
+"""Measure finished models for one analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wordorder.analyses.base import REGISTRY, Analysis, JointAnalysis, MeasuredSet, ModelAnalysis
+from wordorder.config.analyses import Analyses
+from wordorder.config.models import Measured
+from wordorder.errors import WordorderError
+
+if TYPE_CHECKING:
+    from wordorder.model.architectures.base import Translator
+
+
+def the_analysis(settings: Analyses, name: str) -> Analysis:
+    """Return the analysis of a slice, which must hold the settings of this one only."""
+    REGISTRY.get(name)
+    if settings.names != [name]:
+        raise WordorderError(
+            f"The slice must hold the settings of '{name}' and of no other analysis, but it holds "
+            f'{", ".join(settings.names) or "none"}. Write {{"settings": {{"{name}": {{}}, …}}}}.',
+            code="wrong-slice",
+            key="--config",
+        )
+    analysis: Analysis = settings[name]
+    return analysis
+
+
+def measure(
+    asked: Measured,
+    name: str,
+    model: Path | None,
+    data: Path | None,
+    sets: Sequence[str],
+    positions: str | None,
+    models: Sequence[str],
+    threads: int | None = None,
+) -> dict[str, Any]:
+    """Measure one model on sets of sentences, or several models together.
+
+    Args:
+        asked: The settings of the analysis and the preprocessing of the dataset.
+        name: The analysis.
+        model: The model to measure.
+        data: The folder of the dataset.
+        sets: The sets to measure the model on.
+        positions: The folder below ``data/positions`` of the reordered source positions, if the model needs them.
+        models: Several models as NAME=PATH, for an analysis that compares models.
+        threads: The CPU threads; PyTorch's choice if missing.
+
+    Returns:
+        What to write as JSON.
+
+    Raises:
+        WordorderError: The analysis does not measure models, needs other arguments, or the model does not fit the data.
+    """
+    from wordorder.training.device import finished_model
+
+    analysis = the_analysis(asked.settings, name)
+    if isinstance(analysis, JointAnalysis):
+        _demand(name, models=models)
+        named = dict(map(_named, models))
+        return analysis.measure({own: finished_model(path, threads) for own, path in named.items()})
+    if not isinstance(analysis, ModelAnalysis):
+        raise WordorderError(f"The analysis '{name}' measures no models.", code="no-measure", key="NAME")
+    _demand(name, model=model, data=data, sets=sets)
+    assert model is not None and data is not None
+    loaded = finished_model(model, threads)
+    found = (_set(asked, each, loaded, data, positions) for each in sets)
+    return {"sets": {each.name: analysis.measure(loaded, each) for each in found}}
+
+
+def _demand(name: str, **given: Any) -> None:
+    missing = [f"--{option}" for option, value in given.items() if not value]
+    if missing:
+        raise WordorderError(
+            f"The analysis '{name}' needs {' and '.join(missing)}.", code="missing-option", key=missing[0]
+        )
+
+
+def _named(argument: str) -> tuple[str, Path]:
+    name, equals, path = argument.partition("=")
+    if not (name and equals and path):
+        raise WordorderError(
+            f"--models takes NAME=PATH, not '{argument}'.", code="wrong-option", key="--models", found=argument
+        )
+    return name, Path(path)
+
+
+def _set(asked: Measured, name: str, model: Translator, data: Path, positions: str | None) -> MeasuredSet:
+    """Return a set of sentences that was made for the model."""
+    from wordorder.decoding.translate import check_positions
+
+    check_positions(model, given=positions is not None)
+    folder = data / "positions" / positions / name if positions else None
+    sentences = MeasuredSet(name, data, asked.preparation, asked.detokenise, folder)
+    vocabulary, trained = sentences.corpus.vocabulary_size, model.output.weight.size(0)
+    if vocabulary != trained:
+        raise WordorderError(
+            f"The model was trained with a vocabulary of {trained} subwords, but {sentences.corpus.directory} was made "
+            f"with {vocabulary}. Binarise it with the subwords of the model's training.",
+            code="wrong-vocabulary",
+            path=sentences.corpus.directory,
+        )
+    return sentences

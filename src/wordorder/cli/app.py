@@ -1,0 +1,232 @@
+"""The command groups: those that people type, and the stages that workflow rules call."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.exceptions import TyperException
+from typer.main import get_command_from_info, get_group_from_info
+from typer.models import CommandInfo, TyperInfo
+
+Function = TypeVar("Function", bound=Callable[..., None])
+
+# The headings of 'wordorder --help', in order.
+STUDY, MODEL, ENCODING, DATA, OTHER = PANELS = ("Study", "Model", "Encoding", "Data", "Other")
+
+
+class UnknownCommand(typer.BadParameter):
+    """A group does not have a command of this name.
+
+    Args:
+        context: Where the command was looked for.
+        name: What was typed.
+        suggestion: The command line that was probably meant.
+    """
+
+    def __init__(self, context: typer.Context, name: str, suggestion: str | None) -> None:
+        super().__init__(f"'{context.command_path}' has no command '{name}'.", ctx=context)
+        self.suggestion = suggestion
+
+
+class Command(TyperCommand):
+    """A command whose list options take all values that follow them: ``--inputs a b c``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        lists = {name for param in self.params if getattr(param, "multiple", False) for name in param.opts}
+        try:
+            return super().parse_args(ctx, list(repeat_options(args, lists)))
+        except TyperException as error:
+            error.ctx = getattr(error, "ctx", None) or ctx  # type: ignore[attr-defined]
+            raise
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        _write_examples(self.epilog, formatter)
+
+
+def repeat_options(arguments: Iterable[str], lists: set[str]) -> Iterator[str]:
+    """Repeat the name of a list option before each of its values but the first, which is what Typer reads.
+
+    Args:
+        arguments: The command line.
+        lists: The names of the options that take several values.
+    """
+    option, first = "", True
+    for argument in arguments:
+        if argument.startswith("-"):
+            option, first = argument, True
+        elif not first and option in lists:
+            yield option
+        else:
+            first = False
+        yield argument
+
+
+class Group(TyperGroup):
+    """A group that builds a command only when it is called, because building all of them takes longer than most run.
+
+    Its help lists the commands by panel, and an error suggests the command that was probably meant.
+    """
+
+    members: typer.Typer  # of a subclass
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        params = super().get_params(ctx)
+        for param in params:  # All are flags; to convert None instead, Typer would import pydantic.
+            param.default = param.default or False
+        return params
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [str(info.name) for info in _infos(self.members)]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        for info in _infos(self.members):
+            if info.name == cmd_name:
+                if isinstance(info, CommandInfo):
+                    return get_command_from_info(info, pretty_exceptions_short=False, rich_markup_mode=None)
+                return get_group_from_info(
+                    info, pretty_exceptions_short=False, suggest_commands=False, rich_markup_mode=None
+                )
+        return None
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        rows = list(_rows(self.members))
+        width = max(len(name) for _, name, _ in rows)
+        for panel, members in itertools.groupby(sorted(rows, key=_place), key=lambda row: row[0]):
+            with formatter.section(panel or "Commands"):
+                formatter.write_dl([(name.ljust(width), summary) for _, name, summary in members])
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        _write_examples(self.epilog, formatter)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        own = self.list_commands(ctx)
+        if args[0] not in own and not ctx.resilient_parsing and not args[0].startswith("-"):
+            known = {name.rpartition(" ")[2]: name for _, name, _ in _rows(self.members, deep=True)}
+            known |= {name: name for name in own}
+            near = difflib.get_close_matches(args[0], known, n=1)
+            raise UnknownCommand(ctx, args[0], f"{ctx.command_path} {known[near[0]]}" if near else None)
+        return super().resolve_command(ctx, args)
+
+
+def _infos(members: typer.Typer) -> list[CommandInfo | TyperInfo]:
+    return [*members.registered_commands, *members.registered_groups]
+
+
+def _rows(members: typer.Typer, path: str = "", *, deep: bool = False) -> Iterator[tuple[str | None, str, str]]:
+    """Iterate over the panels, names and summaries of commands; those of a group take its place in the list.
+
+    Args:
+        members: Where the commands are registered.
+        path: What stands before the name.
+        deep: List the stages and the groups, too.
+    """
+    for info in _infos(members):
+        name = f"{path}{info.name}"
+        if isinstance(info, CommandInfo):
+            yield info.rich_help_panel, name, (inspect.getdoc(info.callback) or "").partition("\n")[0].rstrip(".")
+        elif info.name == "stage" and not deep:
+            yield info.rich_help_panel, name, "Run one stage of a study, as the workflow does"
+        else:
+            assert info.typer_instance is not None
+            shown = info.typer_instance.info.cls
+            assert shown is not None and issubclass(shown, Group)
+            if deep:
+                yield info.rich_help_panel, name, ""
+            yield from _rows(shown.members, f"{name} ", deep=deep)
+
+
+def _place(row: tuple[str | None, str, str]) -> int:
+    return PANELS.index(row[0]) if row[0] else len(PANELS)
+
+
+def _write_examples(examples: str | None, formatter: Any) -> None:
+    if examples:
+        with formatter.section("Examples"):
+            for line in examples.splitlines():
+                formatter.write(f"  {line}\n")
+
+
+def _group(text: str, *examples: str) -> tuple[typer.Typer, typer.Typer]:
+    """Return a group, and the members that it builds when they are called."""
+    members = typer.Typer()
+    shown = typer.Typer(
+        cls=type("Group", (Group,), {"members": members}),
+        help=text,
+        epilog="\n".join(examples),
+        rich_markup_mode=None,
+        no_args_is_help=True,
+    )
+    return shown, members
+
+
+app, _people = _group(
+    "Compare positional encodings in machine translation.",
+    "wordorder check               validate all study files",
+    "wordorder plan multi30k       estimate what a study costs",
+    "wordorder status multi30k     show how far it is",
+    "wordorder COMMAND --help      explain a command",
+)
+_stage, _stages = _group(
+    "Run one stage of a study, as the rules of the workflow do. A stage reads and writes the files that its options "
+    "name.",
+    "wordorder stage train --help",
+)
+_people.add_typer(_stage, name="stage", rich_help_panel=OTHER)
+
+
+def command(panel: str, *examples: str, name: str | None = None) -> Callable[[Function], Function]:
+    """Register a command that people type. Its docstring is the help, whose first line is the summary.
+
+    Args:
+        panel: The heading in ``wordorder --help``.
+        examples: Command lines without ``wordorder``.
+        name: The name of the command, if it is not that of the function.
+    """
+    return _register(_people, "wordorder", panel, examples, name)
+
+
+def stage(*examples: str, name: str | None = None) -> Callable[[Function], Function]:
+    """Register a command that only workflow rules call; see :func:`command`."""
+    return _register(_stages, "wordorder stage", None, examples, name)
+
+
+def group(name: str, text: str, panel: str | None = None) -> Callable[..., Callable[[Function], Function]]:
+    """Add a group of commands, below ``stage`` unless it has a panel.
+
+    Args:
+        name: The name of the group.
+        text: The help of the group.
+        panel: The heading in ``wordorder --help``.
+
+    Returns:
+        A decorator that registers a command of the group; see :func:`command`.
+    """
+    parent, path = (_people, f"wordorder {name}") if panel else (_stages, f"wordorder stage {name}")
+    shown, members = _group(text)
+    parent.add_typer(shown, name=name, rich_help_panel=panel)
+
+    def register(*examples: str, name: str | None = None) -> Callable[[Function], Function]:
+        return _register(members, path, panel, examples, name)
+
+    return register
+
+
+def _register(
+    members: typer.Typer, path: str, panel: str | None, examples: tuple[str, ...], name: str | None
+) -> Callable[[Function], Function]:
+    def register(function: Function) -> Function:
+        members.command(
+            name or function.__name__.replace("_", "-"),
+            cls=Command,
+            rich_help_panel=panel,
+            epilog="\n".join(f"{path} {example}" for example in examples),
+        )(function)
+        return function
+
+    return register

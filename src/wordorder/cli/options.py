@@ -1,0 +1,115 @@
+"""Types of options that several commands share."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer import Option
+
+
+def slice_of(model: str, text: str, *, optional: bool = False) -> Any:
+    """Return the option for the slice of the configuration on which a command depends, which it parses.
+
+    Args:
+        model: Module and class of ``wordorder.config`` that describe the slice, imported when the option is parsed.
+        text: The help.
+        optional: Use the defaults of the model if the option is missing.
+    """
+
+    def parse(value: Any) -> Any:
+        from wordorder.config.load import slice_argument
+
+        module, _, name = model.partition(".")
+        return slice_argument(value, getattr(importlib.import_module(f"wordorder.config.{module}"), name))
+
+    return Option(
+        parser=parse,
+        metavar="SLICE",
+        help=f"{text}, as JSON or @FILE.yaml",
+        default_factory=(lambda: "{}") if optional else None,
+        show_default=False,
+    )
+
+
+def many(text: str, metavar: str = "PATH...") -> Any:
+    """Return an option that takes one or more values."""
+    return Option(metavar=metavar, help=text)
+
+
+def flag(name: str, text: str) -> Any:
+    """Return an option without a value."""
+    return Option(f"--{name}", help=text)
+
+
+def seconds(value: str | float) -> float:
+    """Parse a positive, finite number of seconds."""
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise typer.BadParameter(f"'{value}' is not a positive number of seconds.")
+    return number
+
+
+def folder(value: str | Path) -> Path:
+    """Parse the path of a folder that exists. A default, which is a path already, need not exist."""
+    if isinstance(value, str) and not Path(value).is_dir():
+        raise typer.BadParameter(f"The folder '{value}' does not exist.")
+    return Path(value)
+
+
+def complete_study(ctx: typer.Context, incomplete: str) -> list[str]:
+    """List the names of the studies of the configuration folder, for the shell."""
+    return _names(ctx, "studies")
+
+
+def complete_dataset(ctx: typer.Context, incomplete: str) -> list[str]:
+    """List the names of the datasets of the configuration folder, for the shell."""
+    return _names(ctx, "datasets")
+
+
+def complete_size(ctx: typer.Context, incomplete: str) -> list[str]:
+    """List the names of the sizes of the configuration folder, for the shell."""
+    import yaml
+
+    with suppress(OSError, yaml.YAMLError):
+        return list(yaml.safe_load(Path(ctx.params.get("root") or "config", "sizes.yaml").read_text("utf-8")) or ())
+    return []
+
+
+def _names(ctx: typer.Context, kind: str) -> list[str]:
+    return sorted(path.stem for path in Path(ctx.params.get("root") or "config", kind).glob("*.yaml"))
+
+
+Study = Annotated[
+    str, typer.Argument(metavar="STUDY", help="name, or path of a .yaml file", autocompletion=complete_study)
+]
+Root = Annotated[Path, Option(parser=folder, metavar="DIR", help="configuration folder")]
+# The folder of all studies, and those of one study and of the datasets in it.
+Results = Annotated[Path, Option(parser=folder, metavar="DIR", help="folder that runs write to")]
+StudyResults = Annotated[Path, Option(parser=folder, metavar="DIR", help="results/{study}")]
+Data = Annotated[Path, Option(help="results/data")]
+OutputPrefix = Annotated[str, Option(metavar="PREFIX", help="writes PREFIX.svg, .pdf, .png and .csv")]
+
+Corpus = Annotated[Path, Option(help="binary corpus")]
+Positions = Annotated[Path | None, Option(help="reordered source positions, for a model whose encoding needs them")]
+Subword = Annotated[Path, Option(help="sentencepiece model")]
+Model = Annotated[Path, Option(help="trained model")]
+AsItIs = Annotated[bool, flag("as-it-is", "do not detokenise: the corpus was not tokenised")]
+ModelThreads = Annotated[int | None, Option(min=1, help="CPU threads (default: PyTorch's choice)", show_default=False)]
+Threads = Annotated[int, Option(min=1, help="CPU threads")]
+JSONOut = Annotated[Path, Option(help="JSON to write")]
+
+# Of word alignment and reordering.
+Source = Annotated[Path, Option(help="cleaned source text")]
+Target = Annotated[Path, Option(help="cleaned target text")]
+Subwords = Annotated[Path | None, Option(help="sentencepiece model: take its subwords instead of words")]
+Links = Annotated[Path, Option(help="links, one line per sentence pair")]
+Orders = Annotated[Path, Option(help="orders, one line per sentence")]
+Shard = Annotated[str, Option(metavar="K/N", help="only the K-th of N blocks of sentences")]

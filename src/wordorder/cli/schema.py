@@ -1,0 +1,23 @@
+"""``wordorder schema``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from typer import Option
+
+from wordorder.cli.app import OTHER, command
+
+
+@command(OTHER, "schema --output config/schema")
+def schema(*, output: Annotated[Path, Option(help="folder for study.json, dataset.json and others")]) -> None:
+    """Write the JSON schemas of the configuration files.
+
+    Editors complete and check keys with them.
+    """
+    from wordorder.config.schema import schemas
+    from wordorder.files import write_json
+
+    for name, written in schemas().items():
+        write_json(output / f"{name}.json", written)

@@ -1,0 +1,148 @@
+"""Commands on studies: check, plan, status, efficiency and models."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option
+
+from wordorder.cli.app import STUDY, command
+from wordorder.cli.options import Results, Root, Study, complete_study, flag, seconds
+from wordorder.errors import SeveralErrors, WordorderError
+
+_CLEAR = "\033[2J\033[H"
+
+
+@command(STUDY, "check", "check multi30k", "check my_study.yaml --root my_config")
+def check(
+    studies: Annotated[
+        list[str] | None,
+        Argument(
+            metavar="[STUDY]...",
+            help="names, or paths of .yaml files (default: all)",
+            autocompletion=complete_study,
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    root: Root = Path("config"),
+) -> None:
+    """Check studies without running them.
+
+    Check studies and their companions, the datasets and sizes they use, the parameters of their encodings, and whether
+    their models can be built. Prints one line per study. The exit status is 1 if there is a problem.
+    """
+    from wordorder.config.load import study_names, with_companions
+    from wordorder.workflow.checks import check
+    from wordorder.workflow.configuration import Configuration
+
+    names = with_companions(studies or [], root) or study_names(root)
+    if not names:
+        raise WordorderError(
+            f"There are no studies in {root / 'studies'}. Give --root or the file of a study.",
+            code="no-studies",
+            path=root / "studies",
+        )
+    problems, configuration = [], Configuration(root)
+    for name in names:
+        try:
+            print(check(configuration.study(name), configuration))
+        except WordorderError as error:
+            problems.append(error)
+    if problems:
+        raise problems[0] if len(problems) == 1 else SeveralErrors(problems, code="several-problems")
+
+
+@command(STUDY, "plan multi30k", "plan opr --results /scratch/me/results")
+def plan(study: Study, *, results: Results = Path("results"), root: Root = Path("config")) -> None:
+    """Estimate what a study costs.
+
+    Show how many trainings a study has and how many are done, how many parameters, tokens, hours and how much disk they
+    take, and their data. Speeds are those of finished trainings of the same size, of any study. A study with companions
+    is shown with each of them, and in total.
+    """
+    from wordorder.config.load import load_with_companions
+    from wordorder.status.data_size import data_size
+    from wordorder.status.estimate import estimate, plan_text
+    from wordorder.workflow.configuration import Configuration
+
+    studies, configuration = load_with_companions(study, root), Configuration(root)
+    plans = [(each, estimate(each, configuration, results)) for each in studies]
+    print(plan_text(plans, data_size(studies, root)))
+
+
+@command(STUDY, "status multi30k", "status multi30k --watch 30")
+def status(
+    study: Study,
+    *,
+    results: Results = Path("results"),
+    root: Root = Path("config"),
+    everything: Annotated[bool, flag("all", "list every cell, also of a large study")] = False,
+    log_lines: Annotated[int, Option(min=0, help="lines to show of each log")] = 3,
+    watch: Annotated[
+        float | None, Option(parser=seconds, metavar="SECONDS", help="show the status repeatedly, until Ctrl-C")
+    ] = None,
+) -> None:
+    """Show what the trainings of a study are doing.
+
+    Show which cells of a study are done, running, stopped (saved, not running), queued (not begun) or failed (diverged
+    trainings too), with progress, speed and estimated finish, and the end of the log of what has stopped or failed.
+    Only files are read, so the command can run at any time, also on another machine with the same disk; if there is
+    SLURM, its queue is read too. Companions of the study are shown, too.
+    """
+    from wordorder.status.report import status_of
+
+    try:
+        while True:
+            text = status_of(study, results, root, everything=everything, log_lines=log_lines)
+            print(f"{_CLEAR}{text}" if watch and sys.stdout.isatty() else text, flush=True)
+            if not watch:
+                return
+            time.sleep(watch)
+            if not sys.stdout.isatty():
+                print()
+    except KeyboardInterrupt:
+        return
+
+
+@command(STUDY, "efficiency multi30k")
+def efficiency(study: Study, *, results: Results = Path("results"), root: Root = Path("config")) -> None:
+    """Compare what trainings used with what they requested.
+
+    Show memory, cores and GPUs that each finished training used, and those that its SLURM job requested; tokens and
+    model FLOPs per second (6 · weights · tokens); and 'batches', the share of the time that went into making batches.
+    Warns if far more was requested than used.
+    """
+    from wordorder.status.report import efficiency_of
+
+    print(efficiency_of(study, results, root))
+
+
+@command(STUDY, "models", "models --unused", "models --unused --remove")
+def models(
+    *,
+    unused: Annotated[bool, flag("unused", "list only models that no study uses")] = False,
+    remove: Annotated[bool, flag("remove", "remove the models that --unused lists")] = False,
+    results: Results = Path("results"),
+    root: Root = Path("config"),
+) -> None:
+    """List the trained models, the studies that use them, and their size.
+
+    All studies share the models below results/models. The size is that on the disk, with the translations of a model.
+    """
+    from wordorder.status.models import models_text, stored_models
+    from wordorder.status.models import remove as remove_all
+    from wordorder.workflow.configuration import Configuration
+
+    if remove and not unused:
+        raise WordorderError(
+            "--remove needs --unused: models that a study uses are not removed.", code="usage", key="--remove"
+        )
+    found = [model for model in stored_models(results, Configuration(root)) if not (unused and model.studies)]
+    print(models_text(found))
+    if remove and found:
+        remove_all(found)
+        print("They were removed.")
