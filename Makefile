@@ -12,11 +12,11 @@ STUDY ?= demo
 export PATH := $(abspath $(VENV))/bin:$(PATH)
 SNAKEFILES = Snakefile workflow
 
-.PHONY: help setup setup-dev demo study report reference test test-comet lint format comet lock clean
+.PHONY: help setup setup-dev demo study report reference verify-reference test test-comet lint format comet lock clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-16s %s\n", $$1, $$2}' Makefile
 
 setup: $(VENV)/.stamp  ## Make the environment in VENV (once; again when pyproject.toml or the lock changes)
 
@@ -34,12 +34,12 @@ study: setup  ## Run the study STUDY with CORES cores (on a cluster: a job) and 
 report: study  ## Build Snakemake's report, results/STUDY/report.html
 	snakemake $(STUDY) --report results/$(STUDY)/report.html
 
-# What a reader needs to check a number: everything but models, saved states, n-best lists, the page, the report, and
-# files above 1 MiB (the vectors that a figure of many positions draws).
-reference:  ## Copy the tables, figures, records, scores and translations of STUDY to results/reference
-	mkdir -p results/reference
-	cd results && find $(STUDY) -name state -prune -o -type f ! -name '*.pt' ! -name '*.nbest.jsonl' ! -name report.html ! -name index.html ! -size +1024k -print0 \
-	  | tar --create --null --files-from=- | tar --extract --directory=reference
+reference: setup  ## Write the finished study STUDY to results/reference as a small bundle
+	wordorder stage write-reference $(STUDY) --output results/reference/$(STUDY)
+
+verify-reference: setup  ## Score the translations of STUDY in results/reference again and compare its tables
+	texts=$$(wordorder stage reference-texts results/reference/$(STUDY)) && snakemake $$texts --profile $(PROFILE) --cores $(CORES)
+	wordorder stage verify-reference results/reference/$(STUDY)
 
 test: setup-dev lint  ## Check the style and the types, and run the tests
 	pytest -n 2 --durations=20

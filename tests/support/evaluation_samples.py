@@ -12,8 +12,9 @@ from typing import Any
 import pandas as pd
 
 from index_samples import index_cells
+from wordorder.comparison.significance import compare
 from wordorder.config.models import Comparison, Family, Report, ReportedDataset, Significance
-from wordorder.files import write_json
+from wordorder.files import read_json, write_json
 from wordorder.metrics.base import TextMetric, build
 from wordorder.metrics.scores import score_files
 from wordorder.tables.table import Block
@@ -111,6 +112,22 @@ def write_study(results: Path, asked: Report, rates: dict[str, float], diverged:
                 path = write_lines(folder / f"{test}.hypotheses", lines if status == "finished" else [])
                 write_json(folder / f"{test}.scores.json", score_files(path, target, METRICS, "de"))
             write_record(folder, encoding, seed, status)
+    return references
+
+
+def write_finished_study(
+    results: Path, asked: Report, rates: dict[str, float], diverged: tuple[str, int] | None = None
+) -> Path:
+    """Write what :func:`write_study` does, significance tests, and records that say what was trained on and how."""
+    references = write_study(results, asked, rates, diverged)
+    compared = family(asked.encodings, asked.seeds, samples=20)
+    for test in asked.datasets[0].tests:
+        found = compare(compared, translations(results, compared, test), "tiny", test, references / f"{test}.target")
+        write_json(results / "significance" / f"pair.tiny.{test}.json", found)
+    recipe = {"learning_rate": 1e-3, "batch_tokens": 512}
+    for path in results.glob("cells/*/*/*/*/record.json"):
+        trained = {"data": {"train": "abc"}, "vocabulary_size": 99, "cell": {"recipe": recipe}}
+        write_json(path, read_json(path) | trained)
     return references
 
 

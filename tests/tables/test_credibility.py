@@ -8,28 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from evaluation_samples import family, report, translations, write_study
+from evaluation_samples import report, write_finished_study
 from wordorder.cli.main import main
-from wordorder.comparison.significance import compare
 from wordorder.errors import WordorderError
-from wordorder.files import read_json, write_json
 from wordorder.tables.credibility import credibility_items, credibility_table, require
 
 ASKED = report(["null", "learned"], [1, 2])
-RECIPE = {"learning_rate": 1e-3, "batch_tokens": 512}
 
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
-    references = write_study(tmp_path, ASKED, {"null": 0.4, "learned": 0.1}, diverged=("learned", 2))
-    for test in ASKED.datasets[0].tests:
-        asked = family(["null", "learned"], [1, 2], samples=20)
-        files = translations(tmp_path, asked, test)
-        compared = compare(asked, files, "tiny", test, references / f"{test}.target")
-        write_json(tmp_path / "significance" / f"pair.tiny.{test}.json", compared)
-    for path in tmp_path.glob("cells/*/*/*/*/record.json"):
-        record = read_json(path)
-        write_json(path, record | {"data": {"train": "abc"}, "vocabulary_size": 99, "cell": {"recipe": RECIPE}})
+    write_finished_study(tmp_path, ASKED, {"null": 0.4, "learned": 0.1}, diverged=("learned", 2))
     return tmp_path
 
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from snakemake_runs import ROOT
 from wildcards import Wildcards
-from wordorder.config.load import load_encodings, load_recipes, load_sizes, study_names
+from wordorder.config.load import dataset_names, load_dataset, load_encodings, load_recipes, load_sizes, study_names
 from wordorder.config.models import Decoding, Evaluation, Recipe
 from wordorder.config.sizes import Sizes
 from wordorder.encodings.registry import parse
@@ -66,6 +66,12 @@ def test_every_shipped_size_and_recipe_comes_back_from_its_minimal_form() -> Non
     recipes += [configuration.study(name).recipe for name in study_names(CONFIG)]
     for recipe in recipes:
         assert Recipe.model_validate(minimal(recipe)) == recipe
+
+
+def test_every_shipped_dataset_comes_back_from_its_minimal_form() -> None:
+    for name in dataset_names(CONFIG):
+        dataset = load_dataset(name, CONFIG)
+        assert type(dataset).model_validate(minimal(dataset)) == dataset, name
 
 
 class Before(BaseModel):

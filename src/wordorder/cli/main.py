@@ -37,6 +37,7 @@ for _module in (
     "training",
     "analyses",
     "page",
+    "reference",
 ):
     importlib.import_module(f"wordorder.cli.{_module}")
 

@@ -1,0 +1,66 @@
+"""Stages of reference runs: write a study as a bundle, and check the tables of a bundle against its translations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option
+
+from wordorder.cli.app import stage
+from wordorder.cli.options import Data, Results, Root, Study
+from wordorder.errors import WordorderError
+
+Bundle = Annotated[Path, Argument(metavar="DIR", help="folder of the bundle")]
+
+
+@stage("write-reference demo --output results/reference/demo")
+def write_reference(
+    study: Study,
+    *,
+    results: Results = Path("results"),
+    root: Root = Path("config"),
+    output: Annotated[Path, Option(metavar="DIR", help="folder of the bundle to write")],
+) -> None:
+    """Write a finished study as a bundle of a few small files.
+
+    A bundle holds the tables, the training records, one SVG file per figure, and the compressed translations of all
+    cells.
+    """
+    from wordorder.workflow.configuration import Configuration
+    from wordorder.workflow.references import write
+
+    write(study, Configuration(root), results, output)
+
+
+@stage("reference-texts results/reference/demo")
+def reference_texts(bundle: Bundle, *, data: Data = Path("results/data")) -> None:
+    """List the raw references that 'verify-reference' reads; the workflow makes them."""
+    from wordorder.report.reference import reference_texts
+
+    print("\n".join(map(str, reference_texts(bundle, data))))
+
+
+@stage("verify-reference results/reference/demo")
+def verify_reference(bundle: Bundle, *, data: Data = Path("results/data")) -> None:
+    """Check the tables of a bundle against its translations.
+
+    Score the translations again, repeat the significance tests and compare the committed tables with what is found. The
+    exit status is 1 if they differ. Scores by metrics with environments of their own, such as COMET, are not verified.
+    """
+    import tempfile
+
+    from wordorder.report.reference import verify_reference
+
+    with tempfile.TemporaryDirectory() as scratch:
+        found = verify_reference(bundle, data, Path(scratch))
+    if found.not_verified:
+        print(f"Not verified: {', '.join(found.not_verified)}, which score in environments of their own.")
+    if found.differences:
+        raise WordorderError(
+            f"The tables of {bundle} differ from what its translations say, in {len(found.differences)} places:\n"
+            + "\n".join(map(str, found.differences)),
+            code="tables-differ",
+            path=bundle,
+        )
+    print(f"The tables of {bundle} agree with its translations, of which {found.cells} were scored again.")

@@ -1,0 +1,212 @@
+"""Reference runs: a finished study as a bundle, and the check of its tables against its translations."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product, zip_longest
+from pathlib import Path
+
+from wordorder.comparison.significance import compare
+from wordorder.config.models import Family, Report
+from wordorder.config.published_scores import PublishedInStudy
+from wordorder.drawing.small_svg import raster_svg, small_svg
+from wordorder.errors import WordorderError
+from wordorder.files import sha256, write_json, write_text
+from wordorder.metrics.scores import score_files, text_metrics
+from wordorder.progress import track
+from wordorder.report.build import build_table
+from wordorder.results.bundle import Bundled, pack, read_study, unpack
+from wordorder.results.frames import cell_folders, systems_metrics, systems_path
+from wordorder.results.index import read_index
+from wordorder.results.translations import raw
+from wordorder.tables.table import to_markdown
+
+# The largest SVG file, in bytes, that stays a drawing; a larger one, of noisy heat maps, becomes an image.
+_LARGEST_SVG = 120_000
+_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A place where a committed table differs from what the translations say; None where there is no such place."""
+
+    table: str
+    row: int
+    column: str
+    committed: str | None
+    found: str | None
+
+    def __str__(self) -> str:
+        return f"{self.table}, row {self.row}, {self.column}: committed {self.committed!r}, found {self.found!r}"
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What was checked.
+
+    Attributes:
+        cells: The number of translations that were scored again.
+        differences: Where committed tables differ.
+        not_verified: Metrics that score in environments of their own.
+    """
+
+    cells: int
+    differences: list[Difference] = field(default_factory=list)
+    not_verified: list[str] = field(default_factory=list)
+
+
+def write_reference(
+    folder: Path,
+    results: Path,
+    *,
+    report: Report,
+    families: Mapping[str, Family],
+    tables: Sequence[str],
+    pictures: Sequence[str],
+    published: Sequence[PublishedInStudy] = (),
+) -> None:
+    """Write a finished study as a bundle, with its tables and one SVG file per picture.
+
+    Args:
+        folder: The folder of the bundle.
+        results: The folder of the study's results.
+        report: What the tables show.
+        families: The comparisons of each dataset.
+        tables: The tables of the study.
+        pictures: The figures and analyses of the study, such as 'figures/scores'.
+        published: The papers' scores that the study shows.
+
+    Raises:
+        WordorderError: The study is not finished.
+    """
+    pack(folder, results, report=report, families=families, tables=tables, published=published)
+    for name in tables:
+        table = build_table(name, report, results, published)
+        write_text(folder / "tables" / f"{name}.csv", table.csv)
+        write_text(folder / "tables" / f"{name}.md", to_markdown(table))
+    for name in pictures:
+        drawing = small_svg((results / f"{name}.svg").read_text(encoding="utf-8"))
+        if len(drawing) > _LARGEST_SVG:
+            drawing = raster_svg(results / f"{name}.png")
+        write_text(folder / f"{name}.svg", drawing)
+
+
+def reference_texts(folder: Path, data: Path) -> list[Path]:
+    """Return the raw references that :func:`verify_reference` reads.
+
+    Args:
+        folder: The folder of the bundle.
+        data: The folder of the datasets, 'results/data'.
+    """
+    return [_references(data, names) for names in read_study(folder).references]
+
+
+def _references(data: Path, names: str) -> Path:
+    """Return the raw references of ``DATASET/TEST``."""
+    dataset, test = names.split("/")
+    return raw(data, dataset, test, "target")
+
+
+def verify_reference(folder: Path, data: Path, scratch: Path) -> Verified:
+    """Score the translations of a bundle again, repeat its tests and compare the tables with the committed ones.
+
+    Args:
+        folder: The folder of the bundle.
+        data: The folder of the datasets, 'results/data', with the raw references.
+        scratch: An empty folder for what is computed.
+
+    Raises:
+        WordorderError: The bundle is damaged or incomplete, or the references are not those of the bundle.
+    """
+    study = unpack(folder, scratch)
+    for names, expected in study.references.items():
+        path = _references(data, names)
+        if not path.is_file() or sha256(path) != expected:
+            raise WordorderError(
+                f"{path} does not exist or does not hold the references that were scored (SHA-256 {expected}). "
+                "Remove it and let the workflow make it again.",
+                code="other-references",
+                path=path,
+                expected=expected,
+            )
+    cells = _score(study, scratch, data)
+    _test(study, scratch, data)
+    not_verified = systems_metrics(study.report)
+    differences = [
+        difference
+        for name in study.tables
+        for difference in _compare(folder / "tables" / name, name, study, scratch, not_verified)
+    ]
+    return Verified(cells, differences, not_verified)
+
+
+def _score(study: Bundled, results: Path, data: Path) -> int:
+    tests = {dataset.name: dataset.tests for dataset in study.report.datasets}
+    jobs = [(cell, own, test) for cell, own in cell_folders(study.report, results) for test in tests[cell["dataset"]]]
+    for cell, files, test in track(jobs, "scores", total=len(jobs), unit="translations"):
+        family = study.families[cell["dataset"]]
+        references = raw(data, cell["dataset"], test, "target")
+        metrics = text_metrics(family.metrics)
+        scores = score_files(files.hypotheses(test), references, metrics, family.target_language)
+        write_json(files.scores(test), scores)
+    return len(jobs)
+
+
+def _test(study: Bundled, results: Path, data: Path) -> None:
+    report, index = study.report, read_index(results)
+    for dataset, size in product(report.datasets, report.sizes):
+        family = study.families[dataset.name]
+        for test in dataset.tests:
+            translations = {
+                (name, seed): index.cell(dataset.name, size, name, seed).hypotheses(test)
+                for name, seed in product(family.encodings, family.seeds)
+            }
+            systems = [systems_path(results, name, dataset.name, size, test) for name in systems_metrics(report)]
+            references = raw(data, dataset.name, test, "target")
+            tested = compare(family, translations, size, test, references, systems)
+            write_json(results / "significance" / f"{dataset.name}.{size}.{test}.json", tested)
+
+
+def _compare(
+    prefix: Path, name: str, study: Bundled, results: Path, not_verified: Sequence[str]
+) -> Iterator[Difference]:
+    """Yield the differences of a committed table; of its Markdown, those of the rows of its grids."""
+    table = build_table(name, study.report, results, study.published)
+    old, new = _rows(_text(prefix.with_suffix(".csv")), not_verified), _rows(table.csv, not_verified)
+    no_row: dict[str, str] = {}
+    for number, (committed, found) in enumerate(zip_longest(old, new, fillvalue=no_row), start=1):
+        for column in {**committed, **found}:
+            pair = committed.get(column), found.get(column)
+            if not _same(*pair):
+                yield Difference(f"{name}.csv", number, column, *pair)
+    grids = _grids(_text(prefix.with_suffix(".md"))), _grids(to_markdown(table))
+    for number, (line, wanted) in enumerate(zip_longest(*grids), start=1):
+        if line != wanted:
+            yield Difference(f"{name}.md", number, "line", line, wanted)
+
+
+def _text(path: Path) -> str:
+    if not path.is_file():
+        raise WordorderError(f"{path} does not exist. The bundle is incomplete.", code="incomplete-bundle", path=path)
+    return path.read_text(encoding="utf-8")
+
+
+def _rows(text: str, not_verified: Sequence[str]) -> list[dict[str, str]]:
+    return [row for row in csv.DictReader(io.StringIO(text)) if row.get("metric") not in not_verified]
+
+
+def _grids(text: str) -> list[str]:
+    return [line for line in text.split("\n") if line.startswith("|")]
+
+
+def _same(committed: str | None, found: str | None) -> bool:
+    if committed == found:
+        return True
+    try:
+        return math.isclose(float(committed or "x"), float(found or "x"), rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
+    except ValueError:
+        return False

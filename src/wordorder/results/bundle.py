@@ -1,0 +1,269 @@
+"""A finished study in a few small files, from which its tables can be made and checked again.
+
+A bundle is a folder:
+
+    study.json            what the tables show, the comparisons, and the checksums of the references
+    records.jsonl         one line per cell: its names and its training record
+    translations.tar.xz   the translations of all cells
+    data.tar.xz           significance tests, scores by metrics with environments of their own, data of figures
+    tables/  figures/  analyses/
+
+In ``translations.tar.xz`` each member ``DATASET/SIZE/TEST`` holds the translations by all cells, which compress well
+because translations of the same sentence follow each other: line by line, those of all cells in the order of
+``records.jsonl``.
+Archives do not contain times, owners or permissions, so the same study always gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import lzma
+import tarfile
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from wordorder.config.base import Model, Name
+from wordorder.config.models import Family, Report
+from wordorder.config.published_scores import PublishedInStudy
+from wordorder.errors import WordorderError
+from wordorder.files import atomic, read_object, sha256, write_json, write_text
+from wordorder.results.frames import cell_folders
+from wordorder.results.index import read_index, text_of, write_index
+
+STUDY, RECORDS, TRANSLATIONS, DATA = "study.json", "records.jsonl", "translations.tar.xz", "data.tar.xz"
+_NAMES = ("dataset", "size", "encoding", "seed")
+# Measures that tables show.
+_MEASURES = ("alignment",)
+# Keys of a training record that depend on the machine's name or on a job's resources.
+_DROPPED = ("efficiency", "hardware", "peak_memory", "restarts", "finished")
+_LARGEST = 1 << 28  # bytes of an archive's contents
+
+
+class Bundled(Model):
+    """The content of ``study.json``.
+
+    Attributes:
+        published: The papers' scores that the study shows.
+        families: The comparisons of each dataset.
+        tables: The tables of the study.
+        references: The SHA-256 of the references of each test set, ``DATASET/TEST``.
+    """
+
+    report: Report
+    published: list[PublishedInStudy]
+    families: dict[Name, Family]
+    tables: list[Name]
+    references: dict[str, str]
+
+
+def pack(
+    folder: Path,
+    results: Path,
+    *,
+    report: Report,
+    families: Mapping[str, Family],
+    tables: Sequence[str],
+    published: Sequence[PublishedInStudy] = (),
+) -> None:
+    """Write the records, translations and data of a finished study.
+
+    Args:
+        folder: The folder of the bundle.
+        results: The folder of the study's results.
+        report: What the tables show.
+        families: The comparisons of each dataset.
+        tables: The tables of the study.
+        published: The papers' scores that the study shows.
+
+    Raises:
+        WordorderError: A cell has no record, translations or scores.
+    """
+    records, references = [], {}
+    lines: dict[str, list[list[str]]] = {}
+    tests = {dataset.name: dataset.tests for dataset in report.datasets}
+    for cell, files in cell_folders(report, results):
+        measures = {name: read_object(files.measure(name)) for name in _MEASURES if files.measure(name).is_file()}
+        record = _reduced(read_object(files.record, "status"))
+        counts = {}
+        for test in tests[cell["dataset"]]:
+            scored = read_object(files.scores(test), "references.sha256", "hypotheses.sha256")
+            path = files.hypotheses(test)
+            if sha256(path) != scored["hypotheses"]["sha256"]:
+                raise WordorderError(
+                    f"{files.scores(test)} does not belong to {path}. Score the translations again.",
+                    code="changed-file",
+                    path=path,
+                )
+            references[f"{cell['dataset']}/{text_of(test)}"] = scored["references"]["sha256"]
+            # Only \n ends a line, and the last line may lack it.
+            own = path.read_bytes().decode().split("\n")
+            lines.setdefault(f"{cell['dataset']}/{cell['size']}/{test}", []).append(own)
+            counts[test] = len(own)
+        records.append({**cell, "lines": counts, "record": record, "measures": measures})
+    study = Bundled(
+        report=report,
+        published=list(published),
+        families=dict(families),
+        tables=list(tables),
+        references=references,
+    )
+    write_text(folder / STUDY, study.model_dump_json(indent=1) + "\n")
+    write_text(
+        folder / RECORDS,
+        "".join(json.dumps(each, ensure_ascii=False, separators=(",", ":")) + "\n" for each in records),
+    )
+    _write_archive(folder / TRANSLATIONS, {name: _interleaved(own) for name, own in lines.items()})
+    kept = [*results.glob("significance/*.json"), *results.glob("scores/*/*.json")]
+    kept += [*results.glob("figures/*.csv"), *results.glob("analyses/*.csv")]
+    _write_archive(folder / DATA, {file.relative_to(results).as_posix(): file.read_bytes() for file in kept})
+
+
+def _reduced(record: dict[str, Any]) -> dict[str, Any]:
+    used = record.get("efficiency", {}).get("used", {})
+    memory = {name: used.get(name) for name in ("memory_bytes", "gpu_memory_bytes")}
+    hardware = {name: value for name, value in record.get("hardware", {}).items() if name != "host"}
+    kept = {name: value for name, value in record.items() if name not in _DROPPED}
+    return kept | {"hardware": hardware, "efficiency": {"used": memory}}
+
+
+def _interleaved(texts: Sequence[list[str]]) -> bytes:
+    most = max(map(len, texts))
+    return "\n".join(text[i] for i in range(most) for text in texts if i < len(text)).encode()
+
+
+def _separated(content: bytes, counts: Sequence[int], path: Path, member: str) -> list[bytes]:
+    """Undo :func:`_interleaved` for texts with these numbers of lines."""
+    lines = content.split(b"\n")
+    if len(lines) != sum(counts):
+        raise WordorderError(
+            f"{path} holds {len(lines)} lines in '{member}', but by {RECORDS} there are {sum(counts)}. "
+            "The bundle was changed.",
+            code="damaged-bundle",
+            path=path,
+            key=member,
+            found=len(lines),
+            expected=sum(counts),
+        )
+    texts: list[list[bytes]] = [[] for _ in counts]
+    following = iter(lines)
+    for i in range(max(counts)):
+        for text, count in zip(texts, counts, strict=True):
+            if i < count:
+                text.append(next(following))
+    return [b"\n".join(text) for text in texts]
+
+
+def _write_archive(path: Path, members: Mapping[str, bytes]) -> None:
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for name in sorted(members):
+            entry = tarfile.TarInfo(name)
+            entry.size = len(members[name])
+            archive.addfile(entry, io.BytesIO(members[name]))
+    with atomic(path) as temporary:
+        temporary.write_bytes(lzma.compress(file.getvalue(), preset=9))
+
+
+def _read_archive(path: Path) -> dict[str, bytes]:
+    """Return the members of an archive; nothing is unpacked to the disk.
+
+    Raises:
+        WordorderError: The archive is missing, damaged or too large, or holds anything but files below its folder.
+    """
+    decompressor = lzma.LZMADecompressor(lzma.FORMAT_XZ)
+    try:
+        content = decompressor.decompress(path.read_bytes(), _LARGEST)
+        if not decompressor.eof and len(content) < _LARGEST:
+            raise EOFError("it ends too early")
+        if not decompressor.eof:
+            raise _unsafe(path, "")
+        with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
+            members = {}
+            for entry in archive:
+                where, file = PurePosixPath(entry.name), archive.extractfile(entry) if entry.isreg() else None
+                if file is None or where.is_absolute() or ".." in where.parts:
+                    raise _unsafe(path, entry.name)
+                members[entry.name] = file.read()
+            return members
+    except (OSError, EOFError, lzma.LZMAError, tarfile.TarError) as error:
+        raise WordorderError(
+            f"{path} cannot be read: {error}. Get the bundle again.", code="damaged-bundle", path=path
+        ) from error
+
+
+def _unsafe(path: Path, member: str) -> WordorderError:
+    what = f"'{member}', which is not a file below its folder" if member else f"more than {_LARGEST} bytes"
+    return WordorderError(
+        f"{path} holds {what}. It is not read. Get the bundle again.", code="unsafe-archive", path=path, key=member
+    )
+
+
+def read_study(folder: Path) -> Bundled:
+    """Read ``study.json`` of a bundle."""
+    return Bundled.model_validate(read_object(folder / STUDY, "report", "families", "tables", "references"))
+
+
+def unpack(folder: Path, results: Path) -> Bundled:
+    """Write the records, translations and data of a bundle as results of a study, without scores and tests.
+
+    Args:
+        folder: The folder of the bundle.
+        results: The folder to write, as an index describes it; significance tests and scores that the bundle holds are
+            not taken over, except those by metrics with environments of their own.
+
+    Raises:
+        WordorderError: The bundle is damaged or incomplete.
+    """
+    study = read_study(folder)
+    report = study.report
+    records = _read_records(folder / RECORDS)
+    archive = _read_archive(folder / TRANSLATIONS)
+    tests = {dataset.name: dataset.tests for dataset in report.datasets}
+    cells = list(product(tests, report.sizes, report.encodings, report.seeds))
+    _demand(folder / RECORDS, cells, records)
+    decodings = {test.partition("@")[2] for named in tests.values() for test in named}
+    folders = {names: "cells/" + "/".join(map(str, names)) for names in cells}
+    write_index(results, folders, {name: name or "." for name in decodings}, dict.fromkeys(tests, "scores"), {})
+    index = read_index(results)
+    for names in cells:
+        write_json(index.cell(*names).record, records[names]["record"])
+        for measure, content in records[names]["measures"].items():
+            write_json(index.cell(*names).measure(measure), content)
+    for dataset, size in product(tests, report.sizes):
+        group = [names for names in cells if names[:2] == (dataset, size)]
+        for test in tests[dataset]:
+            member = f"{dataset}/{size}/{test}"
+            _demand(folder / TRANSLATIONS, [member], archive)
+            counts = [records[names]["lines"][test] for names in group]
+            texts = _separated(archive[member], counts, folder / TRANSLATIONS, member)
+            for names, text in zip(group, texts, strict=True):
+                with atomic(index.cell(*names).hypotheses(test)) as temporary:
+                    temporary.write_bytes(text)
+    for name, content in _read_archive(folder / DATA).items():
+        if name.startswith("scores/"):
+            write_text(results / name, content.decode())
+    return study
+
+
+def _read_records(path: Path) -> dict[tuple[Any, ...], dict[str, Any]]:
+    try:
+        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        return {tuple(line[key] for key in _NAMES): line for line in lines}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise WordorderError(
+            f"{path} does not hold the records of a bundle: {error}.", code="damaged-bundle", path=path
+        ) from error
+
+
+def _demand(path: Path, names: Iterable[Any], found: Mapping[Any, Any]) -> None:
+    for name in names:
+        if name not in found:
+            raise WordorderError(
+                f"{path} lacks {name}, which the tables of the study show. The bundle is incomplete.",
+                code="incomplete-bundle",
+                path=path,
+                key=str(name),
+            )

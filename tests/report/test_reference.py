@@ -1,0 +1,135 @@
+"""wordorder.report.reference: a table that does not say what the translations say is found."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import shutil
+from pathlib import Path
+
+import pytest
+from matplotlib.figure import Figure
+
+from evaluation_samples import family, report, write_finished_study
+from wordorder.cli.main import main
+from wordorder.errors import WordorderError
+from wordorder.report.reference import Verified, reference_texts, verify_reference, write_reference
+from wordorder.results.bundle import RECORDS, STUDY, TRANSLATIONS
+
+ASKED = report(["null", "learned"], [1, 2])
+TABLES = ["scores", "significance", "parameters", "credibility"]
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with 'bundle' and 'data', the folder of the datasets."""
+    folder = tmp_path_factory.mktemp("reference")
+    results = folder / "small"
+    references = write_finished_study(results, ASKED, {"null": 0.4, "learned": 0.1})
+    shutil.copytree(references, folder / "data" / "pair" / "raw")
+    (results / "figures").mkdir()
+    figure = Figure()
+    figure.subplots().plot([1, 2])
+    for end in ("svg", "png"):
+        figure.savefig(results / "figures" / f"scores.{end}")
+    write_reference(
+        folder / "bundle",
+        results,
+        report=ASKED,
+        families={"pair": family(["null", "learned"], [1, 2], samples=20)},
+        tables=TABLES,
+        pictures=["figures/scores"],
+    )
+    return folder
+
+
+@pytest.fixture
+def copy(original: Path, tmp_path: Path) -> Path:
+    for name in ("bundle", "data"):
+        shutil.copytree(original / name, tmp_path / name)
+    return tmp_path
+
+
+def verified(folder: Path) -> Verified:
+    (folder / "scratch").mkdir()
+    return verify_reference(folder / "bundle", folder / "data", folder / "scratch")
+
+
+def test_an_unchanged_bundle_agrees_with_its_translations(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert verified(copy) == Verified(cells=8)
+    names = [copy / "data" / "pair" / "raw" / f"test_{number}.target" for number in (1, 2)]
+    assert reference_texts(copy / "bundle", copy / "data") == names
+    assert main(["stage", "reference-texts", str(copy / "bundle"), "--data", str(copy / "data")]) == 0
+    assert capsys.readouterr().out.split() == list(map(str, names))
+    files = {path.relative_to(copy / "bundle").as_posix() for path in (copy / "bundle").rglob("*.*")}
+    assert files == {
+        *("study.json", "records.jsonl", "translations.tar.xz", "data.tar.xz", "figures/scores.svg"),
+        *(f"tables/{name}.{end}" for name in TABLES for end in ("csv", "md")),
+    }
+
+
+def test_a_changed_byte_of_a_translation_is_found(copy: Path) -> None:
+    path = copy / "bundle" / TRANSLATIONS
+    content = lzma.decompress(path.read_bytes())
+    assert content.count(b"Hund") > 0
+    path.write_bytes(lzma.compress(content.replace(b"Hund", b"Hunt", 1)))
+    differences = verified(copy).differences
+    assert {"scores.csv", "scores.md", "significance.csv"} <= {each.table for each in differences}
+    assert "mean" in {each.column for each in differences if each.table == "scores.csv"}
+
+
+@pytest.mark.parametrize("table", ["scores", "significance", "parameters"])
+def test_a_changed_number_of_a_table_is_found(copy: Path, table: str) -> None:
+    path = copy / "bundle" / "tables" / f"{table}.csv"
+    columns, first, *rest = path.read_text(encoding="utf-8").split("\n")
+    column = {"scores": "mean", "significance": "mean_difference", "parameters": "parameters"}[table]
+    place = columns.split(",").index(column)
+    values = first.split(",")
+    values[place] = str(float(values[place]) + 2e-6 * max(1, abs(float(values[place]))))
+    path.write_text("\n".join([columns, ",".join(values), *rest]), encoding="utf-8")
+    (difference,) = verified(copy).differences
+    assert (difference.table, difference.row, difference.column) == (f"{table}.csv", 1, column)
+    assert difference.committed == values[place]
+    line = ["stage", "verify-reference", str(copy / "bundle"), "--data", str(copy / "data")]
+    assert main(line) == 1
+
+
+def test_a_changed_number_or_a_lost_row_of_a_printed_table_is_found(copy: Path) -> None:
+    path = copy / "bundle" / "tables" / "scores.md"
+    lines = path.read_text(encoding="utf-8").split("\n")
+    row = next(number for number, line in enumerate(lines) if "± " in line and line.startswith("|"))
+    path.write_text("\n".join([*lines[:row], *lines[row + 1 :]]), encoding="utf-8")
+    assert {each.table for each in verified(copy).differences} == {"scores.md"}
+
+
+def test_rounding_is_no_difference(copy: Path) -> None:
+    path = copy / "bundle" / "tables" / "scores.csv"
+    columns, first, *rest = path.read_text(encoding="utf-8").split("\n")
+    values = first.split(",")
+    place = columns.split(",").index("mean")
+    values[place] = f"{float(values[place]):.9f}"
+    path.write_text("\n".join([columns, ",".join(values), *rest]), encoding="utf-8")
+    assert verified(copy).differences == []
+
+
+def without_a_system(copy: Path) -> None:
+    path = copy / "bundle" / RECORDS
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    path.write_text("".join(line for line in lines if json.loads(line)["seed"] != 2), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("damage", "code"),
+    [
+        (without_a_system, "incomplete-bundle"),
+        (lambda copy: (copy / "bundle" / "tables" / "scores.csv").unlink(), "incomplete-bundle"),
+        (lambda copy: (copy / "data" / "pair" / "raw" / "test_2.target").unlink(), "other-references"),
+        (lambda copy: (copy / "data" / "pair" / "raw" / "test_2.target").write_text("x\n"), "other-references"),
+        (lambda copy: (copy / "bundle" / STUDY).unlink(), "missing-file"),
+    ],
+)
+def test_an_incomplete_bundle_is_an_error(copy: Path, damage, code: str) -> None:  # type: ignore[no-untyped-def]
+    damage(copy)
+    with pytest.raises(WordorderError) as raised:
+        verified(copy)
+    assert raised.value.code == code

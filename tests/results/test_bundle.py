@@ -1,0 +1,132 @@
+"""wordorder.results.bundle: what goes into a bundle comes out of it, and nothing else does."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from evaluation_samples import family, report, write_finished_study
+from wordorder.errors import WordorderError
+from wordorder.results.bundle import RECORDS, TRANSLATIONS, pack, unpack
+from wordorder.results.frames import cell_folders, load_records
+from wordorder.results.index import read_index, write_index
+
+ASKED = report(["null", "learned"], [1, 2])
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    write_finished_study(tmp_path / "small", ASKED, {"null": 0.4, "learned": 0.1}, diverged=("learned", 2))
+    return tmp_path / "small"
+
+
+def packed(folder: Path, results: Path) -> Path:
+    pack(folder, results, report=ASKED, families={"pair": family(["null", "learned"], [1, 2])}, tables=["scores"])
+    return folder
+
+
+def test_translations_and_records_come_back(results: Path, tmp_path: Path) -> None:
+    line = "a line with\u2028a separator, a\rreturn and \t a tab"
+    odd = read_index(results).cell("pair", "tiny", "null", 1)
+    lines = odd.hypotheses("test_1").read_bytes().decode().split("\n")
+    odd.hypotheses("test_1").write_bytes("\n".join([line, *lines[1:]]).encode())
+    with pytest.raises(WordorderError) as raised:
+        packed(tmp_path / "bundle", results)
+    assert raised.value.code == "changed-file", "scores of other translations"
+    odd.hypotheses("test_1").write_bytes("\n".join(lines).encode())
+    unpack(packed(tmp_path / "bundle", results), tmp_path / "again")
+    for (_, own), (_, again) in zip(cell_folders(ASKED, results), cell_folders(ASKED, tmp_path / "again"), strict=True):
+        for test in ("test_1", "test_2"):
+            assert again.hypotheses(test).read_bytes() == own.hypotheses(test).read_bytes()
+            assert not again.scores(test).exists(), "scores are to be computed"
+    assert load_records(ASKED, tmp_path / "again").equals(load_records(ASKED, results))
+
+
+def test_several_decodings_come_back(results: Path, tmp_path: Path) -> None:
+    asked = report(["null", "learned"], [1, 2], tests=("test_1@ours", "test_1@paper"))
+    for _, own in cell_folders(ASKED, results):
+        for name in ("ours", "paper"):
+            (own.folder / name).mkdir()
+            for end in ("hypotheses", "scores.json"):
+                shutil.copy(own.folder / f"test_1.{end}", own.folder / name)
+    cells = {names: f"cells/pair/{names[2]}/tiny/{names[3]}" for names in read_index(results).cells}
+    write_index(results, cells, {"ours": "ours", "paper": "paper"}, {"pair": "."}, {})
+    families = {"pair": family(["null", "learned"], [1, 2])}
+    pack(tmp_path / "bundle", results, report=asked, families=families, tables=[])
+    unpack(tmp_path / "bundle", tmp_path / "again")
+    for (_, own), (_, again) in zip(cell_folders(asked, results), cell_folders(asked, tmp_path / "again"), strict=True):
+        for test in asked.datasets[0].tests:
+            assert again.hypotheses(test).read_bytes() == own.hypotheses(test).read_bytes()
+
+
+def test_the_same_study_gives_the_same_bytes(results: Path, tmp_path: Path) -> None:
+    first = packed(tmp_path / "first", results)
+    again = packed(tmp_path / "second", Path(shutil.copytree(results, tmp_path / "moved")))
+    files = sorted(path.name for path in first.iterdir())
+    assert files == ["data.tar.xz", "records.jsonl", "study.json", "translations.tar.xz"]
+    assert [(first / name).read_bytes() for name in files] == [(again / name).read_bytes() for name in files]
+
+
+def member(name: str, kind: bytes = tarfile.REGTYPE) -> tarfile.TarInfo:
+    entry = tarfile.TarInfo(name)
+    entry.type, entry.linkname = kind, "/etc/passwd"
+    return entry
+
+
+@pytest.mark.parametrize(
+    "entry", [member("../outside"), member("/absolute"), member("pair/link", tarfile.SYMTYPE)], ids=lambda e: e.name
+)
+def test_an_archive_that_leaves_its_folder_is_refused(results: Path, tmp_path: Path, entry: tarfile.TarInfo) -> None:
+    bundle = packed(tmp_path / "bundle", results)
+    with tarfile.open(bundle / TRANSLATIONS, "w:xz") as archive:
+        archive.addfile(entry, io.BytesIO())
+    with pytest.raises(WordorderError) as raised:
+        unpack(bundle, tmp_path / "again")
+    assert (raised.value.code, raised.value.key) == ("unsafe-archive", entry.name)
+
+
+def test_an_archive_that_is_too_large_is_refused(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle = packed(tmp_path / "bundle", results)
+    monkeypatch.setattr("wordorder.results.bundle._LARGEST", 1000)
+    with pytest.raises(WordorderError) as raised:
+        unpack(bundle, tmp_path / "again")
+    assert raised.value.code == "unsafe-archive"
+
+
+def drop_a_system(bundle: Path) -> None:
+    path = bundle / RECORDS
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    path.write_text("".join(lines[:-1]), encoding="utf-8")
+
+
+def drop_lines(bundle: Path) -> None:
+    path = bundle / RECORDS
+    path.write_text(path.read_text(encoding="utf-8").replace('"test_1":26', '"test_1":25', 1), encoding="utf-8")
+
+
+def truncate(bundle: Path) -> None:
+    path = bundle / TRANSLATIONS
+    path.write_bytes(path.read_bytes()[:-40])
+
+
+@pytest.mark.parametrize(
+    ("damage", "code", "name"),
+    [
+        (drop_a_system, "incomplete-bundle", RECORDS),
+        (drop_lines, "damaged-bundle", TRANSLATIONS),
+        (truncate, "damaged-bundle", TRANSLATIONS),
+        (lambda bundle: (bundle / RECORDS).write_text("{}\n"), "damaged-bundle", RECORDS),
+    ],
+)
+def test_a_damaged_bundle_is_an_error(results: Path, tmp_path: Path, damage, code: str, name: str) -> None:  # type: ignore[no-untyped-def]
+    bundle = packed(tmp_path / "bundle", results)
+    damage(bundle)
+    with pytest.raises(WordorderError) as raised:
+        unpack(bundle, tmp_path / "again")
+    assert (raised.value.code, raised.value.path) == (code, bundle / name)
