@@ -178,7 +178,8 @@ class AttentionAlignment(ModelAnalysis):
         if not rows:
             raise WordorderError(
                 f"{data} has no gold links of the sets {', '.join(self.sets)} for a dataset of the study. Import them "
-                "('wordorder stage import-gold --help'), or correct 'analyses.alignment.sets'."
+                "('wordorder stage import-gold --help'), or correct 'analyses.alignment.sets'.",
+                code="missing-gold-links",
             )
         return pd.DataFrame(rows).astype(dict.fromkeys(("aer", "precision", "recall"), float))
 
@@ -230,7 +231,8 @@ def layer_number(layer: int, layers: int) -> int:
     if layer >= layers:
         raise WordorderError(
             f"The alignment is to be read off decoder layer {layer}, counted from 0, but the model has {layers}. Give "
-            f"'layer' a number up to {layers - 1}, or count from behind: -1 is the last layer, -2 the one before."
+            f"'layer' a number up to {layers - 1}, or count from behind: -1 is the last layer, -2 the one before.",
+            code="out-of-range",
         )
     return max(0, layer + layers if layer < 0 else layer)
 
@@ -238,7 +240,8 @@ def layer_number(layer: int, layers: int) -> int:
 def _heads(heads: list[int], count: int) -> list[int]:
     if max(heads) >= count:
         raise WordorderError(
-            f"The alignment is to be read off head {max(heads)}, but there are heads 0 to {count - 1}."
+            f"The alignment is to be read off head {max(heads)}, but there are heads 0 to {count - 1}.",
+            code="out-of-range",
         )
     return heads
 
@@ -252,5 +255,6 @@ def check_words(corpus: ParallelCorpus, words: Words, gold: GoldLinks) -> None:
         raise WordorderError(
             f"The words with gold links are not those from which {corpus.directory} was made: they are cut into other "
             "subwords. Gold links count the words between the spaces of the raw text, so the dataset's preprocessing "
-            "must treat each of them by itself: make the corpus again with 'wordorder stage import-gold'."
+            "must treat each of them by itself: make the corpus again with 'wordorder stage import-gold'.",
+            code="another-corpus",
         )

@@ -52,7 +52,8 @@ class Perplexity(ModelAnalysis):
         if len(references) != len(corpus):
             raise WordorderError(
                 f"{corpus.directory} has {len(corpus)} sentence pairs, but there are {len(references)} references. "
-                "Give the raw target from which it was made."
+                "Give the raw target from which it was made.",
+                code="different-lengths",
             )
         total, unknown, tokens = 0.0, 0, 0
         for forced in force(model, corpus):

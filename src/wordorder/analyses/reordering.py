@@ -98,7 +98,7 @@ def tree_tau(path: Path) -> Floats:
         try:
             ranks.append(np.argsort(tree_order(parse_tree(line))).tolist())
         except WordorderError as error:
-            raise WordorderError(f"{path}, line {number}: {error}") from error
+            raise WordorderError(f"{path}, line {number}: {error}", code="malformed-line", path=path) from error
     ragged = Ragged.of(ranks)
     return score_orders(identity_orders(ragged.offsets), ragged).tau
 

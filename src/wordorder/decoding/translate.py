@@ -103,11 +103,13 @@ def check_positions(model: Translator, *, given: bool) -> None:
     if encoding.needs_reordered and not given:
         raise WordorderError(
             f"The model's encoding '{encoding.type}' needs the position that each source token takes in target order. "
-            "Translate a binary corpus, and give the folder that 'wordorder stage positions' makes with --positions."
+            "Translate a binary corpus, and give the folder that 'wordorder stage positions' makes with --positions.",
+            code="missing-positions",
         )
     if given and not encoding.needs_reordered:
         raise WordorderError(
-            f"The model's encoding '{encoding.type}' uses no reordered positions. Leave --positions out."
+            f"The model's encoding '{encoding.type}' uses no reordered positions. Leave --positions out.",
+            code="needless-positions",
         )
 
 
@@ -119,7 +121,8 @@ def _check_lengths(model: Translator, sources: Sequence[Sequence[int]], config: 
         raise WordorderError(
             f"Line {lengths.index(longest) + 1} of the source has {longest} subwords with its end, but the model's "
             f"positional encoding has only {limit} positions. Shorten the sentence, or raise the size of the "
-            "encoding's table in encodings.yaml and train again."
+            "encoding's table in encodings.yaml and train again.",
+            code="too-few-positions",
         )
     room = model.room(longest)
     if room is not None and room < 1:
@@ -148,12 +151,14 @@ def check_vocabularies(model: Translator, subword: Subword, corpus: ParallelCorp
     if subword.size != size:
         raise WordorderError(
             f"The model was trained with a vocabulary of {size} subwords, but the subword model has {subword.size}. "
-            "Give the subword model of the dataset that the model was trained on."
+            "Give the subword model of the dataset that the model was trained on.",
+            code="different-vocabularies",
         )
     if corpus is not None and corpus.vocabulary_size != size:
         raise WordorderError(
             f"The model was trained with a vocabulary of {size} subwords, but {corpus.directory} was made with "
-            f"{corpus.vocabulary_size}. Binarise it with the subword model of the dataset of the model's training."
+            f"{corpus.vocabulary_size}. Binarise it with the subword model of the dataset of the model's training.",
+            code="different-vocabularies",
         )
 
 
@@ -215,7 +220,8 @@ def translate_lines(
         raise WordorderError(
             f"The model's encoding '{model.encoding.config.type}' needs the position that each source token takes in "
             "target order, and nothing finds it in raw text yet. Translate a binary corpus with 'wordorder stage "
-            "translate'."
+            "translate'.",
+            code="missing-positions",
         )
     check_vocabularies(model, subword)
     prepare = preprocessor(source_language, preprocessing)

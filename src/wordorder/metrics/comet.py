@@ -213,7 +213,8 @@ def _work(python: Path, job: dict[str, Any]) -> dict[str, Any]:
         if done.returncode or not answer.is_file():
             raise WordorderError(
                 f"unbabel-comet stopped with exit status {done.returncode} while it scored with {job['checkpoint']}; "
-                "its own message stands above."
+                "its own message stands above.",
+                code="program-failed",
             )
         found: dict[str, Any] = read_json(answer)
     return found

@@ -39,7 +39,11 @@ def load_model(path: str | Path) -> Translator:
     """Read a finished model, in evaluation mode, on the CPU."""
     content = load_tensors(path)
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
-        raise WordorderError(f"{path} is not a model of this version of wordorder. Train the cell again.")
+        raise WordorderError(
+            f"{path} is not a model of this version of wordorder. Train the cell again.",
+            code="wrong-version",
+            path=path,
+        )
     try:
         cell = Cell.model_validate_json(content["cell"])
         model = build_model(cell, content["vocabulary_size"])
@@ -47,7 +51,9 @@ def load_model(path: str | Path) -> Translator:
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise WordorderError(
             f"{path} does not fit the model that its cell describes, perhaps because the file of its encoding was "
-            f"changed: {' '.join(str(error).split())} Train the cell again."
+            f"changed: {' '.join(str(error).split())} Train the cell again.",
+            code="wrong-model",
+            path=path,
         ) from error
     return model.eval()
 
@@ -57,11 +63,13 @@ def load_tensors(path: str | Path) -> Any:
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError as error:
-        raise WordorderError(f"{path} does not exist. Train the cell first.") from error
+        raise WordorderError(f"{path} does not exist. Train the cell first.", code="missing-file", path=path) from error
     except Exception as error:  # torch raises a dozen kinds for a damaged file
         raise WordorderError(
             f"{path} cannot be read as saved tensors ({type(error).__name__}): it is damaged, or it holds more than "
-            "tensors. Delete it and run its stage again."
+            "tensors. Delete it and run its stage again.",
+            code="damaged-file",
+            path=path,
         ) from error
 
 

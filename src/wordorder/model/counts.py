@@ -36,7 +36,9 @@ def counted(encoding: EncodingConfig, size: ModelSize, recipe: Recipe, vocabular
     except WordorderError:
         raise
     except Exception as error:  # whatever a user's own encoding may raise
-        raise WordorderError(f"It cannot be built: {type(error).__name__}: {error}.") from error
+        raise WordorderError(
+            f"It cannot be built: {type(error).__name__}: {error}.", code="model-cannot-be-built"
+        ) from error
 
 
 class _WithoutStartValues(TorchFunctionMode):
@@ -104,7 +106,8 @@ def _of_row(
         if name not in known:
             raise WordorderError(
                 f"The published row '{row.row}' of {table.paper}, {table.table}, names the {kind} '{name}', which "
-                f"{kind}s.yaml does not have. Correct published/parameters.yaml."
+                f"{kind}s.yaml does not have. Correct published/parameters.yaml.",
+                code="unknown-name",
             )
     recipe = Recipe(norm=table.norm, tie_embeddings=table.tie_embeddings, max_updates=1)
     return counted(encodings[row.encoding], sizes[row.size], recipe, table.vocabulary)

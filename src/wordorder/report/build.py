@@ -42,4 +42,4 @@ def build_table(name: str, report: Report, folder: str | Path, shown: Sequence[P
         return published.published_table(load_printed(report, folder, printed), printed, report, OurMarks(tested))
     if name == "credibility":
         return credibility.credibility_table(credibility.require(report, folder), report)
-    raise WordorderError(f"There is no table '{name}'; the tables are {', '.join(NAMES)}.")
+    raise WordorderError(f"There is no table '{name}'; the tables are {', '.join(NAMES)}.", code="unknown-name")

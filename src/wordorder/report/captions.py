@@ -41,10 +41,16 @@ def caption(kind: str, **wildcards: str) -> Markup:
         return Markup(publish_parts(text, writer="html5", settings_overrides=_SETTINGS)["body"])
     except FileNotFoundError as error:
         raise WordorderError(
-            f"{path} does not exist. It holds the captions of one kind; reinstall wordorder."
+            f"{path} does not exist. It holds the captions of one kind; reinstall wordorder.",
+            code="missing-file",
+            path=path,
         ) from error
     except (TemplateError, SystemMessage) as error:
-        raise WordorderError(f"{path} is no template of reStructuredText: {error}. Mend or reinstall it.") from error
+        raise WordorderError(
+            f"{path} is no template of reStructuredText: {error}. Mend or reinstall it.",
+            code="malformed-line",
+            path=path,
+        ) from error
 
 
 def first_sentence(text: Markup) -> str:

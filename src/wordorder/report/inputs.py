@@ -56,5 +56,7 @@ def _demand(path: Path, content: Any, keys: Iterable[str], what: str) -> None:
     if (key := first_missing(content, keys)) is not None:
         raise WordorderError(
             f"{path} has no '{key}', which {what} has. It was changed, or another version wrote it: delete it and run "
-            "the study again."
+            "the study again.",
+            code="wrong-version",
+            path=path,
         )

@@ -84,11 +84,15 @@ def _read(path: Path) -> bytes:
     except FileNotFoundError as error:
         raise WordorderError(
             f"{path} does not exist. The page shows it: run the study, or draw it with 'wordorder stage figure', "
-            "'wordorder stage analyse' or 'wordorder stage draw-reordering'."
+            "'wordorder stage analyse' or 'wordorder stage draw-reordering'.",
+            code="missing-file",
+            path=path,
         ) from error
     except OSError as error:
-        raise WordorderError(f"{path} cannot be read: {error.strerror}.") from error
+        raise WordorderError(f"{path} cannot be read: {error.strerror}.", code="unreadable-file", path=path) from error
 
 
 def _broken(path: str | Path, wanted: str) -> WordorderError:
-    return WordorderError(f"{path} should be {wanted}. Delete it and run the study again.")
+    return WordorderError(
+        f"{path} should be {wanted}. Delete it and run the study again.", code="damaged-file", path=path
+    )

@@ -85,7 +85,9 @@ def _test_set(asked: Page, dataset: str, title: str, size: str, test: str, resul
         if not path.is_file():
             raise WordorderError(
                 f"{path} does not exist. The page shows the translations of the test set '{test}' beside it: prepare "
-                "the dataset by running the study, or name the folder of its data with --data."
+                "the dataset by running the study, or name the folder of its data with --data.",
+                code="missing-file",
+                path=path,
             )
     pairs = list(strict_pairs(read_lines(source), read_lines(reference), source, reference))
     name = chosen_metric(report.metrics)
@@ -156,7 +158,9 @@ def _hypotheses(path: Path, wanted: int) -> list[str]:
     if len(lines) != wanted:
         raise WordorderError(
             f"{path} has {len(lines)} lines, but its test set has {wanted}. Line i of one must be the translation of "
-            "line i of the other: delete it and run the study again."
+            "line i of the other: delete it and run the study again.",
+            code="different-lengths",
+            path=path,
         )
     return lines
 
@@ -170,11 +174,15 @@ def _sentence_scores(path: Path, metric: str, wanted: int) -> list[float] | None
         found = [float(score) for score in scored["metrics"][metric]["segment_scores"]]
     except (KeyError, TypeError, ValueError) as error:
         raise WordorderError(
-            f"{path} has no scores of sentences for the metric '{metric}'. Delete it and score the test set again."
+            f"{path} has no scores of sentences for the metric '{metric}'. Delete it and score the test set again.",
+            code="missing-metric",
+            path=path,
         ) from error
     if len(found) != wanted:
         raise WordorderError(
-            f"{path} has scores of {len(found)} sentences, but its test set has {wanted}. Delete it and score again."
+            f"{path} has scores of {len(found)} sentences, but its test set has {wanted}. Delete it and score again.",
+            code="different-lengths",
+            path=path,
         )
     return found
 

@@ -183,7 +183,8 @@ def load_metrics(report: Report, results: str | Path) -> pd.DataFrame:
     frames = [frame for frame in frames if (frame["split"] == "valid").any()]
     if not frames:
         raise WordorderError(
-            f"No metrics.jsonl with validations was found for the study in {results}. Train its models first."
+            f"No metrics.jsonl with validations was found for the study in {results}. Train its models first.",
+            code="missing-file",
         )
     return pd.concat(frames, ignore_index=True)[[*CELL, *columns]]
 
@@ -193,7 +194,9 @@ def _json_lines(path: Path) -> list[dict[str, Any]]:
         # A diverged training writes NaN or Infinity, which Python's parser takes as such.
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     except ValueError as error:
-        raise WordorderError(f"{path} is not JSON lines: {error}. Delete it and train this model again.") from error
+        raise WordorderError(
+            f"{path} is not JSON lines: {error}. Delete it and train this model again.", code="damaged-file", path=path
+        ) from error
     for row in rows or [None]:  # no training ends without a row
         demand(path, row, "kind", "update", "epoch", "loss")
     return rows

@@ -71,7 +71,9 @@ def check_count(found: int, test: TranslatedSet, path: Path, what: str) -> None:
     if found != len(test.references):
         raise WordorderError(
             f"{path} has {found} {what}, but the test set '{test.name}' of '{test.dataset}' has "
-            f"{len(test.references)} references. Prepare the test set again."
+            f"{len(test.references)} references. Prepare the test set again.",
+            code="different-lengths",
+            path=path,
         )
 
 

@@ -185,7 +185,10 @@ def require(report: Report, results: str | Path) -> list[Item]:
     problems = [f"{item.demand} ({item.source}): {problem}." for item in items for problem in item.missing]
     if problems:
         listed = "\n".join(f"  {problem}" for problem in problems)
-        raise WordorderError(f"The study is not finished, because it misses an item of the credibility list.\n{listed}")
+        raise WordorderError(
+            f"The study is not finished, because it misses an item of the credibility list.\n{listed}",
+            code="not-credible",
+        )
     return items
 
 

@@ -59,11 +59,17 @@ def _read(path: Path, columns: Iterable[str]) -> pd.DataFrame:
         frame = pd.read_csv(path, keep_default_na=False, na_values=[""])
     except FileNotFoundError as error:
         raise WordorderError(
-            f"{path} does not exist. 'wordorder stage table' writes it; run the study (its table 'scores') first."
+            f"{path} does not exist. 'wordorder stage table' writes it; run the study (its table 'scores') first.",
+            code="missing-file",
+            path=path,
         ) from error
     except pd.errors.EmptyDataError as error:
-        raise WordorderError(f"{path} is empty. Delete it and make the table again.") from error
+        raise WordorderError(
+            f"{path} is empty. Delete it and make the table again.", code="empty-file", path=path
+        ) from error
     except (ValueError, OSError) as error:
-        raise WordorderError(f"{path} is not a table: {error}. Delete it and make the table again.") from error
+        raise WordorderError(
+            f"{path} is not a table: {error}. Delete it and make the table again.", code="damaged-file", path=path
+        ) from error
     demand(path, dict.fromkeys(frame.columns), *columns)
     return frame

@@ -37,7 +37,8 @@ def plan_batches(
         raise WordorderError(
             f"Sentence pair {kept[worst] + 1} of the binary corpus has {longest[worst]} subwords, more than a batch of "
             f"batch_tokens = {batch_tokens}. Raise batch_tokens, or leave long training pairs out with 'max_positions' "
-            "of the recipe."
+            "of the recipe.",
+            code="too-long",
         )
     tie = generator.permutation(len(longest)) if generator else np.arange(len(longest))
     order = np.lexsort((tie, source, target))

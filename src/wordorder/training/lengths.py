@@ -49,7 +49,8 @@ def check_lengths(
     if max_positions is not None and not len(kept):
         raise WordorderError(
             f"None of the {len(train)} sentence pairs of {train.directory} is as short as 'max_positions: "
-            f"{max_positions}' of the study's recipe demands. Raise it."
+            f"{max_positions}' of the study's recipe demands. Raise it.",
+            code="too-long",
         )
     limits = {stack: limit for stack in _STACKS if (limit := encoding.limit(stack)) is not None}
     if not limits:
@@ -59,13 +60,15 @@ def check_lengths(
     if problem := _too_long(limits, valid, np.arange(len(valid)), one_stream):
         raise WordorderError(
             f"The encoding '{name}' {problem} Validation sentences are never left out, so that perplexities compare: "
-            f"{larger}, or leave it out of the study."
+            f"{larger}, or leave it out of the study.",
+            code="too-few-positions",
         )
     if problem := _too_long(limits, train, kept, one_stream):
         enough = min(limits.values()) // (1 + one_stream)
         raise WordorderError(
             f"The encoding '{name}' {problem} Set 'max_positions: {enough}' in the study's recipe, which "
-            f"leaves longer training pairs out for all encodings, or {larger}."
+            f"leaves longer training pairs out for all encodings, or {larger}.",
+            code="too-few-positions",
         )
 
 

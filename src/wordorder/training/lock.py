@@ -79,7 +79,9 @@ def open_lock(file: Path) -> IO[str]:
         file.parent.mkdir(parents=True, exist_ok=True)
         return file.open("a+", encoding="utf-8")
     except OSError as error:
-        raise WordorderError(f"{file} cannot be written: {error.strerror}. Check its folder.") from error
+        raise WordorderError(
+            f"{file} cannot be written: {error.strerror}. Check its folder.", code="unwritable-file"
+        ) from error
 
 
 def _take(opened: IO[str], file: Path) -> bool:

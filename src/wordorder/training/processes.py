@@ -50,7 +50,10 @@ def open_fabric(precision: str, *, devices: int | None, nodes: int = 1, most: in
         nodes = _number("SLURM_STEP_NUM_NODES")
         devices, left = divmod(tasks, nodes)
         if left:
-            raise WordorderError(f"srun started {tasks} tasks on {nodes} nodes. Ask for the same number on every node.")
+            raise WordorderError(
+                f"srun started {tasks} tasks on {nodes} nodes. Ask for the same number on every node.",
+                code="uneven-tasks",
+            )
         environment = _step_environment(devices)
     elif "SLURM_STEP_NUM_TASKS" not in os.environ and (tasks := _tasks_of_job()) > 1:
         _start_again_through_srun(tasks)
@@ -63,13 +66,15 @@ def open_fabric(precision: str, *, devices: int | None, nodes: int = 1, most: in
         raise WordorderError(
             f"{devices * nodes} processes would share {most} micro-batch{'es' * (most > 1)} an update, and the others "
             f"be idle. Train with at most {most} (--devices, --nodes, or tasks and GPUs of the SLURM job), or raise "
-            "'accumulate' in the study's recipe."
+            "'accumulate' in the study's recipe.",
+            code="idle-processes",
         )
     if torch.cuda.is_available() and devices > torch.cuda.device_count():
         raise WordorderError(
             f"{devices} processes need as many GPUs, and {torch.cuda.device_count()} can be seen here. Ask for more "
             "GPUs or for fewer processes (--devices). In a SLURM job each task must see all GPUs of its node, which "
-            "--gpus-per-task and --gpu-bind take away."
+            "--gpus-per-task and --gpu-bind take away.",
+            code="too-few-gpus",
         )
     several = devices * nodes > 1
     fabric = Fabric(
@@ -192,7 +197,8 @@ def _start_again_through_srun(tasks: int) -> None:
     except OSError as error:
         raise WordorderError(
             f"This SLURM job has {tasks} tasks, which only srun can start, and srun cannot be run "
-            f"({error.strerror}). Put the directory of srun on PATH, or ask for one task."
+            f"({error.strerror}). Put the directory of srun on PATH, or ask for one task.",
+            code="missing-program",
         ) from error
 
 

@@ -77,19 +77,23 @@ def run(
     _check_positions(cell, train_positions, valid_positions)
     stop_requested = _listen()
     if cell.recipe.precision == "fp16" and not torch.cuda.is_available():
-        raise WordorderError("The precision fp16 needs a GPU. Use fp32 or bf16 in the study's recipe on a CPU.")
+        raise WordorderError(
+            "The precision fp16 needs a GPU. Use fp32 or bf16 in the study's recipe on a CPU.", code="gpu-needed"
+        )
     train_corpus = ParallelCorpus.open(train, positions=train_positions)
     valid_corpus = ParallelCorpus.open(valid, positions=valid_positions)
     if train_corpus.vocabulary_size != valid_corpus.vocabulary_size:
         raise WordorderError(
             f"{train} was made with {train_corpus.vocabulary_size} subwords, {valid} with "
-            f"{valid_corpus.vocabulary_size}. Binarise both with the same subword model."
+            f"{valid_corpus.vocabulary_size}. Binarise both with the same subword model.",
+            code="different-vocabularies",
         )
     for corpus in (train_corpus, valid_corpus):
         if not len(corpus):
             raise WordorderError(
                 f"{corpus.directory} has no sentence pairs, but a training needs some to learn from and some to "
-                "validate with. Look at the text that it was made of, and at the report of its cleaning."
+                "validate with. Look at the text that it was made of, and at the report of its cleaning.",
+                code="empty-file",
             )
     device.prepare()
     fabric = open_fabric(cell.recipe.precision, devices=devices, nodes=nodes, most=cell.recipe.accumulate)
@@ -146,12 +150,14 @@ def _check_positions(cell: Cell, *positions: Path | None) -> None:
     if encoding.needs_reordered and None in positions:
         raise WordorderError(
             f"The encoding '{encoding.type}' needs the position that each source token takes in target order. Give "
-            "the folders that 'wordorder stage positions' makes, with --train-positions and --valid-positions."
+            "the folders that 'wordorder stage positions' makes, with --train-positions and --valid-positions.",
+            code="missing-positions",
         )
     if not encoding.needs_reordered and any(positions):
         raise WordorderError(
             f"The encoding '{encoding.type}' uses no reordered positions. Leave --train-positions and "
-            "--valid-positions out."
+            "--valid-positions out.",
+            code="needless-positions",
         )
 
 

@@ -96,4 +96,6 @@ def check_languages(study: Study, configuration: Configuration) -> None:
             for metric in study.metrics:
                 build(metric, dataset.target_language)
         except WordorderError as error:
-            raise WordorderError(f"The study '{study.name}' has the dataset '{dataset.name}'. {error}") from error
+            raise WordorderError(
+                f"The study '{study.name}' has the dataset '{dataset.name}'. {error}", code=error.code
+            ) from error

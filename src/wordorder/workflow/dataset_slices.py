@@ -49,10 +49,13 @@ def shared_download_slice(datasets: Iterable[Dataset], folder: str, file: str) -
         if other.downloads[file] != owners[0].downloads[file]:
             raise WordorderError(
                 f"The datasets '{owners[0].name}' and '{other.name}' share the folder '{folder}' of downloads, but "
-                f"describe its file '{file}' differently. Give one of them another file name or 'download_folder'."
+                f"describe its file '{file}' differently. Give one of them another file name or 'download_folder'.",
+                code="conflicting-downloads",
             )
     if not owners:
-        raise WordorderError(f"No dataset of the folder '{folder}' of downloads has a file '{file}'.")
+        raise WordorderError(
+            f"No dataset of the folder '{folder}' of downloads has a file '{file}'.", code="unknown-name"
+        )
     return download_slice(owners[0], file)
 
 
@@ -74,7 +77,9 @@ def import_slice(dataset: Dataset, split: str) -> str:
 def generator_slice(dataset: Dataset, split: str) -> str:
     """``Generator``, without the numbers of sentences of the other splits, on which this one does not depend."""
     if dataset.generator is None:
-        raise WordorderError(f"The dataset '{dataset.name}' has no generator; its '{split}' is downloaded.")
+        raise WordorderError(
+            f"The dataset '{dataset.name}' has no generator; its '{split}' is downloaded.", code="unknown-name"
+        )
     others = {name: Generator.model_fields[name].default for name in ("train", "valid") if name != split}
     tests = {name: number for name, number in dataset.generator.tests.items() if name == split}
     return canonical(dataset.generator.model_copy(update={**others, "tests": tests}))

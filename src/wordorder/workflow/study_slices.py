@@ -103,7 +103,8 @@ def published_tables(study: Study, configuration: Configuration) -> list[Publish
         if shown.table not in tables:
             raise WordorderError(
                 f"The study '{study.name}' shows the published table '{shown.table}', which is not in "
-                f"{Path(configuration.root, 'published', 'scores.yaml')}{nearest(shown.table, tables, 'tables')}"
+                f"{Path(configuration.root, 'published', 'scores.yaml')}{nearest(shown.table, tables, 'tables')}",
+                code="unknown-name",
             )
     return [PublishedInStudy(shown=shown, printed=tables[shown.table]) for shown in study.published]
 
