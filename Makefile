@@ -12,7 +12,7 @@ STUDY ?= demo
 export PATH := $(abspath $(VENV))/bin:$(PATH)
 SNAKEFILES = Snakefile workflow
 
-.PHONY: help setup setup-dev demo study report reference verify-reference test test-comet lint format comet lock clean
+.PHONY: help setup setup-dev demo study report reference test-slow test-all verify-reference test test-comet lint format comet lock clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -41,8 +41,13 @@ verify-reference: setup  ## Score the translations of STUDY in results/reference
 	texts=$$(wordorder stage reference-texts results/reference/$(STUDY)) && snakemake $$texts --profile $(PROFILE) --cores $(CORES)
 	wordorder stage verify-reference results/reference/$(STUDY)
 
-test: setup-dev lint  ## Check the style and the types, and run the tests
-	pytest -n 2 --durations=20
+test: setup-dev lint  ## Check the style and the types, and run the tests but the slow ones
+	pytest -n 2 -m "not slow" --durations=20
+
+test-slow: setup-dev  ## Run the slow tests: whole workflows, SLURM, a browser, several processes
+	pytest -n 2 -m slow --durations=40
+
+test-all: test test-slow test-comet  ## Run every test
 
 test-comet: setup-dev comet  ## Test COMET scores with a tiny model, beside those of comet-score
 	WORDORDER_COMET_PYTHON=$(abspath $(COMET_VENV))/bin/python pytest tests/metrics/test_comet.py

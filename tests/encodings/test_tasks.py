@@ -18,6 +18,8 @@ from wordorder.model.architectures.prefix_lm import PrefixLM, PrefixLMSize
 from wordorder.model.architectures.transformer import Transformer, TransformerSize
 from wordorder.model.batch import BEGIN, END
 
+pytestmark = pytest.mark.slow
+
 SIZE = TransformerSize(encoder_layers=2, decoder_layers=2, dim=64, ffn_dim=128, heads=4, dropout=0)
 TASKS, FIRST_TASK, FIRST_WORD, WORDS, LONGEST = ("copy", "reverse", "sort"), 4, 7, 8, 5
 ENOUGH = 0.98

@@ -10,7 +10,10 @@ from browser import Visit, visit
 from page_sample import HOSTILE, SEEDS, write_sample
 from wordorder.report.page import build_page
 
-pytestmark = pytest.mark.xdist_group("browser")  # one process, so that the page is visited once a width
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.xdist_group("browser"),
+]  # one process, so that the page is visited once a width
 
 PHONE, DESKTOP = 390, 1280
 

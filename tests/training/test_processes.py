@@ -18,6 +18,8 @@ from wordorder.model.checkpoint import load_tensors
 from wordorder.training.processes import open_fabric
 from wordorder.training.window import Window
 
+pytestmark = pytest.mark.slow
+
 # srun as far as a training uses it: the command, as often as the job has tasks, each told which it is.
 SRUN = f"""#!{sys.executable}
 import os, subprocess, sys

@@ -10,7 +10,7 @@ import pytest
 from little_study import Workspace, cell
 from snakemake_runs import dry_run, outputs, snakemake
 
-pytestmark = pytest.mark.xdist_group("finished_study")  # one process, so that the study is run once
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("finished_study")]  # one process, so that the study is run once
 
 ANALYSES = (
     "analyses: {length: {edges: [6]}, reordering: {by: gold, bins: 2}, position: {bins: 3}, "

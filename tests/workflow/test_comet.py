@@ -9,6 +9,8 @@ import pytest
 
 from snakemake_runs import dry_run, job_counts
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def asking(config: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:

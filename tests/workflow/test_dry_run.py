@@ -17,6 +17,8 @@ from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.models import ModelRules
 from wordorder.workflow.store import SliceStore
 
+pytestmark = pytest.mark.slow
+
 CONFIG = ROOT / "config"
 
 

@@ -12,7 +12,7 @@ from wordorder.errors import WordorderError
 from wordorder.files import read_json
 from wordorder.results.evaluate import evaluate
 
-pytestmark = pytest.mark.xdist_group("finished_study")  # one process, so that the study is run once
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("finished_study")]  # one process, so that the study is run once
 
 DECODING = Decoding(beam=2, max_length_a=0, max_length_b=10)
 

@@ -27,6 +27,8 @@ from wordorder.data.text import read_pairs, write_pairs
 from wordorder.data.tokenise import tokeniser
 from wordorder.workflow import dataset_slices as slices
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2] / "config"
 WHOLE = [name for name in dataset_names(ROOT) if name.startswith(("iwslt", "wat", "wmt"))]
 MIRROR = os.environ.get("WORDORDER_MIRROR")

@@ -12,7 +12,7 @@ import pytest
 from little_study import Workspace, cell
 from snakemake_runs import snakemake
 
-pytestmark = pytest.mark.xdist_group("finished_study")  # one process, so that the study is run once
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("finished_study")]  # one process, so that the study is run once
 
 MEASURES = ("perplexity", "alignment", "probes", "attention_distance")
 ASKED = (

@@ -18,6 +18,8 @@ from little_study import DATASET, SIZES
 from snakemake_runs import ROOT, snakemake
 from wordorder.config.load import load_study
 
+pytestmark = pytest.mark.slow
+
 SHOWN = {"tests": {"newstest2014": "test"}, "sizes": {"base": "mini", "big": "mini", "big_no_encoder": "mini"}}
 # What the cut of each study says beside what all cuts say.
 CUTS: dict[str, dict[str, Any]] = {

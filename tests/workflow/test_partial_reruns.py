@@ -9,7 +9,7 @@ import pytest
 from little_study import Workspace
 from snakemake_runs import snakemake
 
-pytestmark = pytest.mark.xdist_group("finished_study")  # one process, so that the study is run once
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("finished_study")]  # one process, so that the study is run once
 
 PAGE = {"make_page": ["results/little/index.html"]}
 REPORTED = {

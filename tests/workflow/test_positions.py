@@ -13,7 +13,7 @@ import pytest
 from little_study import Workspace
 from snakemake_runs import dry_run, job_counts, outputs, snakemake
 
-pytestmark = pytest.mark.xdist_group("finished_study")  # one process, so that the study is run once
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("finished_study")]  # one process, so that the study is run once
 
 FOLDER = "results/data/pair/positions/{kind}/{split}"
 

@@ -10,7 +10,7 @@ from little_study import Workspace
 from snakemake_runs import snakemake
 from wordorder.cli.main import main
 
-pytestmark = pytest.mark.xdist_group("finished_study")  # one process, so that the study is run once
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("finished_study")]  # one process, so that the study is run once
 
 
 def test_the_bundle_of_a_finished_study(study: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
