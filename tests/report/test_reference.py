@@ -32,6 +32,8 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     figure.subplots().plot([1, 2])
     for end in ("svg", "png"):
         figure.savefig(results / "figures" / f"scores.{end}")
+    (folder / "bundle").mkdir()
+    (folder / "bundle" / "stale.svg").touch()  # of an earlier bundle
     write_reference(
         folder / "bundle",
         results,

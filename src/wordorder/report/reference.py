@@ -15,7 +15,7 @@ from wordorder.config.models import Family, Report
 from wordorder.config.published_scores import PublishedInStudy
 from wordorder.drawing.small_svg import raster_svg, small_svg
 from wordorder.errors import WordorderError
-from wordorder.files import sha256, write_json, write_text
+from wordorder.files import atomic, sha256, write_json, write_text
 from wordorder.metrics.scores import score_files, text_metrics
 from wordorder.progress import track
 from wordorder.report.build import build_table
@@ -83,16 +83,17 @@ def write_reference(
     Raises:
         WordorderError: The study is not finished.
     """
-    pack(folder, results, report=report, families=families, tables=tables, published=published)
-    for name in tables:
-        table = build_table(name, report, results, published)
-        write_text(folder / "tables" / f"{name}.csv", table.csv)
-        write_text(folder / "tables" / f"{name}.md", to_markdown(table))
-    for name in pictures:
-        drawing = small_svg((results / f"{name}.svg").read_text(encoding="utf-8"))
-        if len(drawing) > _LARGEST_SVG:
-            drawing = raster_svg(results / f"{name}.png")
-        write_text(folder / f"{name}.svg", drawing)
+    with atomic(folder) as temporary:
+        pack(temporary, results, report=report, families=families, tables=tables, published=published)
+        for name in tables:
+            table = build_table(name, report, results, published)
+            write_text(temporary / "tables" / f"{name}.csv", table.csv)
+            write_text(temporary / "tables" / f"{name}.md", to_markdown(table))
+        for name in pictures:
+            drawing = small_svg((results / f"{name}.svg").read_text(encoding="utf-8"))
+            if len(drawing) > _LARGEST_SVG:
+                drawing = raster_svg(results / f"{name}.png")
+            write_text(temporary / f"{name}.svg", drawing)
 
 
 def reference_texts(folder: Path, data: Path) -> list[Path]:
