@@ -120,12 +120,15 @@ def test_errors_are_written_for_programs() -> None:
     with raises("invalid-configuration") as caught:
         parse_yaml("a: 1\na: 2\nb: !x é\n", Path("folder/x.yaml"))
     first, second = map(json.loads, as_json(caught.error).splitlines())
-    assert {**first, "message": ""} == {
+    assert first.pop("message")
+    assert first == {
         "code": "duplicate-key",
         "path": "folder/x.yaml",
         "line": 2,
         "key": "a",
-        "message": "",
+        "found": None,
+        "expected": None,
+        "suggestion": None,
     }
     assert (second["code"], second["line"]) == ("yaml-tag", 3) and "!x" in second["message"]
     assert json.loads(as_json(WordorderError("No.", code="no"))) == {
@@ -133,6 +136,9 @@ def test_errors_are_written_for_programs() -> None:
         "path": None,
         "line": None,
         "key": None,
+        "found": None,
+        "expected": None,
+        "suggestion": None,
         "message": "No.",
     }
 

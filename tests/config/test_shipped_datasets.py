@@ -11,7 +11,6 @@ import pytest
 from corpus_files import own_pairs, write_downloads
 from raises import raises
 from snakemake_runs import dry_run, job_counts, outputs, snakemake
-from wordorder import workflow as plan
 from wordorder.config.datasets import Choice, Dataset, Download
 from wordorder.config.load import dataset_names, load_dataset, load_published_scores
 from wordorder.data.download import download
@@ -20,6 +19,14 @@ from wordorder.data.overlap import HeldOut
 from wordorder.data.pairs import count_pairs, describe_pairs
 from wordorder.data.text import read_pairs
 from wordorder.errors import WordorderError
+from wordorder.workflow.dataset_slices import (
+    download_slice,
+    downloads,
+    parts,
+    preprocessing_slice,
+    published_slice,
+    shared_download_slice,
+)
 
 ROOT = Path(__file__).parents[2] / "config"
 DOWNLOADED = [name for name in dataset_names(ROOT) if not load_dataset(name, ROOT).generator]
@@ -32,15 +39,15 @@ WHOLE = [name for name in DOWNLOADED if not name.startswith(("mini_", "multi30k"
 @pytest.mark.parametrize("name", DOWNLOADED)
 def test_every_part_can_be_read_as_it_is_described(name: str, tmp_path: Path) -> None:
     dataset = load_dataset(name, ROOT)
-    chooses = any(part.choose for split in ("train", *dataset.test_names) for part in plan.parts(dataset, split))
+    chooses = any(part.choose for split in ("train", *dataset.test_names) for part in parts(dataset, split))
     pairs = own_pairs(dataset, 1200 if chooses else 120)  # of which some splits take a hundredth
     written = write_downloads(dataset, tmp_path / "downloads", pairs)
     assert {path.name for path in (tmp_path / "downloads").iterdir()} == set(dataset.downloads)  # each file is used
     for split, pairs in written.items():
-        parts = plan.parts(dataset, split)
-        import_parts(parts, tmp_path / "downloads", tmp_path / "s", tmp_path / "t")
+        described = parts(dataset, split)
+        import_parts(described, tmp_path / "downloads", tmp_path / "s", tmp_path / "t")
         found = list(read_pairs(tmp_path / "s", tmp_path / "t"))
-        if all(part.choose is None for part in parts):
+        if all(part.choose is None for part in described):
             assert found == pairs
         else:
             assert set(found) < set(pairs)
@@ -51,7 +58,7 @@ def test_no_file_of_a_shared_folder_is_described_twice(name: str) -> None:
     datasets = [load_dataset(other, ROOT) for other in DOWNLOADED]
     own = load_dataset(name, ROOT)
     for file in own.downloads:
-        assert plan.shared_download_slice(datasets, own.folder, file) == plan.download_slice(own, file)
+        assert shared_download_slice(datasets, own.folder, file) == download_slice(own, file)
 
 
 def test_two_descriptions_of_one_file_are_told() -> None:
@@ -59,9 +66,9 @@ def test_two_descriptions_of_one_file_are_told() -> None:
     file = "wmt14-test-full.tgz"
     changed = {**other.downloads, file: other.downloads[file].model_copy(update={"md5": "0" * 32})}
     with pytest.raises(WordorderError, match="'wmt14_ende' and 'wmt14_enfr' share the folder 'wmt' of downloads, but"):
-        plan.shared_download_slice([one, other.model_copy(update={"downloads": changed})], "wmt", file)
+        shared_download_slice([one, other.model_copy(update={"downloads": changed})], "wmt", file)
     with pytest.raises(WordorderError, match=r"No dataset of the folder 'wmt' .* 'x'"):
-        plan.shared_download_slice([one], "wmt", "x")
+        shared_download_slice([one], "wmt", "x")
 
 
 def test_whole_datasets_have_published_numbers_and_shards() -> None:
@@ -91,7 +98,7 @@ def test_a_variant_differs_in_what_it_says() -> None:
     assert other.preprocessing.vocabulary == 40000
     keys = set(Dataset.model_fields) - {"name", "title", "download_folder", "preprocessing"}
     assert all(getattr(one, key) == getattr(other, key) for key in keys)
-    assert plan.preprocessing_slice(one) == plan.preprocessing_slice(other)
+    assert preprocessing_slice(one) == preprocessing_slice(other)
 
 
 @pytest.mark.parametrize(
@@ -204,7 +211,7 @@ def test_mistakes_in_published_numbers(config: Path, said: str, problem: dict[st
 
 def test_what_is_published_once_is_in_the_slice_as_ever() -> None:
     dataset = load_dataset("mini_ende", ROOT)
-    assert plan.published_slice(dataset) == '{"newstest2013":3000,"newstest2014":3003}'
+    assert published_slice(dataset) == '{"newstest2013":3000,"newstest2014":3003}'
 
 
 # ------------------------------------------------------------------------------------------------------ workflow
@@ -280,7 +287,7 @@ def test_training_pairs_that_share_a_side_with_test_sets(
     texts = {}
     for split in ("train", "valid", *dataset.test_names):
         texts[split] = tmp_path / f"{split}.source", tmp_path / f"{split}.target"
-        import_parts(plan.parts(dataset, split), tmp_path, *texts[split])
+        import_parts(parts(dataset, split), tmp_path, *texts[split])
     pairs = list(read_pairs(*texts.pop("train")))
     held_out = {split: HeldOut.read([text]) for split, text in texts.items()}
     found = {split: {n for n, pair in enumerate(pairs) if held.has(*pair)} for split, held in held_out.items()}
@@ -300,7 +307,7 @@ def test_training_pairs_that_share_a_side_with_test_sets(
 )
 def test_splits_of_the_mirror_have_their_pairs(name: str, split: str, pairs: int, tmp_path: Path) -> None:
     dataset = load_dataset(name, ROOT)
-    for file in plan.downloads(dataset, split):
+    for file in downloads(dataset, split):
         entry: Download = dataset.downloads[file]
         download(entry, tmp_path / file, mirror=os.environ["WORDORDER_MIRROR"])
-    assert import_parts(plan.parts(dataset, split), tmp_path, tmp_path / "s", tmp_path / "t") == pairs
+    assert import_parts(parts(dataset, split), tmp_path, tmp_path / "s", tmp_path / "t") == pairs

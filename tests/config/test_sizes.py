@@ -54,9 +54,9 @@ def test_the_kinds_are_told_apart(tmp_path: Path) -> None:
         ),
         (
             "{architecture: lstn, layers: 2, dim: 4, dropout: 0}",
-            {"code": "unknown-choice", "key": "own.architecture", "suggestion": "lstm"},
+            {"code": "unknown-name", "key": "own.architecture", "suggestion": "lstm"},
         ),
-        ("{architecture: [lstm], layers: 2}", {"code": "unknown-choice", "key": "own.architecture"}),
+        ("{architecture: [lstm], layers: 2}", {"code": "wrong-type", "key": "own.architecture"}),
         ("3", {"code": "wrong-type", "key": "own"}),
     ],
 )

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 from torch.testing import assert_close
 
+from analysis_runs import sentences as measured
 from tiny_models import PREFIX_LM, VOCABULARY, around, full, positions_of, sentences, tiny_model
-from wordorder.analyses.attention_distance import measure
-from wordorder.config.analyses import AttentionDistance
+from wordorder.analyses.attention_distance import AttentionDistance
 from wordorder.config.models import Cell, Decoding, Recipe
 from wordorder.data.binary import ParallelCorpus, write_corpus
 from wordorder.decoding.beam import search
@@ -199,7 +199,7 @@ def test_analyses_and_counts(tmp_path: Path) -> None:
     model = model_of({"type": "rope"})
     alone = list(force(model, corpus, attention=("cross",)))
     assert all(len(forced.attention["cross"]) == PREFIX_LM.layers for forced in alone)
-    found = measure(model, corpus, AttentionDistance(sentences=2))
+    found = AttentionDistance(sentences=2).measure(model, measured(corpus))
     assert found["status"] == "measured"
     assert len(found["stacks"]["encoder"]["layers"]) == 2
     assert found["stacks"]["decoder"]["layers"] == []

@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
 
-from wordorder import workflow as plan
 from wordorder.config.datasets import Dataset, TextFile
+from wordorder.workflow.dataset_slices import parts
 
 Pairs = list[tuple[str, str]]
 Side = tuple[TextFile, Sequence[str]]
@@ -91,7 +91,7 @@ def own_pairs(dataset: Dataset, number: int) -> PairsOf:
     sides = [SENTENCES[language] for language in (dataset.source_language, dataset.target_language)]
 
     def pairs_of(split: str, part: int) -> Pairs:
-        places = range(number // len(plan.parts(dataset, split)))
+        places = range(number // len(parts(dataset, split)))
         numbers = [0 if (part, place) == (0, 0) else next(fresh) for place in places]
         source, target = ([side[own % len(side)].format(own) for own in numbers] for side in sides)
         return list(zip(source, target, strict=True))
@@ -108,7 +108,7 @@ def write_downloads(dataset: Dataset, folder: Path, pairs_of: PairsOf) -> dict[s
     written: dict[str, Pairs] = {}
     for split in ("train", "valid", *dataset.test_names):
         written[split] = []
-        for number, part in enumerate(plan.parts(dataset, split)):
+        for number, part in enumerate(parts(dataset, split)):
             pairs = pairs_of(split, number)
             sides = [
                 files[side.file][side.member].setdefault(side.model_dump_json(), (side, text))

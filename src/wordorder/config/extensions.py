@@ -93,6 +93,8 @@ class ByName:
             keys = [self.key, *self.implied]
             found["anyOf"] = [{"required": [key]} for key in keys]
             found.pop("required", None)
+        elif self.default is not None:
+            found["required"] = [key for key in found["required"] if key != self.key]
         return written
 
 

@@ -100,7 +100,10 @@ def _explain(message: str, vocabulary: int, names: str) -> str:
             f"A vocabulary of {vocabulary} subwords has no room for the characters of {names}. "
             f"Set the dataset's 'preprocessing.vocabulary' to {found[2]} or more."
         )
-    return f"sentencepiece could not train {vocabulary} subwords on {names}: {message}"
+    return (
+        f"sentencepiece could not train {vocabulary} subwords on {names}: {message}. "
+        "Set the dataset's 'preprocessing.vocabulary' to another number."
+    )
 
 
 class Subword:
