@@ -12,23 +12,23 @@ STUDY ?= demo
 export PATH := $(abspath $(VENV))/bin:$(PATH)
 SNAKEFILES = Snakefile workflow
 
-.PHONY: help setup setup-dev demo study report reference test-slow test-all verify-reference test test-comet lint format comet lock clean
+.PHONY: help setup setup-dev demo study report reference verify-reference test test-slow test-all test-comet lint format comet lock clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-16s %s\n", $$1, $$2}' Makefile
 
-setup: $(VENV)/.stamp  ## Make the environment in VENV (once; again when pyproject.toml or the lock changes)
+setup: $(VENV)/.stamp  ## Create the environment in VENV, or update it after a change of pyproject.toml or the lock
 
-setup-dev: $(VENV)/.stamp-dev  ## The same with the developers' tools
+setup-dev: $(VENV)/.stamp-dev  ## Create the environment with the developers' tools
 
 demo: STUDY = demo
-demo: study report  ## Run the demo study, build its page and report and print its result table
+demo: study report  ## Run the demo study, build its page and report, and print its results
 	wordorder summary --results results/demo
 	@echo "Snakemake's report is $(CURDIR)/results/demo/report.html"
 	@echo "The page to open is   $(CURDIR)/results/demo/index.html"
 
-study: setup  ## Run the study STUDY with CORES cores (on a cluster: a job) and the profile PROFILE
+study: setup  ## Run the study STUDY on CORES cores with the profile PROFILE
 	snakemake $(STUDY) --profile $(PROFILE) --cores $(CORES)
 
 report: study  ## Build Snakemake's report, results/STUDY/report.html
@@ -41,15 +41,15 @@ verify-reference: setup  ## Score the translations of STUDY in results/reference
 	texts=$$(wordorder stage reference-texts results/reference/$(STUDY)) && snakemake $$texts --profile $(PROFILE) --cores $(CORES)
 	wordorder stage verify-reference results/reference/$(STUDY)
 
-test: setup-dev lint  ## Check the style and the types, and run the tests but the slow ones
-	pytest -n 2 -m "not slow" --durations=20
+test: setup-dev lint  ## Check the style and the types, and run the fast tests (about five minutes)
+	pytest -n 2 --durations=20 -m "not slow"
 
-test-slow: setup-dev  ## Run the slow tests: whole workflows, SLURM, a browser, several processes
-	pytest -n 2 -m slow --durations=40
+test-slow: setup-dev  ## Run the other tests: whole workflows, a SLURM cluster, a browser
+	pytest -n 2 --durations=20 -m slow
 
-test-all: test test-slow test-comet  ## Run every test
+test-all: test test-slow test-comet  ## Run all tests
 
-test-comet: setup-dev comet  ## Test COMET scores with a tiny model, beside those of comet-score
+test-comet: setup-dev comet  ## Test COMET scores with a tiny model against those of comet-score
 	WORDORDER_COMET_PYTHON=$(abspath $(COMET_VENV))/bin/python pytest tests/metrics/test_comet.py
 
 lint: setup-dev  ## Check the style and the types
@@ -58,18 +58,18 @@ lint: setup-dev  ## Check the style and the types
 	snakefmt --check $(SNAKEFILES)
 	mypy --strict src
 
-format: setup-dev  ## Put the code into the style
+format: setup-dev  ## Format the code
 	ruff check --fix
 	ruff format
 	snakefmt $(SNAKEFILES)
 
-comet: $(COMET_VENV)/.stamp  ## Make the second environment, for COMET scores
+comet: $(COMET_VENV)/.stamp  ## Create the second environment, for COMET scores
 
-lock:  ## Resolve the versions of both environments anew
+lock:  ## Resolve the pinned versions of both environments again
 	requirements/lock $(PYTHON) main
 	requirements/lock $(PYTHON) comet
 
-clean:  ## Remove the environments and the caches; results and downloads stay
+clean:  ## Remove the environments and the caches, but keep results and downloads
 	rm -rf .venv .venv-comet .mypy_cache .pytest_cache .ruff_cache
 
 # The stamps say which lock and extras an environment was last brought up to.

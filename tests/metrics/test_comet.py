@@ -281,6 +281,7 @@ def tiny_model(comet_python: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     return folder
 
 
+@pytest.mark.slow
 def test_scores_are_those_that_comet_score_prints(files: Files, comet_python: Path, tiny_model: Path) -> None:
     assert files.command(str(tiny_model), "--python", str(comet_python), precision="fp16") == 0
     ours = files.result()
@@ -301,6 +302,7 @@ def test_scores_are_those_that_comet_score_prints(files: Files, comet_python: Pa
     assert system["versions"]["unbabel-comet"] in (ROOT / "requirements" / "comet.lock").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_fp32_depends_on_no_batch(files: Files, comet_python: Path, tiny_model: Path) -> None:
     found = []
     for size in (1, 7):

@@ -11,8 +11,8 @@ from page_sample import HOSTILE, SEEDS, write_sample
 from wordorder.report.page import build_page
 
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.xdist_group("browser"),
+    pytest.mark.slow,
 ]  # one process, so that the page is visited once a width
 
 PHONE, DESKTOP = 390, 1280

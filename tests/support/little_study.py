@@ -102,6 +102,12 @@ class Workspace:
         """Return the file of the scores of a test set."""
         return f"{self.evaluation(encoding, 1, study, decoding).removesuffix('.json')}/{test}.scores.json"
 
+    def measures(self, encoding: str, analysis: str, study: str = "little") -> str:
+        """Return the file of what an analysis measures on a cell's model."""
+        configuration = Configuration(self.config)
+        rules = ModelRules(configuration, SliceStore(is_main=True))
+        return self.cell(encoding, rules.measure_file(configuration.study(study), "pair", analysis), study=study)
+
     def log(self, encoding: str, seed: int = 1) -> Path:
         """Return the log of a cell's training."""
         return (

@@ -18,8 +18,6 @@ from wordorder.model.checkpoint import load_tensors
 from wordorder.training.processes import open_fabric
 from wordorder.training.window import Window
 
-pytestmark = pytest.mark.slow
-
 # srun as far as a training uses it: the command, as often as the job has tasks, each told which it is.
 SRUN = f"""#!{sys.executable}
 import os, subprocess, sys
@@ -50,6 +48,7 @@ def weights(run: TrainingRun) -> dict[str, torch.Tensor]:
     return found
 
 
+@pytest.mark.slow
 def test_two_processes_train_as_one_with_twice_the_accumulation(tmp_path: Path, corpora: tuple[Path, Path]) -> None:
     """A recipe's four micro-batches an update are accumulated four in one process, or two in each of two.
 
@@ -77,6 +76,7 @@ def other_process(first: int) -> int:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc for the other process")
+@pytest.mark.slow
 def test_a_signal_to_one_of_two_processes_stops_both_and_the_bits_stay(
     tmp_path: Path, corpora: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from little_study import Workspace, cell
+from little_study import Workspace
 from snakemake_runs import dry_run, outputs, snakemake
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("finished_study")]  # one process, so that the study is run once
+pytestmark = [pytest.mark.xdist_group("finished_study"), pytest.mark.slow]  # one process, so that the study is run once
 
 ANALYSES = (
     "analyses: {length: {edges: [6]}, reordering: {by: gold, bins: 2}, position: {bins: 3}, "
@@ -62,9 +62,9 @@ def test_analyses_run_and_each_runs_again_alone(asking: Workspace) -> None:
 
 
 def test_a_new_translation_draws_all_analyses_again(asking: Workspace) -> None:
-    (asking.folder / cell("opr", "test.hypotheses")).unlink()
+    (asking.folder / asking.evaluation("opr")).unlink()
     found = asking.would_run()
-    assert found["translate_test"] == [cell("opr", "test.hypotheses")] and "train_model" not in found
+    assert found["evaluate_model"] == [asking.evaluation("opr")] and "train_model" not in found
     assert len(found["analyse"]) == 5
 
 

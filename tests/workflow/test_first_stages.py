@@ -84,7 +84,7 @@ def tokenised(dataset: Dataset, pairs_of: PairsOf) -> PairsOf:
 
 
 def run(*arguments: str | Path) -> None:
-    assert main([str(argument) for argument in arguments]) == 0
+    assert main(["stage", *map(str, arguments)]) == 0
 
 
 @pytest.mark.parametrize("name", WHOLE)

@@ -16,7 +16,7 @@ import pytest
 from little_study import Workspace
 from snakemake_runs import ROOT, snakemake
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("finished_study")]
+pytestmark = [pytest.mark.xdist_group("finished_study"), pytest.mark.slow]
 
 
 def command(study: Workspace) -> list[str]:

@@ -5,14 +5,22 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
-from little_study import Workspace, cell
+from little_study import Workspace
 from snakemake_runs import snakemake
+from wordorder.analyses.base import ModelAnalysis
+from wordorder.analyses.measure import measure
+from wordorder.config.load import slice_argument
+from wordorder.config.models import Measured
+from wordorder.files import read_json
+from wordorder.workflow.analyses import analysis_of, measure_slice
+from wordorder.workflow.configuration import Configuration
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("finished_study")]  # one process, so that the study is run once
+pytestmark = [pytest.mark.xdist_group("finished_study"), pytest.mark.slow]  # one process, so that the study is run once
 
 MEASURES = ("perplexity", "alignment", "probes", "attention_distance")
 ASKED = (
@@ -50,21 +58,22 @@ def asking(study: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     return study
 
 
-def measured(study: Workspace, encoding: str, file: str) -> dict[str, object]:
-    found: dict[str, object] = json.loads((study.folder / cell(encoding, file)).read_text())
-    return found
+def measured(study: Workspace, encoding: str, analysis: str) -> dict[str, Any]:
+    """What an analysis has measured on a model, by set."""
+    return dict(read_json(study.folder / study.measures(encoding, analysis))["sets"])
+
+
+def files(study: Workspace, *analyses: str) -> list[str]:
+    """The measures of both models."""
+    return sorted(study.measures(encoding, name) for encoding in ("opr", "sinusoidal") for name in analyses)
 
 
 def test_a_finished_study_is_only_measured(asking: Workspace) -> None:
     would = asking.would_run()
     drawn = sorted([*MEASURES, "forward_time"])
     assert would.pop("analyse") == [f"results/little/analyses/{name}.pdf" for name in drawn]
-    assert would.pop("measure_forward_time") == ["results/little/forward_time/pair.mini.json"]
-    for name in MEASURES:
-        files = [cell(encoding, f"test.{name}.json") for encoding in ("opr", "sinusoidal")]
-        if name == "alignment":
-            files += [cell(encoding, "gold.turned.alignment.json") for encoding in ("opr", "sinusoidal")]
-        assert sorted(would.pop(f"measure_{name}")) == sorted(files)
+    assert would.pop("measure_together") == ["results/little/measures/forward_time/pair.mini.json"]
+    assert would.pop("measure_model") == files(asking, *MEASURES)
     assert set(would) == {"download_gold", "import_gold", "binarise_split", "make_page"}
 
     done = snakemake(asking.folder, *asking.arguments())
@@ -72,8 +81,8 @@ def test_a_finished_study_is_only_measured(asking: Workspace) -> None:
     assert asking.would_run() == {}
     # The same sentences and links, one time as the test set's own, the other time out of the set's files.
     for encoding in ("opr", "sinusoidal"):
-        own, turned = (measured(asking, encoding, f"{split}.alignment.json") for split in ("test", "gold.turned"))
-        assert own == turned and own["status"] == "measured"
+        sets = measured(asking, encoding, "alignment")
+        assert sets["test"] == sets["gold.turned"] and sets["test"]["status"] == "measured"
     table = pd.read_csv(asking.folder / "results/little/analyses/alignment.csv")
     assert sorted(zip(table["encoding"], table["test"], strict=True)) == [
         (encoding, split) for encoding in ("opr", "sinusoidal") for split in ("gold.turned", "test")
@@ -83,13 +92,19 @@ def test_a_finished_study_is_only_measured(asking: Workspace) -> None:
     assert len(times) == 4 and (times["seconds"] > 0).all()
     assert (times.loc[times["encoding"] == "sinusoidal", "ratio"] == 1).all()
 
-    # A setting that changes runs its own measure again; another choice of sets measures no model again.
-    asking.change("studies/little.yaml", "sentences: 5", "sentences: 6")
-    assert set(asking.would_run()) == {"measure_attention_distance", "analyse", "make_page"}
-    asking.change("studies/little.yaml", "sentences: 6", "sentences: 5")
-    asking.change("studies/little.yaml", "[gold, turned]", "[turned]")
-    drawn = {"analyse": ["results/little/analyses/alignment.pdf"], "make_page": ["results/little/index.html"]}
-    assert asking.would_run() == drawn
+    # A setting or a choice of sets that changes runs its own measure again, and going back to it runs nothing.
+    for old, new, name in (
+        ("sentences: 5", "sentences: 6", "attention_distance"),
+        ("[gold, turned]", "[turned]", "alignment"),
+    ):
+        asking.change("studies/little.yaml", old, new)
+        assert asking.would_run() == {
+            "measure_model": files(asking, name),
+            "analyse": [f"results/little/analyses/{name}.pdf"],
+            "make_page": ["results/little/index.html"],
+        }
+        asking.change("studies/little.yaml", new, old)
+        assert asking.would_run() == {}
 
 
 def test_a_set_that_does_not_fit_is_told(asking: Workspace) -> None:
@@ -133,12 +148,19 @@ def test_a_set_that_only_people_can_get_is_asked_for_before_the_first_job(
     assert done.returncode == 0 and (study.folder / file).exists(), done.stdout + done.stderr
 
 
-def test_the_validation_set_can_be_measured_too(asking: Workspace) -> None:
-    target = cell("opr", "valid.perplexity.json")
-    arguments = [argument for argument in asking.arguments() if argument != "little"]
-    done = snakemake(asking.folder, target, *arguments)
-    assert done.returncode == 0, done.stdout + done.stderr
-    rows = [json.loads(line) for line in (asking.folder / cell("opr", "metrics.jsonl")).read_text().splitlines()]
+def test_the_perplexity_of_the_validation_set_is_that_of_the_training(asking: Workspace) -> None:
+    configuration = Configuration(asking.config)
+    analysis = analysis_of(configuration.study("little"), "perplexity")
+    assert isinstance(analysis, ModelAnalysis)
+    found = measure(
+        slice_argument(measure_slice(configuration.dataset("pair"), analysis), Measured),
+        "perplexity",
+        asking.folder / asking.cell("opr", "model.pt"),
+        asking.folder / "results/data/pair",
+        ["valid"],
+        positions=None,
+        models=[],
+    )
+    rows = [json.loads(line) for line in (asking.folder / asking.cell("opr", "metrics.jsonl")).read_text().splitlines()]
     reported = [row["perplexity"] for row in rows if row["kind"] == "valid"][-1]
-    units = measured(asking, "opr", "valid.perplexity.json")["units"]
-    assert isinstance(units, dict) and units["subword"]["perplexity"] == pytest.approx(reported, rel=1e-6)
+    assert found["sets"]["valid"]["units"]["subword"]["perplexity"] == pytest.approx(reported, rel=1e-6)

@@ -9,7 +9,7 @@ import pytest
 from little_study import Workspace
 from snakemake_runs import snakemake
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("finished_study")]  # one process, so that the study is run once
+pytestmark = [pytest.mark.xdist_group("finished_study")]  # one process, so that the study is run once
 
 PAGE = {"make_page": ["results/little/index.html"]}
 REPORTED = {
@@ -27,6 +27,7 @@ def test_a_finished_study_has_nothing_to_do(study: Workspace) -> None:
     assert study.would_run() == {}
 
 
+@pytest.mark.slow
 def test_cores_memory_and_profiles_run_nothing_again(study: Workspace) -> None:
     assert study.would_run("--set-threads", "train_model=1", "--set-resources", "train_model:mem_mb=9000") == {}
     assert study.would_run(profile="slurm") == {}
@@ -55,6 +56,7 @@ def test_another_k_runs_only_the_opr_cell_again(study: Workspace) -> None:
     assert study.would_run() == {}
 
 
+@pytest.mark.slow
 def test_a_new_seed_trains_one_cell_per_encoding(study: Workspace) -> None:
     study.change("studies/little.yaml", "seeds: [1]", "seeds: [1, 2]")
     found = study.would_run()
@@ -63,6 +65,7 @@ def test_a_new_seed_trains_one_cell_per_encoding(study: Workspace) -> None:
     assert set(found) == {"train_model", "evaluate_model", "compare_systems", *REPORTED}
 
 
+@pytest.mark.slow
 def test_other_sentences_to_measure_on_train_nothing(study: Workspace) -> None:
     study.change("studies/little.yaml", "tests: [test]", "tests: [test, other]")
     found = study.would_run()
@@ -83,6 +86,7 @@ def test_other_sentences_to_measure_on_train_nothing(study: Workspace) -> None:
     assert not {"train_model", "train_subword", "evaluate_model"} & set(found)
 
 
+@pytest.mark.slow
 def test_a_deleted_evaluation_comes_back_alone(study: Workspace) -> None:
     (study.folder / study.evaluation("opr")).unlink()
     assert study.would_run() == {
@@ -94,6 +98,7 @@ def test_a_deleted_evaluation_comes_back_alone(study: Workspace) -> None:
     }
 
 
+@pytest.mark.slow
 def test_a_deleted_figure_or_table_comes_back_alone(study: Workspace) -> None:
     (study.folder / "results/little/figures/scores.png").unlink()
     (study.folder / "results/little/tables/scores.md").unlink()
@@ -104,6 +109,7 @@ def test_a_deleted_figure_or_table_comes_back_alone(study: Workspace) -> None:
     }
 
 
+@pytest.mark.slow
 def test_a_deleted_page_comes_back_alone_and_the_same(study: Workspace) -> None:
     page = study.folder / "results/little/index.html"
     before = page.read_bytes()
@@ -121,17 +127,20 @@ def test_models_can_be_deleted_to_save_space(study: Workspace) -> None:
     assert study.would_run() == {}
 
 
+@pytest.mark.slow
 def test_another_title_changes_only_tables_figures_and_the_page(study: Workspace) -> None:
     study.change("studies/little.yaml", "A little study", "A small study")
     assert study.would_run() == REPORTED
 
 
+@pytest.mark.slow
 def test_another_recipe_trains_all_again_but_prepares_nothing(study: Workspace) -> None:
     study.change("studies/little.yaml", "max_updates: 20", "max_updates: 30")
     found = study.would_run()
     assert len(found["train_model"]) == 2 and not {"clean_shard", "generate_split", "binarise_split"} & set(found)
 
 
+@pytest.mark.slow
 def test_another_cleaning_runs_the_removed_shards_again(study: Workspace) -> None:
     study.change("datasets/pair.yaml", "vocabulary: 150", "vocabulary: 150, cleaning: {max_length: 15}")
     found = study.would_run()
@@ -145,6 +154,7 @@ def test_a_run_leaves_logs_and_no_shards(finished: Workspace) -> None:
     assert finished.log("opr").stat().st_size > 0
 
 
+@pytest.mark.slow
 def test_the_report_holds_tables_and_figures(study: Workspace) -> None:
     done = snakemake(study.folder, *study.arguments(), "--report", "report.html")
     assert done.returncode == 0, done.stderr

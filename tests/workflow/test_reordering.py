@@ -12,7 +12,7 @@ from little_study import Workspace
 from snakemake_runs import dry_run, outputs, snakemake
 from wordorder.data.binary import ParallelCorpus
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("finished_study")]  # one process, so that the study is run once
+pytestmark = [pytest.mark.xdist_group("finished_study"), pytest.mark.slow]  # one process, so that the study is run once
 
 ALIGNERS = "hmm: {aligner: {type: hmm, ibm1_iterations: 2, iterations: 2}}\npieces: {unit: subword}\n"
 REORDERERS = (

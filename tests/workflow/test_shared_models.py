@@ -17,7 +17,7 @@ from little_study import Workspace
 from snakemake_runs import ROOT, dry_run, outputs, snakemake
 from wordorder.files import read_json
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("finished_study")]  # one process, so that the study is run once
+pytestmark = [pytest.mark.xdist_group("finished_study"), pytest.mark.slow]  # one process, so that the study is run once
 
 MORE = "name: more\nbased_on: little\ntitle: One encoding more\nencodings: [opr, sinusoidal, none, opr_again]\n"
 OTHER = """

@@ -13,7 +13,7 @@ import pytest
 from snakemake_runs import ROOT
 from wildcards import Wildcards
 from wordorder.config.datasets import Download, Generator, Import, Preparation, Subword
-from wordorder.config.load import load_dataset, load_sizes, load_study, slice_argument
+from wordorder.config.load import dataset_names, load_dataset, load_sizes, load_study, slice_argument
 from wordorder.config.models import Cell, Decoding, Evaluation, Family, Model, PublishedReport, Report
 from wordorder.config.published_scores import Shown
 from wordorder.errors import WordorderError
@@ -144,6 +144,14 @@ def test_slices_are_canonical_and_their_models_read_them(root: Path, name: str) 
     for key, text in slices(root, name).items():
         assert text == json.dumps(json.loads(text), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         assert canonical(slice_argument(text, MODELS[str(key[0])])) == text
+
+
+@pytest.mark.parametrize("name", dataset_names(SHIPPED))
+def test_an_import_reads_the_formats_of_its_dataset(name: str) -> None:
+    dataset = load_dataset(name, SHIPPED)
+    for split in () if dataset.generator else ("train", "valid", *dataset.test_names):
+        found = slice_argument(dataset_slices.import_slice(dataset, split), Import)
+        assert found.parts == dataset_slices.parts(dataset, split)
 
 
 def test_a_title_changes_the_report_alone(root: Path) -> None:

@@ -23,8 +23,8 @@ from slurm_cluster import Cluster, wait_until, why_not
 from snakemake_runs import ROOT, snakemake
 
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.xdist_group("slurm"),
+    pytest.mark.slow,
 ]  # one process, so that one cluster at a time is in /etc/slurm
 
 # Every training asks for one of the two GPUs.
