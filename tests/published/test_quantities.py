@@ -50,8 +50,8 @@ def write(results: Path, encoding: str, seed: int, memory: int | None, alignment
     metrics = {"bleu": {"score": 20.0 + seed, "signature": "s"}}
     write_json(folder / "test.scores.json", {"status": "scored", "metrics": metrics, "hypotheses": {"sha256": "x"}})
     if alignment is not None:
-        write_json(folder / "gold.other100.alignment.json", alignment)
-        write_json(folder / "test.alignment.json", {**alignment, "aer": 0.5})
+        sets = {"gold.other100": alignment, "test": {**alignment, "aer": 0.5}}
+        write_json(folder / "alignment.json", {"sets": sets})
 
 
 @pytest.fixture
