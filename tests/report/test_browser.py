@@ -10,10 +10,8 @@ from browser import Visit, visit
 from page_sample import HOSTILE, SEEDS, write_sample
 from wordorder.report.page import build_page
 
-pytestmark = [
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.slow,
-]  # one process, so that the page is visited once a width
+# One process, so that the page is visited once a width.
+pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
 
 PHONE, DESKTOP = 390, 1280
 

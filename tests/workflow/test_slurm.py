@@ -22,10 +22,8 @@ from little_study import Workspace
 from slurm_cluster import Cluster, wait_until, why_not
 from snakemake_runs import ROOT, snakemake
 
-pytestmark = [
-    pytest.mark.xdist_group("slurm"),
-    pytest.mark.slow,
-]  # one process, so that one cluster at a time is in /etc/slurm
+# One process, so that one cluster at a time is in /etc/slurm.
+pytestmark = [pytest.mark.xdist_group("slurm"), pytest.mark.slow]
 
 # Every training asks for one of the two GPUs.
 TABLE = "# dataset size memory_gb hours nodes cpus gpus\n*  *  2  0.5  1  1  1\n"
