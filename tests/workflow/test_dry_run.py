@@ -253,7 +253,7 @@ def test_a_wrong_parameter_of_an_encoding_is_told_without_a_traceback(config: Pa
     encodings.write_text(encodings.read_text().replace("  k: 8", "  kk: 8"))
     failed = snakemake(tmp_path, "--dry-run", "demo", "--cores", "1", "--config", f"config_dir={config}")
     assert failed.returncode == 1
-    assert "encodings.yaml" in failed.stderr and "'kk'" in failed.stderr and "Traceback" not in failed.stderr
+    assert "encodings.yaml" in failed.stderr and "opr.kk" in failed.stderr and "Traceback" not in failed.stderr
 
 
 def test_a_model_that_cannot_be_built_is_told_before_anything_runs(config: Path, tmp_path: Path) -> None:

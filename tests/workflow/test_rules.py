@@ -29,7 +29,6 @@ REORDERERS = (
     "folds: {aligner: hmm, parser: {classes: 0}, folds: 4}\n"
     "plain: {aligner: pieces, parser: {classes: 9}}\n"
 )
-BINARY = ("source.tokens.npy", "source.offsets.npy", "target.tokens.npy", "target.offsets.npy", "meta.json")
 
 
 @pytest.fixture
@@ -137,8 +136,8 @@ def test_a_training_gets_the_positions_that_its_encoding_needs(workspace: Worksp
     assert rules.valid_options(opr) == [valid] and rules.valid_positions(opr) == []
     assert rules.train_options(inxl) == [train, "--train-positions", f"{noisy}/train"]
     assert rules.valid_options(inxl) == [valid, "--valid-positions", f"{predicted}/valid"]
-    assert rules.train_positions(inxl) == [f"{noisy}/train/positions.npy", f"{noisy}/train/meta.json"]
-    assert rules.valid_positions(inxl) == [f"{predicted}/valid/positions.npy", f"{predicted}/valid/meta.json"]
+    assert rules.train_positions(inxl) == [f"{noisy}/train/meta.json"]
+    assert rules.valid_positions(inxl) == [f"{predicted}/valid/meta.json"]
 
 
 def test_an_evaluation_reads_all_its_test_sets(workspace: Workspace) -> None:
@@ -150,14 +149,10 @@ def test_an_evaluation_reads_all_its_test_sets(workspace: Workspace) -> None:
     data = "results/data/pair"
 
     def read(test: str) -> list[str]:
-        return [*(f"{data}/binary/{test}/{file}" for file in BINARY), f"{data}/raw/{test}.target"]
+        return [f"{data}/binary/{test}/meta.json", f"{data}/raw/{test}.target"]
 
     assert parts.models.evaluated_corpora(opr) == [f"{data}/subword/model.model", *read("other"), *read("test")]
-    positions = {
-        f"{data}/positions/predicted.btg/{test}/{file}"
-        for test in ("test", "other")
-        for file in ("positions.npy", "meta.json")
-    }
+    positions = {f"{data}/positions/predicted.btg/{test}/meta.json" for test in ("test", "other")}
     assert set(parts.models.evaluated_corpora(inxl)) - set(parts.models.evaluated_corpora(opr)) == positions
     assert parts.models.positions_option(opr) == []
     assert parts.models.positions_option(inxl) == ["--positions", "predicted.btg"]
@@ -213,11 +208,11 @@ def test_tables_and_figures_wait_for_what_they_show(workspace: Workspace) -> Non
 
     significance = parts.studies.significance_files(study)
     assert table("parameters") == records
-    assert table("scores") == records + evaluations
+    assert table("scores") == evaluations, "which follow the records of the trainings"
     assert table("significance") == significance
-    assert table("credibility") == records + evaluations + significance
+    assert table("credibility") == evaluations + significance
     assert figure("mathematics") == []
-    assert figure("scores") == records + evaluations
+    assert figure("scores") == evaluations
     assert figure("perplexity") == parts.studies.cell_files(study, "metrics.jsonl")
     assert figure("similarity") == parts.studies.cell_files(study, "model.pt")
     workspace.change("studies/little.yaml", "seeds: [1]", "seeds: [1, 2]")
