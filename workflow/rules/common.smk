@@ -43,6 +43,7 @@ config["captions"] = captions()
 
 
 wildcard_constraints:
+    **plan.constraints(),
     encoding=r"[^/]+",
     size=r"[^/]+",
     digest=r"[0-9a-f]{10}",
@@ -55,7 +56,6 @@ wildcard_constraints:
     split=r"[^/]+",
     test=r"[^/]+",
     side="source|target",
-    **plan.constraints(),
 
 
 onstart:

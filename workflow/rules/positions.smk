@@ -2,8 +2,6 @@
 # split, made from files that are kept, so that a study that starts to need positions prepares nothing else again.
 
 
-
-
 rule write_gold_positions:
     input:
         source="results/data/{dataset}/raw/{split}.source",
@@ -42,8 +40,6 @@ rule write_identity_positions:
         folder="results/data/{dataset}/positions/identity/{split}",
     shell:
         "wordorder stage positions identity --corpus {params.corpus:q} --output {params.folder:q} 2>&1 | logged {log:q}"
-
-
 
 
 rule write_ordered_positions:

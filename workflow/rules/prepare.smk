@@ -7,8 +7,6 @@
 HELD_OUT = r"(?!train[./])[^/]+"  # every split but 'train'
 
 
-
-
 rule import_split:
     input:
         plan.data.downloads,
