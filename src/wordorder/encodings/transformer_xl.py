@@ -1,0 +1,174 @@
+"""Relative positions of Transformer-XL.
+
+    e_ij = ((q_i + u) · k_j + (q_i + v) · W_R R(i - j)) / √d_h
+    R(r) = (sin(r w_0), …, sin(r w_(d/2 - 1)), cos(r w_0), …, cos(r w_(d/2 - 1))),   w_m = 10000^(-2m/d)
+
+u and v are a trained vector of each head, W_R is a trained d × d matrix, of which each head takes d_h rows.
+
+Source: Dai et al. 2019 (Transformer-XL), section 3.3; sines before cosines as in the released code. The paper is about
+decoders; an encoder takes R(i - j) of both signs, as speech encoders do (Conformer, Gulati et al. 2020).
+Promises: relative; works at any length; d² parameters in each layer for W_R, and 2d for u and v in each stack, whose
+layers share them, or with ``share_biases: false`` in each layer.
+Departures: the released code applies dropout to R, and its projections of queries and keys have no biases.
+Start values: u, v and W_R from N(0, 0.02²), as in the released code.
+
+R is projected once for each distance, not for each pair of tokens; the products with the queries are then looked up.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, cast
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from wordorder.encodings.base import (
+    AttentionEncoding,
+    Encoding,
+    EncodingConfig,
+    Positions,
+    ScoreFunction,
+    Shape,
+    Stack,
+)
+from wordorder.encodings.lookup import distances
+from wordorder.encodings.registry import register
+from wordorder.encodings.sinusoidal import frequencies
+from wordorder.errors import WordorderError
+
+
+class TransformerXLConfig(EncodingConfig):
+    type: Literal["transformer_xl"] = "transformer_xl"
+    share_biases: bool = Field(default=True, description="One u and one v for all layers of a stack.")
+
+    def parameter_count(self, shape: Shape) -> int:
+        layers = [shape.layers(stack) for stack in self.stacks]
+        pairs = sum(min(1, number) if self.share_biases else number for number in layers)
+        return sum(layers) * shape.dim**2 + pairs * 2 * shape.dim
+
+
+class DistanceWaves(nn.Module):
+    """R, a table that grows on demand and is not saved."""
+
+    _table: Tensor  # rows of the distances -n … n
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self._frequencies = frequencies(dim)
+        self.register_buffer("_table", self._waves(256), persistent=False)
+
+    def _waves(self, farthest: int) -> Tensor:
+        angles = torch.arange(-farthest, farthest + 1)[:, None] * self._frequencies
+        return torch.cat((angles.sin(), angles.cos()), dim=1).float()
+
+    def forward(self, apart: Tensor, farthest: int) -> Tensor:
+        """Look up the vectors of distances.
+
+        Args:
+            apart: Distances, (n,) int64.
+            farthest: A number that no distance exceeds.
+
+        Returns:
+            The vectors, (n, d).
+        """
+        if farthest > len(self._table) // 2:
+            self._table = self._waves(2 * farthest).to(self._table)
+        return self._table[apart + len(self._table) // 2]
+
+
+class TransformerXLAttention(AttentionEncoding):
+    """One layer: W_R of its own, u and v (H, d_h), and R.
+
+    Args:
+        shape: The shape of the model.
+        stack: The stack of the layer; in the decoder no key is later than the query.
+        biases: u and v.
+        waves: R.
+    """
+
+    needs = frozenset({"rotate", "scores"})
+    pairwise = True
+
+    def __init__(self, shape: Shape, stack: Stack, biases: list[nn.Parameter], waves: DistanceWaves) -> None:
+        super().__init__()
+        self.both_sides = stack == "encoder"
+        self.content_bias, self.position_bias = biases
+        self.waves = waves
+        self.project = nn.Linear(shape.dim, shape.dim, bias=False)
+        nn.init.normal_(self.project.weight, std=0.02)
+
+    def rotate(self, queries: Tensor, keys: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        """Add u to the queries, where they meet the keys."""
+        return queries + self.content_bias[:, None].to(queries.dtype), keys
+
+    def scores(self, scores: Tensor, queries: Tensor, query: Positions, key: Positions) -> Tensor:
+        products, rows = self._products(queries, query, key)
+        return scores + products.gather(-1, rows[:, None].expand(scores.shape))
+
+    def score_function(self, queries: Tensor, query: Positions, key: Positions) -> ScoreFunction:
+        products, rows = self._products(queries, query, key)
+        rows = rows.expand(len(queries), -1, -1)
+
+        def score(value: Tensor, sentence: Tensor, head: Tensor, row: Tensor, column: Tensor) -> Tensor:
+            return value + products[sentence, head, row, rows[sentence, row, column]]
+
+        return score
+
+    def _products(self, queries: Tensor, query: Positions, key: Positions) -> tuple[Tensor, Tensor]:
+        """(q_i + v) · W_R R of n distances, (B, H, Lq, n), and the one of each pair of tokens, (1 | B, Lq, Lk)."""
+        apart, farthest, rows = self.distances(query, key)
+        heads, size = self.position_bias.shape
+        projected = self.project(self.waves(apart, farthest)).view(-1, heads, size)  # (n, H, d_h)
+        own = queries + (self.position_bias[:, None] * size**-0.5).to(queries.dtype)  # (B, H, Lq, d_h)
+        return own @ projected.permute(1, 2, 0).to(queries.dtype), rows
+
+    def distances(self, query: Positions, key: Positions) -> tuple[Tensor, int, Tensor]:
+        """Find the distances i - j that tokens may have.
+
+        Args:
+            query: Positions of the queries.
+            key: Positions of the keys.
+
+        Returns:
+            The distances, (n,); a number that none of them exceeds; the index of each pair of tokens among them,
+            (1 | B, Lq, Lk).
+        """
+        farthest = max(query.limit, key.limit) - 1
+        nearest = -farthest if self.both_sides else 0
+        apart = torch.arange(nearest, farthest + 1, device=query.absolute.device)
+        return apart, farthest, -distances(query, key).clamp(max=-nearest) - nearest
+
+
+@register(TransformerXLConfig)
+class TransformerXL(Encoding):
+    """Acts inside every self-attention of the stacks where it is placed."""
+
+    relative = True
+
+    def __init__(self, config: TransformerXLConfig, shape: Shape) -> None:
+        super().__init__(config, shape)
+        if shape.dim % 2:
+            raise WordorderError(
+                "The encoding 'transformer_xl' needs an even model size, because R is made of sine-cosine pairs, "
+                f"but the size's dim is {shape.dim}. Choose an even dim in sizes.yaml.",
+                code="unfit-size",
+                key="dim",
+                found=shape.dim,
+            )
+        waves = DistanceWaves(shape.dim)
+        self.layers = nn.ModuleDict()
+        for stack in config.stacks:
+            layers = shape.layers(stack)
+            biases = [self._biases(shape) for _ in range(min(1, layers) if config.share_biases else layers)]
+            self.layers[stack] = nn.ModuleList(
+                TransformerXLAttention(shape, stack, biases[0 if config.share_biases else layer], waves)
+                for layer in range(layers)
+            )
+
+    @staticmethod
+    def _biases(shape: Shape) -> list[nn.Parameter]:
+        return [nn.Parameter(torch.empty(shape.heads, shape.head_dim).normal_(std=0.02)) for _ in range(2)]
+
+    def _attention(self, stack: Stack, layer: int) -> AttentionEncoding:
+        return cast(AttentionEncoding, cast(nn.ModuleList, self.layers[stack])[layer])
