@@ -28,7 +28,7 @@ class NaiveRelativeAttention(AttentionEncoding):
         rows = distances(query, key)[0].clamp(-clip, self.fast.ahead) + clip
         return vectors[0][rows]  # (Lq, Lk, d_h)
 
-    def scores(self, scores: Tensor, queries: Tensor, query: Positions, key: Positions) -> Tensor:
+    def scores(self, scores: Tensor, queries: Tensor, keys: Tensor, query: Positions, key: Positions) -> Tensor:
         assert self.fast.key_vectors is not None
         pairs = self._pairs(self.fast.key_vectors, query, key).to(queries.dtype)
         return scores + torch.einsum("bhid,ijd->bhij", queries, pairs)

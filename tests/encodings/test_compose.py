@@ -34,7 +34,7 @@ class Doubled(AttentionEncoding):
     def values(self, values: Tensor, positions: Positions) -> Tensor:
         return 5 * values
 
-    def scores(self, scores: Tensor, queries: Tensor, query: Positions, key: Positions) -> Tensor:
+    def scores(self, scores: Tensor, queries: Tensor, keys: Tensor, query: Positions, key: Positions) -> Tensor:
         return 7 * scores
 
     def context(self, context: Tensor, weights: Tensor, query: Positions, key: Positions) -> Tensor:
@@ -120,9 +120,9 @@ def test_places_are_visited_in_the_order_of_the_list() -> None:
                 second.rotate(*first.rotate(queries, keys, POSITIONS), POSITIONS),
             )
             assert_close(both.values(values, POSITIONS), second.values(first.values(values, POSITIONS), POSITIONS))
-            expected = first.scores(scores, queries, POSITIONS, POSITIONS)
-            expected = second.scores(expected, queries, POSITIONS, POSITIONS)
-            assert_close(both.scores(scores, queries, POSITIONS, POSITIONS), expected)
+            expected = first.scores(scores, queries, queries, POSITIONS, POSITIONS)
+            expected = second.scores(expected, queries, queries, POSITIONS, POSITIONS)
+            assert_close(both.scores(scores, queries, queries, POSITIONS, POSITIONS), expected)
             expected = second.context(first.context(values, scores, POSITIONS, POSITIONS), scores, POSITIONS, POSITIONS)
             assert_close(both.context(values, scores, POSITIONS, POSITIONS), expected)
 

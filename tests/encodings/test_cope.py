@@ -29,7 +29,7 @@ def test_scores_are_the_papers(
     scores = queries @ keys.mT
     order = torch.randperm(length) if moved else torch.arange(length)
     positions = Positions(order[None] * 3 + 1, 3 * length + 1)  # only the order of positions counts
-    result = encoding.scores(scores, queries, positions, positions)
+    result = encoding.scores(scores, queries, queries, positions, positions)
 
     at = {int(place): token for token, place in enumerate(order)}  # position -> token
     for b in range(2):
@@ -54,8 +54,10 @@ def test_one_query_against_many_keys_is_the_last_row() -> None:
     encoding = CoPEAttention(CoPEConfig(), SHAPE, "decoder")
     queries, keys = torch.randn(2, 1, 2, 5, 3)
     scores = queries @ keys.mT
-    full = encoding.scores(scores, queries, Positions.range(5), Positions.range(5))
-    step = encoding.scores(scores[..., 4:, :], queries[..., 4:, :], Positions.range(1, offset=4), Positions.range(5))
+    full = encoding.scores(scores, queries, queries, Positions.range(5), Positions.range(5))
+    step = encoding.scores(
+        scores[..., 4:, :], queries[..., 4:, :], queries, Positions.range(1, offset=4), Positions.range(5)
+    )
     assert_close(step, full[..., 4:, :])
 
 
@@ -67,7 +69,7 @@ def test_gates_get_gradients() -> None:
     scores = torch.randn(1, 2, 4, 4, dtype=torch.float64, requires_grad=True)
 
     def added(own: torch.Tensor) -> torch.Tensor:
-        return encoding.scores(own, queries, Positions.range(4), Positions.range(4)) - own
+        return encoding.scores(own, queries, queries, Positions.range(4), Positions.range(4)) - own
 
     assert bool(torch.autograd.grad(added(scores).square().sum(), scores)[0].any())
 

@@ -232,9 +232,10 @@ def test_what_is_not_declared_does_nothing(name: str, length: int, seed: int) ->
         attention = encoding.attention(stack, 0)
         does = {
             "rotate": attention.rotate(queries, keys, positions)[0] is not queries,
+            "gates": attention.gates(queries[:, 0].repeat(1, 1, SIZE.dim // 4), positions) is not None,
             "values": attention.values(values, positions) is not values,
             "bias": attention.bias(positions, positions) is not None,
-            "scores": attention.scores(scores, queries, positions, positions) is not scores,
+            "scores": attention.scores(scores, queries, keys, positions, positions) is not scores,
             "context": attention.context(values, scores, positions, positions) is not values,
         }
         assert {place for place, done in does.items() if done} == attention.needs - {"head_inputs"}

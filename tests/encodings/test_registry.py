@@ -201,7 +201,7 @@ def test_a_name_of_the_package_is_taken(own_encodings: Path) -> None:
 
 
 def parse_without_folder(entry: dict[str, Any], folder: Path) -> Any:
-    for file in folder.iterdir():
+    for file in folder.glob("*.py"):
         file.unlink()
     return parse(entry)
 

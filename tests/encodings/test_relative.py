@@ -143,7 +143,7 @@ def test_between_target_and_source_is_instead_of_inside_self_attention() -> None
     x, query, key = torch.randn(1, 2, 4, 5), Positions.range(4), Positions.range(5)
 
     def acts(attention: AttentionEncoding) -> bool:
-        return not torch.equal(attention.scores(x, torch.ones(1, 2, 4, 3), query, key), x)
+        return not torch.equal(attention.scores(x, torch.ones(1, 2, 4, 3), torch.ones(1, 2, 4, 3), query, key), x)
 
     for stack, layers in (("encoder", 2), ("decoder", 3)):
         assert all(acts(own.attention(stack, layer)) for layer in range(layers))  # type: ignore[arg-type]

@@ -183,7 +183,7 @@ def test_needs_are_those_that_an_encoding_declares() -> None:
         def rotate(self, queries: Tensor, keys: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
             return queries, keys
 
-        def scores(self, scores: Tensor, queries: Tensor, query: Positions, key: Positions) -> Tensor:
+        def scores(self, scores: Tensor, queries: Tensor, keys: Tensor, query: Positions, key: Positions) -> Tensor:
             return scores + 1
 
         def score_function(self, queries: Tensor, query: Positions, key: Positions) -> ScoreFunction:

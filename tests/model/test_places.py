@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -54,10 +55,11 @@ def naive(
         projected.append(
             torch.stack([own @ weight[row].T + bias[row] for own, row in zip(inputs, rows, strict=True)], 1)
         )
+    positions = replace(positions, state=encoding.gates(x, positions))
     rotated, keys = encoding.rotate(projected[0], projected[1], positions)
     values = encoding.values(projected[2], positions)
     scale = math.sqrt(dim // heads)
-    scores = encoding.scores(rotated @ keys.mT / scale, projected[0] / scale, positions, positions)
+    scores = encoding.scores(rotated @ keys.mT / scale, projected[0] / scale, keys, positions, positions)
     if (added := encoding.bias(positions, positions)) is not None:
         scores = scores + added
     weights = (scores if mask is None else scores + mask).softmax(-1)

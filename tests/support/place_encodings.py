@@ -47,11 +47,30 @@ class Bias(AttentionEncoding):
         return self.slopes[:, None, None] * gap(query, key)
 
 
+class Gates(AttentionEncoding):
+    """A bias that depends on the tokens: the difference of a trained number of each, (B, 1, Lq, Lk)."""
+
+    needs = frozenset({"gates", "bias"})
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.rand(dim))
+
+    def gates(self, x: Tensor, positions: Positions) -> Tensor:
+        return (x @ self.weight)[..., None]
+
+    def bias(self, query: Positions, key: Positions) -> Tensor:
+        assert query.state is not None and key.state is not None
+        return (gap(query, key) * (key.state.mT[:, None] - query.state[:, None])).tanh()
+
+
 class Scores(AttentionEncoding):
+    """Reads queries and keys."""
+
     needs = frozenset({"scores"})
 
-    def scores(self, scores: Tensor, queries: Tensor, query: Positions, key: Positions) -> Tensor:
-        return scores + queries.sum(-1, keepdim=True) * gap(query, key)
+    def scores(self, scores: Tensor, queries: Tensor, keys: Tensor, query: Positions, key: Positions) -> Tensor:
+        return scores + (queries.sum(-1, keepdim=True) + 0.1 * keys.sum(-1)[:, :, None]) * gap(query, key)
 
 
 class Context(AttentionEncoding):
@@ -100,6 +119,17 @@ class Added(Encoding):
         return x + wave(positions) * torch.linspace(-1, 1, x.size(-1))  # a layer norm would not see a constant
 
 
+class Drawn(Added):
+    """Adds what was drawn for a sentence once per pass, which both stacks must see."""
+
+    def draw(self, sentences: int) -> Tensor:
+        return torch.arange(1.0, sentences + 1)[:, None]
+
+    def _add_to_embeddings(self, x: Tensor, positions: Positions, stack: Stack) -> Tensor:
+        marked = super()._add_to_embeddings(x, positions, stack)
+        return marked if positions.drawn is None else marked * positions.drawn[:, None]
+
+
 class Transformed(Encoding):
     """A trained matrix, and a gate a position."""
 
@@ -112,7 +142,7 @@ class Transformed(Encoding):
 
 
 def every_place(shape: Shape) -> dict[str, Encoding]:
-    inside = (Rotate(), Values(), Bias(shape.heads), Scores(), Context(), HeadInputs(shape.heads))
+    inside = (Rotate(), Values(), Gates(shape.dim), Bias(shape.heads), Scores(), Context(), HeadInputs(shape.heads))
     found: list[Encoding] = [InAttention(attention, shape) for attention in inside]
-    found += [kind(EncodingConfig(type=kind.__name__), shape) for kind in (Added, Transformed)]
+    found += [kind(EncodingConfig(type=kind.__name__), shape) for kind in (Added, Drawn, Transformed)]
     return {encoding.config.type: encoding for encoding in found}

@@ -8,14 +8,16 @@ Shapes: B batch, L length, H heads, d model size, d_h head size, Lq/Lk queries a
 | transform_embeddings  | the same, after dropout         | PosNet-Embed                              |
 | head_inputs           | input of a layer, before a norm | HeadXL                                    |
 | rotate                | queries and keys                | RoPE                                      |
-| bias                  | positions alone                 | T5, Adaptive-T5, ALiBi, FIRE, DiSAN masks |
-| scores                | scores and queries              | Shaw keys, CoPE                           |
+| gates                 | inputs of an attention          | what bias and scores read of the tokens   |
+| bias                  | positions and their states      | T5, Adaptive-T5, ALiBi, FIRE, DiSAN masks |
+| scores                | scores, queries and keys        | Shaw keys, CoPE                           |
 | values                | values                          | PosNet-Attn                               |
 | context               | attention weights and their sum | Shaw values                               |
 
 Each place does nothing unless an encoding overrides it. The places inside attention belong to self-attention; bias,
 scores and context may also act between target and source (``cross_attention``). Positions are data: they arrive with
-every call, so step-by-step decoding and reordered positions need no special case.
+every call, so step-by-step decoding and reordered positions need no special case. What an encoding draws at random
+once per pass (:meth:`Encoding.draw`) and what it reads of each token (``gates``) travel with them.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from wordorder.registry import Registry
 __all__ = ["REGISTRY", "AttentionEncoding", "Encoding", "EncodingConfig", "Positions", "Shape", "Stack"]
 
 # The places inside attention, which an AttentionEncoding declares in ``needs``.
-Place = Literal["head_inputs", "rotate", "values", "bias", "scores", "context"]
+Place = Literal["head_inputs", "rotate", "values", "gates", "bias", "scores", "context"]
 PLACES: tuple[Place, ...] = get_args(Place)
 # A score and the indices of its sentence, head, query and key, each a number -> the changed score.
 ScoreFunction = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
@@ -47,11 +49,15 @@ class Positions:
     absolute: (1 | B, L) int64, counted from 0.
     limit: a number above every position; kept as an int so that checking a table's length needs no GPU transfer.
     reordered: (B, L) int64, the position each token would take in target order, or None.
+    drawn: (B, D), the random numbers of each sentence that :meth:`Encoding.draw` gave for this pass, or None.
+    state: (B, L, S), what :meth:`AttentionEncoding.gates` returned for these tokens in one attention, or None.
     """
 
     absolute: Tensor
     limit: int
     reordered: Tensor | None = None
+    drawn: Tensor | None = None
+    state: Tensor | None = None
 
     @staticmethod
     def range(length: int, *, offset: int = 0, on: device | str = "cpu") -> Positions:
@@ -68,19 +74,22 @@ class Positions:
     def part(self, rows: slice) -> Positions:
         """Keep the positions of some tokens of each sentence."""
         reordered = None if self.reordered is None else self.reordered[:, rows]
-        return replace(self, absolute=self.absolute[:, rows], reordered=reordered)
+        state = None if self.state is None else self.state[:, rows]
+        return replace(self, absolute=self.absolute[:, rows], reordered=reordered, state=state)
 
     def followed_by(self, other: Positions) -> Positions:
         """Concatenate the positions of other tokens of the same sentences."""
         rows = max(len(self.absolute), len(other.absolute))
         absolute = cat((self.absolute.expand(rows, -1), other.absolute.expand(rows, -1)), dim=1)
-        return Positions(absolute, max(self.limit, other.limit))
+        state = None if self.state is None or other.state is None else cat((self.state, other.state), dim=1)
+        return Positions(absolute, max(self.limit, other.limit), drawn=self.drawn, state=state)
 
     def select(self, rows: Tensor) -> Positions:
         """Keep the positions of the given sentences (indices into B), in that order."""
         absolute = self.absolute if len(self.absolute) == 1 else self.absolute.index_select(0, rows)
-        reordered = None if self.reordered is None else self.reordered.index_select(0, rows)
-        return replace(self, absolute=absolute, reordered=reordered)
+        others = (self.reordered, self.drawn, self.state)
+        reordered, drawn, state = (None if of is None else of.index_select(0, rows) for of in others)
+        return replace(self, absolute=absolute, reordered=reordered, drawn=drawn, state=state)
 
 
 class AttentionEncoding(nn.Module):
@@ -136,14 +145,39 @@ class AttentionEncoding(nn.Module):
         """(B, H, L, d_h) -> the same shape; what is returned is what a cache keeps."""
         return values
 
-    def bias(self, query: Positions, key: Positions) -> Tensor | None:
-        """Something to add to the scores that depends on positions alone: (1 | B, 1 | H, Lq, Lk), or None."""
+    def gates(self, x: Tensor, positions: Positions) -> Tensor | None:
+        """Read what ``bias`` and ``scores`` need to know of each token besides its position.
+
+        Args:
+            x: Inputs of the attention, (B, L, d); in a pre-norm layer after the norm.
+            positions: Positions of x.
+
+        Returns:
+            Numbers of each token, (B, L, S), found in ``state`` of the positions of queries and keys; a cache keeps
+            them. None means that there are none.
+        """
         return None
 
-    def scores(self, scores: Tensor, queries: Tensor, query: Positions, key: Positions) -> Tensor:
-        """Scores (B, H, Lq, Lk) and queries (B, H, Lq, d_h), both already divided by sqrt(d_h) -> scores.
+    def bias(self, query: Positions, key: Positions) -> Tensor | None:
+        """Return what to add to the scores, (1 | B, 1 | H, Lq, Lk), or None.
 
-        Where another encoding rotates, the scores are those of rotated queries and keys, and the queries not rotated.
+        Without ``gates`` it must depend on positions only.
+        """
+        return None
+
+    def scores(self, scores: Tensor, queries: Tensor, keys: Tensor, query: Positions, key: Positions) -> Tensor:
+        """Change the scores.
+
+        Args:
+            scores: Scores divided by sqrt(d_h), (B, H, Lq, Lk); with another encoding that rotates, those of rotated
+                queries and keys.
+            queries: Queries before rotation, divided by sqrt(d_h), (B, H, Lq, d_h).
+            keys: Keys as a cache keeps them, after rotation, (B, H, Lk, d_h).
+            query: Positions of the queries.
+            key: Positions of the keys.
+
+        Returns:
+            The changed scores, (B, H, Lq, Lk).
         """
         return scores
 
@@ -227,6 +261,19 @@ class Encoding(nn.Module):
     def table(self, length: int, stack: Stack = "encoder") -> Tensor | None:
         """The vectors of positions 0 … length - 1, (length, d), where there is one a position; else None."""
         return self._table(length, stack) if self.acts_in(stack) else None
+
+    def draw(self, sentences: int) -> Tensor | None:
+        """Draw the random numbers of a pass that both stacks share, from the CPU's generator.
+
+        The generator of the CPU is the one that the saved state of a training keeps.
+
+        Args:
+            sentences: Number of sentences, B.
+
+        Returns:
+            The numbers of each sentence, (B, D) on the CPU, found in ``drawn`` of all positions; None without any.
+        """
+        return None
 
     def limit(self, stack: Stack) -> int | None:
         """How many positions there are in a stack at most; None where any length works."""

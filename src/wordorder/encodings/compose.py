@@ -1,7 +1,8 @@
 """Several encodings at once, such as OPR at the embeddings with relative positions in the attention.
 
 Each place is visited in the order in which the encodings are written. Two absolute encodings, two that feed heads
-their own inputs, or a composition inside a composition are errors, because their sum means nothing.
+their own inputs, keep a state per token or draw random numbers per pass, or a composition inside a composition are
+errors.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from wordorder.encodings.base import (
     AttentionEncoding,
     Encoding,
     EncodingConfig,
+    Place,
     Positions,
     ScoreFunction,
     Shape,
@@ -70,6 +72,10 @@ class ComposedAttention(AttentionEncoding):
         inputs = (part.head_inputs(x, positions, drop) for part in self.parts)
         return next((own for own in inputs if own is not None), None)
 
+    def gates(self, x: Tensor, positions: Positions) -> Tensor | None:
+        states = (part.gates(x, positions) for part in self.parts)
+        return next((state for state in states if state is not None), None)
+
     def rotate(self, queries: Tensor, keys: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
         for part in self.parts:
             queries, keys = part.rotate(queries, keys, positions)
@@ -87,9 +93,9 @@ class ComposedAttention(AttentionEncoding):
             total = bias if total is None else total if bias is None else total + bias
         return total
 
-    def scores(self, scores: Tensor, queries: Tensor, query: Positions, key: Positions) -> Tensor:
+    def scores(self, scores: Tensor, queries: Tensor, keys: Tensor, query: Positions, key: Positions) -> Tensor:
         for part in self.parts:
-            scores = part.scores(scores, queries, query, key)
+            scores = part.scores(scores, queries, keys, query, key)
         return scores
 
     def context(self, context: Tensor, weights: Tensor, query: Positions, key: Positions) -> Tensor:
@@ -124,7 +130,9 @@ class Composed(Encoding):
         self.parts = nn.ModuleList(parts)
         for stack in config.stacks:
             for layer in range(shape.layers(stack)):
-                _one_feeds_heads([part for part in parts if "head_inputs" in part.attention(stack, layer).needs])
+                for place, what in _EXCLUSIVE.items():
+                    _only_one([part for part in parts if place in part.attention(stack, layer).needs], what)
+        _only_one([part for part in parts if type(part).draw is not Encoding.draw], "draw random numbers per pass")
 
     def _encodings(self) -> list[Encoding]:
         return cast(list[Encoding], list(self.parts))
@@ -149,15 +157,23 @@ class Composed(Encoding):
         tables = (part.table(length, stack) for part in self._encodings())
         return next((table for table in tables if table is not None), None)
 
+    def draw(self, sentences: int) -> Tensor | None:
+        drawn = (part.draw(sentences) for part in self._encodings())
+        return next((own for own in drawn if own is not None), None)
+
     def _limit(self, stack: Stack) -> int | None:
         limits = (part.limit(stack) for part in self._encodings())
         return min((limit for limit in limits if limit is not None), default=None)
 
 
-def _one_feeds_heads(parts: list[Encoding]) -> None:
+# Places that only one encoding of a composition may use, with what it does there.
+_EXCLUSIVE: dict[Place, str] = {"head_inputs": "give heads inputs of their own", "gates": "keep a state per token"}
+
+
+def _only_one(parts: list[Encoding], what: str) -> None:
     if len(parts) > 1:
         raise WordorderError(
-            f"The encodings {' and '.join(part.config.type for part in parts)} both give heads inputs of their own "
-            "and cannot be used at once. Keep one of them.",
+            f"The encodings {' and '.join(part.config.type for part in parts)} both {what} and cannot be used at once. "
+            "Keep one of them.",
             code="conflicting-encodings",
         )

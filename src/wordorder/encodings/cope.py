@@ -50,7 +50,7 @@ class CoPEAttention(AttentionEncoding):
         # The paper starts at zero; so small a start gives the gates a gradient from the first update on.
         self.vectors = nn.Parameter(0.02 * torch.randn(_sides(stack), heads, config.table, shape.head_dim))
 
-    def scores(self, scores: Tensor, queries: Tensor, query: Positions, key: Positions) -> Tensor:
+    def scores(self, scores: Tensor, queries: Tensor, keys: Tensor, query: Positions, key: Positions) -> Tensor:
         apart = distances(query, key)[:, None]  # (1 | B, 1, Lq, Lk)
         sums = self._sums(scores, apart, key)
         added = self._interpolated(queries, self.vectors[0], sums)

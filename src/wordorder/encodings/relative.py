@@ -102,7 +102,7 @@ class RelativeAttention(AttentionEncoding):
         rows = distances(query, key).clamp(-self.clip, self.ahead) + self.clip
         return rows[:, None].expand(-1, heads, -1, -1)
 
-    def scores(self, scores: Tensor, queries: Tensor, query: Positions, key: Positions) -> Tensor:
+    def scores(self, scores: Tensor, queries: Tensor, keys: Tensor, query: Positions, key: Positions) -> Tensor:
         if self.key_vectors is None:
             return scores
         products = queries @ self.key_vectors.transpose(-1, -2).to(queries.dtype)  # (B, H, Lq, distances)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar
 
@@ -138,6 +139,11 @@ class Translator(nn.Module, ABC):
     def logits(self, hidden: Tensor) -> Tensor:
         """(…, d) -> (…, V)"""
         return functional.linear(hidden, self.output.weight)
+
+    def _drawn(self, positions: Positions, tokens: Tensor) -> Positions:
+        """Add the random numbers that the encoding draws once per pass for each of the B sentences of (B, S) tokens."""
+        drawn = self.encoding.draw(len(tokens))
+        return positions if drawn is None else replace(positions, drawn=drawn.to(tokens.device))
 
     def _reader(self, kind: Kind, layer: int) -> WeightsReader | None:
         """Return who reads the weights of one attention."""

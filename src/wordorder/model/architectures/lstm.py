@@ -15,7 +15,7 @@ B sentences, S source tokens, T target tokens, d model size, K hypotheses a sent
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -62,19 +62,22 @@ class LSTMSize(ArchitectureSize):
 class Memory:
     """What the decoder knows of the source.
 
-    keys, states: (B, S, d); mask: (B, 1, S), -inf at padding, or None; start: of each decoder layer.
+    keys, states: (B, S, d); mask: (B, 1, S), -inf at padding, or None; start: of each decoder layer; drawn: the random
+    numbers that the encoding drew for each sentence, (B, D), or None.
     """
 
     keys: Tensor
     states: Tensor
     mask: Tensor | None
     start: list[State]
+    drawn: Tensor | None
 
     def select(self, rows: Tensor) -> Memory:
         """Keep the given sentences (indices into B), in that order."""
         mask = None if self.mask is None else self.mask.index_select(0, rows)
         start = [_rows(state, rows) for state in self.start]
-        return Memory(self.keys.index_select(0, rows), self.states.index_select(0, rows), mask, start)
+        drawn = None if self.drawn is None else self.drawn.index_select(0, rows)
+        return Memory(self.keys.index_select(0, rows), self.states.index_select(0, rows), mask, start, drawn)
 
 
 class Cache:
@@ -165,7 +168,7 @@ class LSTMTranslator(Translator):
 
     def encode(self, source: Tensor, *, positions: Positions | None = None) -> Memory:
         """(B, S) token numbers, padded at the right -> memory."""
-        positions = positions or Positions.range(source.size(1), on=source.device)
+        positions = self._drawn(positions or Positions.range(source.size(1), on=source.device), source)
         x = self._embed(self.source_embedding, source, positions, "encoder")[0].to(self.output.weight.dtype)
         # Packed, so that the backward direction begins at a sentence's own end.
         packed = pack_padded_sequence(x, (source != PAD).sum(1).cpu(), batch_first=True, enforce_sorted=False)
@@ -176,11 +179,12 @@ class LSTMTranslator(Translator):
                 start.append((_joined(hidden), _joined(cell)))
         states, _ = pad_packed_sequence(packed, batch_first=True, total_length=source.size(1))
         mask = padding_mask(source)
-        return Memory(self.attention.score(states), states, None if mask is None else mask.squeeze(1), start)
+        mask = None if mask is None else mask.squeeze(1)
+        return Memory(self.attention.score(states), states, mask, start, positions.drawn)
 
     def decode(self, target: Tensor, memory: Memory) -> Tensor:
         """All target positions at once, each seeing the ones before: (B, T) -> (B, T, d)."""
-        positions = Positions.range(target.size(1), on=target.device)
+        positions = replace(Positions.range(target.size(1), on=target.device), drawn=memory.drawn)
         x, _ = self._embed(self.target_embedding, target, positions, "decoder")
         cache = Cache()
         cache.begin(memory, 1)
@@ -197,6 +201,8 @@ class LSTMTranslator(Translator):
         if not cache.layers:
             cache.begin(memory, tokens.size(1))
         positions = Positions.range(1, offset=step, on=tokens.device)
+        if memory.drawn is not None:
+            positions = replace(positions, drawn=memory.drawn.repeat_interleave(tokens.size(1), 0))  # (B·K, D)
         x, _ = self._embed(self.target_embedding, tokens.reshape(-1, 1), positions, "decoder")
         return self._advance(x, memory, cache)
 

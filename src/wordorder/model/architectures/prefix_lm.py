@@ -22,7 +22,7 @@ B sentences, S source tokens, T target tokens, d model size, H heads, d_h head s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -64,6 +64,7 @@ class Memory:
 
     Attributes:
         keys_values: Keys and values of each layer, (B, H, S, d_h) twice.
+        states: What the encoding keeps of each token in each layer, (B, S, …), or None.
         mask: Added to scores: -inf at padding, (B, 1, 1, S); None without padding.
         positions: Positions of the source tokens, (1 | B, S).
         real: False at padding, (B, S).
@@ -71,6 +72,7 @@ class Memory:
     """
 
     keys_values: list[tuple[Tensor, Tensor]]
+    states: list[Tensor | None]
     mask: Tensor | None
     positions: Positions
     real: Tensor
@@ -80,17 +82,20 @@ class Memory:
         """Keep the given sentences (indices into B), in that order."""
         return Memory(
             [(keys.index_select(0, rows), values.index_select(0, rows)) for keys, values in self.keys_values],
+            [None if state is None else state.index_select(0, rows) for state in self.states],
             None if self.mask is None else self.mask.index_select(0, rows),
             self.positions.select(rows),
             self.real.index_select(0, rows),
             self.start.index_select(0, rows),
         )
 
-    def key_positions(self, target_tokens: int) -> Positions:
-        """Return the positions of the source as keys, (B, S); padding stands behind all target tokens."""
+    def prefixes(self, target_tokens: int) -> list[Prefix]:
+        """Return the source as keys of each layer; the positions of padding are behind all target tokens."""
         behind = self.start[:, None] + target_tokens
-        absolute = torch.where(self.real, self.positions.absolute, behind)
-        return Positions(absolute, self.positions.limit + target_tokens + 1)
+        absolute = torch.where(self.real, self.positions.absolute, behind)  # (B, S)
+        positions = Positions(absolute, self.positions.limit + target_tokens + 1, drawn=self.positions.drawn)
+        layers = zip(self.keys_values, self.states, strict=True)
+        return [Prefix(*own, replace(positions, state=state)) for own, state in layers]
 
 
 @register
@@ -132,16 +137,18 @@ class PrefixLM(Translator):
 
     def encode(self, source: Tensor, *, positions: Positions | None = None) -> Memory:
         """Return the keys and values of source tokens (B, S) in each layer."""
-        positions = positions or Positions.range(source.size(1), on=source.device)
+        positions = self._drawn(positions or Positions.range(source.size(1), on=source.device), source)
         _, mask, caches = self._read(source, positions)
         real = source != PAD
         keys_values = [(cache.keys, cache.values) for cache in caches]
+        states = [None if cache.positions is None else cache.positions.state for cache in caches]
         start = positions.absolute.masked_fill(~real, -1).amax(1) + 1
-        return Memory(keys_values, mask, positions, real, start)  # type: ignore[arg-type]
+        return Memory(keys_values, states, mask, positions, real, start)  # type: ignore[arg-type]
 
     def encoder_output(self, source: Tensor, *, positions: Positions | None = None) -> Tensor:
         """Return the source's representation in the last layer, (B, S, d), which the output layer never reads."""
-        return self._read(source, positions or Positions.range(source.size(1), on=source.device))[0]
+        positions = positions or Positions.range(source.size(1), on=source.device)
+        return self._read(source, self._drawn(positions, source))[0]
 
     def _read(self, source: Tensor, positions: Positions) -> tuple[Tensor, Tensor | None, list[KeyValueCache]]:
         """Return output (B, S, d), padding mask, and the keys and values of each layer."""
@@ -163,18 +170,17 @@ class PrefixLM(Translator):
         """Read all target tokens at once, each seeing the source and the target so far: (B, T) -> (B, T, d)."""
         count = target.size(1)
         absolute = memory.start[:, None] + torch.arange(count, device=target.device)  # (B, T)
-        positions = Positions(absolute, memory.positions.limit + count)
+        positions = Positions(absolute, memory.positions.limit + count, drawn=memory.positions.drawn)
         if (known := self.encoding.limit("decoder")) is not None:
             # The longest source and the longest target need not belong together; only padding is cut off.
-            positions = _cut(absolute, max(known, int(absolute.masked_fill(target == PAD, 0).amax()) + 1))
+            positions = _cut(positions, max(known, int(absolute.masked_fill(target == PAD, 0).amax()) + 1))
         mask = causal_mask(count, on=target.device)  # (1, 1, T, T)
         if memory.mask is None:
             mask = functional.pad(mask, (memory.real.size(1), 0))  # (1, 1, T, S + T)
         else:
             source_mask = memory.mask.expand(-1, -1, count, -1)  # (B, 1, T, S)
             mask = torch.cat((source_mask, mask.expand(len(source_mask), -1, -1, -1)), dim=-1)  # (B, 1, T, S + T)
-        key_positions = memory.key_positions(count)
-        prefixes = [Prefix(*own, key_positions) for own in memory.keys_values]
+        prefixes = memory.prefixes(count)
         return self._advance(target, positions, mask, prefixes, [None] * len(prefixes))
 
     def step(self, tokens: Tensor, memory: Memory, caches: list[KeyValueCache], step: int) -> Tensor:
@@ -190,16 +196,14 @@ class PrefixLM(Translator):
         rows = torch.arange(len(tokens), device=tokens.device).repeat_interleave(hypotheses)
         own = memory.select(rows) if hypotheses > 1 else memory
         absolute = own.start[:, None] + step  # (B·K, 1)
-        positions = Positions(absolute, memory.positions.limit + step + 1)
+        positions = Positions(absolute, memory.positions.limit + step + 1, drawn=own.positions.drawn)
         if (known := self.encoding.limit("decoder")) is not None:
             # A sentence that needs more positions than there are has been ended by the search, unless all do.
-            positions = _cut(absolute, max(known, int(absolute.amin()) + 1))
+            positions = _cut(positions, max(known, int(absolute.amin()) + 1))
         past = caches[0].keys
         target_keys = 1 if past is None else past.size(2) + 1
         mask = None if own.mask is None else functional.pad(own.mask, (0, target_keys))  # (B·K, 1, 1, S + step + 1)
-        key_positions = own.key_positions(step + 1)
-        prefixes = [Prefix(*pair, key_positions) for pair in own.keys_values]
-        x = self._advance(tokens.reshape(-1, 1), positions, mask, prefixes, caches)
+        x = self._advance(tokens.reshape(-1, 1), positions, mask, own.prefixes(step + 1), caches)
         return x.view(*tokens.shape, -1)
 
     def new_caches(self) -> list[KeyValueCache]:
@@ -236,7 +240,7 @@ class PrefixLM(Translator):
         return None if reader is None else lambda weights: reader(weights[..., : prefix.keys.size(2)])
 
 
-def _cut(absolute: Tensor, limit: int) -> Positions:
+def _cut(positions: Positions, limit: int) -> Positions:
     """Return positions below a limit, with the exact number of positions that they need."""
-    absolute = absolute.clamp(max=limit - 1)
-    return Positions(absolute, int(absolute.amax()) + 1)
+    absolute = positions.absolute.clamp(max=limit - 1)
+    return replace(positions, absolute=absolute, limit=int(absolute.amax()) + 1)

@@ -8,7 +8,7 @@ B sentences, S source tokens, T target tokens, d model size, K hypotheses a sent
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from pydantic import Field, model_validator
@@ -88,13 +88,14 @@ class Transformer(Translator):
 
     def encode(self, source: Tensor, *, positions: Positions | None = None) -> Memory:
         """Return the keys and values that each decoder layer reads of source tokens (B, S)."""
-        positions = positions or Positions.range(source.size(1), on=source.device)
+        positions = self._drawn(positions or Positions.range(source.size(1), on=source.device), source)
         x, mask = self._encoded(source, positions)
         return Memory([layer.cross_attention.read(x) for layer in self._decoder_layers()], mask, positions)
 
     def encoder_output(self, source: Tensor, *, positions: Positions | None = None) -> Tensor:
         """Return what the decoder attends to, (B, S, d): without encoder layers, the embeddings."""
-        return self._encoded(source, positions or Positions.range(source.size(1), on=source.device))[0]
+        positions = positions or Positions.range(source.size(1), on=source.device)
+        return self._encoded(source, self._drawn(positions, source))[0]
 
     def _encoded(self, source: Tensor, positions: Positions) -> tuple[Tensor, Tensor | None]:
         """Return the encoder's output, (B, S, d), and the padding mask."""
@@ -108,7 +109,7 @@ class Transformer(Translator):
 
     def decode(self, target: Tensor, memory: Memory) -> Tensor:
         """All target positions at once, each seeing the ones before: (B, T) -> (B, T, d)."""
-        positions = Positions.range(target.size(1), on=target.device)
+        positions = replace(Positions.range(target.size(1), on=target.device), drawn=memory.positions.drawn)
         x, drop = self._embed(self.target_embedding, target, positions, "decoder")
         mask = causal_mask(target.size(1), on=target.device)
         for number, layer in enumerate(self.decoder):
@@ -134,6 +135,8 @@ class Transformer(Translator):
         caches: one a decoder layer, empty before the first step; rows are b·K + k.
         """
         positions = Positions.range(1, offset=step, on=tokens.device)
+        if (drawn := memory.positions.drawn) is not None:
+            positions = replace(positions, drawn=drawn.repeat_interleave(tokens.size(1), 0))  # (B·K, D)
         x, drop = self._embed(self.target_embedding, tokens.reshape(-1, 1), positions, "decoder")
         x = x.view(*tokens.shape, -1)
         for number, layer in enumerate(self.decoder):

@@ -45,7 +45,7 @@ class Eager(AttentionBackend):
         scaled = queries * scale  # (B, H, Lq, d_h)
         scores = scaled @ keys.transpose(-1, -2)  # (B, H, Lq, d_h) @ (B, H, d_h, Lk) -> (B, H, Lq, Lk)
         own = scaled if unrotated is queries else unrotated * scale  # (B, H, Lq, d_h)
-        scores = encoding.scores(scores, own, query, key)  # (B, H, Lq, Lk)
+        scores = encoding.scores(scores, own, keys, query, key)  # (B, H, Lq, Lk)
         if mask is not None:
             scores = scores + mask  # (B, H, Lq, Lk)
         weights = drop(torch.softmax(scores, dim=-1), dropout, True).to(values.dtype)  # (B, H, Lq, Lk)

@@ -5,6 +5,7 @@ B batch, L length, H heads, d model size, d_h head size; P tokens of a prefix.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import torch
@@ -101,6 +102,8 @@ class SelfAttention(nn.Module):
             Outputs, (B, L, d).
         """
         queries, keys, values = self._project(x, head_inputs)
+        if "gates" in encoding.needs:
+            positions = replace(positions, state=encoding.gates(x, positions))
         rotated, keys = encoding.rotate(queries, keys, positions)
         values = encoding.values(values, positions)
         key_positions = positions
