@@ -18,6 +18,6 @@ def raw_scores(
     scale = queries.size(-1) ** -0.5
     rotated = encoding.rotate(queries, queries, query)[0]
     keys = encoding.rotate(keys, keys, key)[1]
-    scores = encoding.scores(rotated * scale @ keys.mT, queries * scale, query, key)
+    scores = encoding.scores(rotated * scale @ keys.mT, queries * scale, keys, query, key)
     bias = encoding.bias(query, key)
     return scores if bias is None else scores + bias

@@ -102,7 +102,7 @@ class TransformerXLAttention(AttentionEncoding):
         """Add u to the queries, where they meet the keys."""
         return queries + self.content_bias[:, None].to(queries.dtype), keys
 
-    def scores(self, scores: Tensor, queries: Tensor, query: Positions, key: Positions) -> Tensor:
+    def scores(self, scores: Tensor, queries: Tensor, keys: Tensor, query: Positions, key: Positions) -> Tensor:
         products, rows = self._products(queries, query, key)
         return scores + products.gather(-1, rows[:, None].expand(scores.shape))
 
