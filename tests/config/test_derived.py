@@ -80,7 +80,7 @@ def test_a_chain_of_studies_may_not_be_a_circle(workspace: Workspace) -> None:
     derived(workspace, "seeds: [7]")
     other = workspace.config / "studies/other.yaml"
     other.write_text("name: other\nbased_on: twin\n")
-    assert load_study("other", workspace.config).seeds == [7]
+    assert load_study("other", workspace.config).seed_numbers == [7]
     (workspace.config / "studies/twin.yaml").write_text("name: twin\nbased_on: other\n")
     with raises("self-reference", line=2, key="based_on"):
         load_study("other", workspace.config)

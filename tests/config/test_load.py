@@ -25,7 +25,7 @@ from wordorder.config.load import (
     slice_argument,
     study_names,
 )
-from wordorder.config.models import Cell, Decoding, Recipe, Scoring
+from wordorder.config.models import Cell, Decoding, Looks, Recipe, Scoring
 
 SHIPPED = Path(__file__).parents[2] / "config"
 
@@ -147,6 +147,19 @@ STUDY_MISTAKES = [
     (("[1, 2]", "[1, -2]"), [{"code": "out-of-range", "line": 6, "key": "seeds[1]"}]),
     (("[1, 2]", "[]"), [{"code": "wrong-length", "line": 6, "key": "seeds"}]),
     (("[1, 2]", "1"), [{"code": "wrong-type", "line": 6, "key": "seeds"}]),
+    (("[1, 2]", "{looks: [5, 3]}"), [{"code": "invalid-value", "line": 6, "key": "seeds"}]),
+    (("[1, 2]", "{looks: [3]}"), [{"code": "wrong-length", "line": 6, "key": "seeds.looks"}]),
+    (("[1, 2]", "{looks: [1, 3]}"), [{"code": "out-of-range", "line": 6, "key": "seeds.looks[0]"}]),
+    (("[1, 2]", "{looks: [3, 5], until: 4}"), [{"code": "invalid-value", "line": 6, "key": "seeds"}]),
+    (
+        ("[1, 2]", "{looks: [3, 5], untill: 5}"),
+        [{"code": "unknown-key", "line": 6, "key": "seeds.untill", "suggestion": "until"}],
+    ),
+    (
+        ("metrics:", "margin: {blue: 0.5}\nmetrics:"),
+        [{"code": "unknown-name", "line": 10, "key": "margin.blue", "suggestion": "bleu"}],
+    ),
+    (("metrics:", "margin: {bleu: 0}\nmetrics:"), [{"code": "out-of-range", "line": 10, "key": "margin.bleu"}]),
     (("A small study", ""), [{"code": "wrong-type", "line": 2, "key": "title"}]),
     (
         ("[bleu]", "[bleu, blue]"),
@@ -250,6 +263,14 @@ STUDY_MISTAKES = [
         [{"code": "duplicate-entry", "line": 10, "key": "tests[1]"}],
     ),
 ]
+
+
+def test_seeds_of_looks_are_those_up_to_the_present_one(root: Path) -> None:
+    replace(root / "studies/mini.yaml", ("[1, 2]", "{looks: [3, 5]}"))
+    assert load_study("mini", root).seed_numbers == [1, 2, 3]
+    replace(root / "studies/mini.yaml", ("[3, 5]", "[3, 5], until: 5, declared: false"))
+    assert load_study("mini", root).seed_numbers == [1, 2, 3, 4, 5]
+    assert load_study("mini", root).looks == Looks(looks=[3, 5], until=5, declared=False)
 
 
 @pytest.mark.parametrize(("change", "problems"), STUDY_MISTAKES)

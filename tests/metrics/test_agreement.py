@@ -37,3 +37,22 @@ def test_agreement_knows_its_limits() -> None:
     for metric in ("chrf++", "ter", "bleu_legacy"):
         assert build(metric, "de").agreement is None
     assert build({"comet": {"model": "Unbabel/wmt20-comet-da"}}, "de").agreement is None
+
+
+@pytest.mark.parametrize("metric", list(PRINTED))
+def test_the_difference_of_an_expected_agreement_is_what_the_paper_prints(metric: str) -> None:
+    scale = 100 if metric == "comet" else 1
+    for step, difference in enumerate(PRINTED[metric]):
+        assert curve(metric).difference(0.55 + 0.05 * step) * scale == pytest.approx(difference, abs=0.0051)
+
+
+@pytest.mark.parametrize(
+    ("metric", "margin"),
+    [("bleu", 0.5), ("chrf", 0.33), ("chrf++", 0.33), ("ter", 0.5), ("bleu_legacy", 0.5), ("comet", 0.001)],
+)
+def test_default_margins(metric: str, margin: float) -> None:
+    assert build(metric, "de").margin == pytest.approx(margin, rel=0.02)
+
+
+def test_a_model_of_comet_without_a_curve_has_no_margin() -> None:
+    assert build({"comet": {"model": "Unbabel/wmt20-comet-da"}}, "de").margin is None

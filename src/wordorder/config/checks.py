@@ -65,6 +65,7 @@ def study_problems(
     problems += _companion_problems(data, stem, studies)
     problems += _encoding_problems(data)
     problems += _test_problems(data, tests)
+    problems += _margin_problems(data)
     for key in _LISTS:
         entries = _list(data, key)
         if key == "metrics":  # whatever their settings
@@ -137,6 +138,16 @@ def _test_problems(data: Any, tests: Mapping[str, list[str]]) -> Iterator[Proble
         if not {name for _, name in chosen} & set(names):
             sentence = f"'tests' names no test set of the dataset '{dataset}'; it has {', '.join(names)}."
             yield Problem(("tests",), sentence, "missing-entry", found=dataset, expected=names)
+
+
+def _margin_problems(data: Any) -> Iterator[Problem]:
+    """Each margin must be that of a metric of the study."""
+    metrics = [next(iter(entry), None) if isinstance(entry, dict) else entry for entry in _list(data, "metrics")]
+    margins = _get(data, "margin")
+    for name in margins if isinstance(margins, dict) and metrics else ():
+        if name not in metrics:
+            known = [metric for metric in metrics if isinstance(metric, str)]
+            yield _foreign(("margin", name), str(name), "a metric of this study", known, "study's metrics")
 
 
 def dataset_problems(data: Any, stem: str) -> list[Problem]:

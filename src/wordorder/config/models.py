@@ -170,6 +170,42 @@ class Significance(Model):
     seed: Positive = Field(default=12345, description="Not 0, which means 'a new seed every time' to sacreBLEU.")
 
 
+class Looks(Model):
+    """Seeds that are added after the results of fewer were seen: the seeds are 1, 2, … up to ``until``."""
+
+    looks: Annotated[list[Annotated[int, Field(ge=2)]], Field(min_length=2)] = Field(
+        description="After how many seeds the comparisons are looked at, smallest first."
+    )
+    until: Positive | None = Field(
+        default=None, description="The look that the study is at; the first if missing. Raise it to add seeds."
+    )
+    declared: bool = Field(
+        default=True,
+        description="Whether the looks were fixed before the first one. If not, the tables say that no level is exact.",
+    )
+
+    @model_validator(mode="after")
+    def _looks_grow(self) -> Looks:
+        if self.looks != sorted(set(self.looks)):
+            raise ValueError(f"the looks must grow, such as [3, 5], but are {self.looks}")
+        if self.until is not None and self.until not in self.looks:
+            raise ValueError(f"'until' is {self.until}, which is none of the looks {self.looks}")
+        return self
+
+    @property
+    def now(self) -> int:
+        """The number of seeds at this look."""
+        return self.looks[0] if self.until is None else self.until
+
+
+Seeds = Annotated[
+    Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1), Tag("listed")] | Annotated[Looks, Tag("looks")],
+    Discriminator(lambda seeds: "looks" if isinstance(seeds, dict | Model) else "listed"),
+]
+
+Margins = dict[Name, Annotated[float, Field(gt=0)]]
+
+
 class Scoring(Model):
     """The slice of a scoring job: the metrics that need no environment of their own."""
 
@@ -185,7 +221,7 @@ class SystemsScoring(Model):
 
 
 class Family(Model):
-    """The slice of a significance job: the comparisons declared for one dataset; Holm corrects within them."""
+    """The slice of a significance job: the comparisons declared for one dataset, which are one family."""
 
     encodings: list[Name]
     seeds: list[int]
@@ -194,6 +230,8 @@ class Family(Model):
     metrics: Annotated[list[Metric], Field(min_length=1)]
     target_language: str
     significance: Significance = Significance()
+    margin: Margins = {}
+    looks: Looks | None = None
 
 
 class ReportedDataset(Model):
@@ -214,6 +252,7 @@ class Report(Model):
     metrics: Annotated[list[str], Field(min_length=1)] = Field(description="Their names, without settings.")
     baseline: Name
     alpha: Rate = 0.05
+    looks: Looks | None = None
     shown_positions: Positive | None = None
 
 
@@ -336,7 +375,9 @@ class Study(Model):
     datasets: Annotated[list[Name], Field(min_length=1)]
     encodings: Annotated[list[Name], Field(min_length=1)]
     sizes: Annotated[list[Name], Field(min_length=1)]
-    seeds: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
+    seeds: Seeds = Field(
+        description="A list; or {looks: [3, 5]}, which begins with seeds 1 to 3 and may be extended to 5 ('until')."
+    )
     tests: list[Name] = Field(default=[], description="Test sets to translate; all of the datasets' if empty.")
     recipe: Recipe
     reordering: Reordering = Reordering()
@@ -354,6 +395,11 @@ class Study(Model):
         default=[], description="The family, declared before the run; every encoding against the baseline if empty."
     )
     significance: Significance = Significance()
+    margin: Margins = Field(
+        default={},
+        description="By metric: the difference up to which two systems count as equivalent. The defaults are 0.5 BLEU "
+        "and, of chrF and COMET, the difference of which people notice as much (docs/statistics.md).",
+    )
     tables: list[Literal["scores", "significance", "parameters"]] = ["scores", "significance", "parameters"]
     published: list[Shown] = Field(
         default=[], description="Published tables to show beside our scores, from published/scores.yaml."
@@ -363,6 +409,16 @@ class Study(Model):
         default=None, description="How many positions the figures of vectors show; 64 if missing."
     )
     analyses: Analyses = Analyses({})
+
+    @property
+    def seed_numbers(self) -> list[int]:
+        """The seeds that are trained."""
+        return list(range(1, self.seeds.now + 1)) if isinstance(self.seeds, Looks) else self.seeds
+
+    @property
+    def looks(self) -> Looks | None:
+        """The looks, in a study that has more than one."""
+        return self.seeds if isinstance(self.seeds, Looks) else None
 
     @property
     def decodings(self) -> dict[str, Decoding]:

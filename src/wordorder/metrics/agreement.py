@@ -10,6 +10,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+# The share of agreement of the smallest difference that the authors print; a coin toss has 0.5.
+NOTICED = 0.55
+
 
 @dataclass(frozen=True)
 class Agreement:
@@ -32,3 +35,7 @@ class Agreement:
         """Return the expected share of pairs in which people prefer the system with the better score, 0.5 to 1."""
         points = abs(difference) * self.points
         return max(0.5, self.ceiling / 100 / (1 + math.exp(-self.slope * points)))
+
+    def difference(self, expected: float) -> float:
+        """Return the difference at which the expected share, between 0.5 and the ceiling, is reached."""
+        return -math.log(self.ceiling / 100 / expected - 1) / self.slope / self.points

@@ -20,7 +20,7 @@ from wordorder.config.models import Metric as Entry
 from wordorder.config.models import metric_name
 from wordorder.data.tokenise import base_language
 from wordorder.errors import WordorderError
-from wordorder.metrics.agreement import Agreement
+from wordorder.metrics.agreement import NOTICED, Agreement
 from wordorder.registry import Registry
 from wordorder.statistics.resampling import Array, Measure
 
@@ -72,6 +72,14 @@ class Metric(ABC):
     def agreement(self) -> Agreement | None:
         """How often people agree with a difference of this metric, if that was measured."""
         return None
+
+    @property
+    def margin(self) -> float | None:
+        """The difference up to which two systems count as equivalent, in a study that declares no other.
+
+        None if nobody has said; then no systems are called equivalent.
+        """
+        return None if self.agreement is None else self.agreement.difference(NOTICED)
 
 
 class TextMetric(Metric):

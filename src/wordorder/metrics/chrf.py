@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from wordorder.metrics.agreement import Agreement
+from wordorder.metrics.agreement import NOTICED, Agreement
 from wordorder.metrics.base import register
 from wordorder.metrics.sacrebleu_metric import SacreBLEUMetric
 
@@ -40,3 +40,8 @@ class ChrFPlusPlus(ChrF):
     @property
     def agreement(self) -> Agreement | None:
         return None  # it was measured for chrF without words only
+
+    @property
+    def margin(self) -> float | None:
+        of_chrf = super().agreement
+        return None if of_chrf is None else of_chrf.difference(NOTICED)

@@ -52,7 +52,7 @@ def check(study: Study, configuration: Configuration) -> str:
         "dataset": len(study.datasets),
         "encoding": len(study.encodings),
         "size": len(study.sizes),
-        "seed": len(study.seeds),
+        "seed": len(study.seed_numbers),
     }
     tests = sum(len(test_names(study, dataset)) for dataset in configuration.datasets_of(study))
     counts = [_count(len(cells(study)), "cell") + f" ({' × '.join(_count(n, noun) for noun, n in factors.items())})"]

@@ -241,7 +241,9 @@ class StudyRules:
         if reads == "metrics":
             return self.cell_files(study, "metrics.jsonl")
         # Figures of models show one model of each encoding.
-        first = study.model_copy(update={key: getattr(study, key)[:1] for key in ("datasets", "sizes", "seeds")})
+        first = study.model_copy(
+            update={"datasets": study.datasets[:1], "sizes": study.sizes[:1], "seeds": study.seed_numbers[:1]}
+        )
         return self.cell_files(first, "model.pt")
 
     def figure_slice(self, wildcards: Any) -> str:
@@ -297,7 +299,7 @@ class StudyRules:
         """Return the models of the first seed by encoding."""
         study = self.study(wildcards)
         self._asked.add(study.name)
-        cells_of_first = (cell for cell in self._cells_of(wildcards) if cell.seed == study.seeds[0])
+        cells_of_first = (cell for cell in self._cells_of(wildcards) if cell.seed == study.seed_numbers[0])
         return {cell.encoding: f"{self.models.folder(study, cell)}/model.pt" for cell in cells_of_first}
 
     def first_models(self, wildcards: Any) -> list[str]:

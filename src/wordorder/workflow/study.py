@@ -21,7 +21,7 @@ class CellName(NamedTuple):
 
 def cells(study: Study) -> list[CellName]:
     """All models of a study, seeds fastest."""
-    return [CellName(*names) for names in product(study.datasets, study.encodings, study.sizes, study.seeds)]
+    return [CellName(*names) for names in product(study.datasets, study.encodings, study.sizes, study.seed_numbers)]
 
 
 def test_names(study: Study, dataset: Dataset) -> list[str]:

@@ -49,12 +49,14 @@ def significance_slice(study: Study, dataset: Dataset) -> str:
     return canonical(
         Family(
             encodings=[name for name in study.encodings if name in compared],
-            seeds=study.seeds,
+            seeds=study.seed_numbers,
             baseline=study.baseline,
             comparisons=family,
             metrics=study.metrics,
             target_language=dataset.target_language,
             significance=study.significance,
+            margin=study.margin,
+            looks=study.looks,
         )
     )
 
@@ -83,10 +85,11 @@ def _report(study: Study, configuration: Configuration, *, decoded: bool = True)
         datasets=reported,
         encodings=study.encodings,
         sizes=study.sizes,
-        seeds=study.seeds,
+        seeds=study.seed_numbers,
         metrics=[metric_name(entry) for entry in study.metrics],
         baseline=study.baseline,
         alpha=study.significance.alpha,
+        looks=study.looks,
     )
 
 
