@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.testing import assert_close
 
-from wordorder.encodings.adaptive_t5 import AdaptiveT5Attention, AdaptiveT5Config
+from golden import golden
+from wordorder.encodings.adaptive_t5 import AdaptiveT5, AdaptiveT5Attention, AdaptiveT5Config
 from wordorder.encodings.base import AttentionEncoding, Positions, Shape, Stack
 from wordorder.encodings.registry import build, parse
 
@@ -164,6 +165,75 @@ def test_dropout_lies_between_the_hidden_layers_and_is_shared_by_pairs_of_a_dist
     assert_close(without.train().bias(positions, positions), without.eval().bias(positions, positions))
 
 
+@pytest.mark.parametrize("stack", STACKS)
+def test_dropout_of_pairs_is_the_published_one(stack: Stack) -> None:
+    torch.manual_seed(0)
+    config = SMALL.model_copy(update={"dropout_per": "pair"})
+    attention, shared = attention_of(stack, config), attention_of(stack)
+    shared.load_state_dict(attention.state_dict())
+    positions = Positions.range(6)
+    assert_close(attention.bias(positions, positions), shared.bias(positions, positions))  # without dropout the same
+    dropped = attention.train().bias(positions, positions)
+    assert dropped.shape == (1, 3, 6, 6)  # one mask for all sentences
+    for distance in range(-4, 1 if stack == "decoder" else 5):
+        diagonal = dropped[0].diagonal(distance, dim1=1, dim2=2)
+        assert not torch.allclose(diagonal, diagonal[:, :1].expand_as(diagonal))
+    attention.dropout = 0
+    visible = torch.ones(6, 6, dtype=torch.bool).tril(0 if stack == "decoder" else 6)
+    assert_close(attention.bias(positions, positions)[..., visible], shared.bias(positions, positions)[..., visible])
+
+
+def test_the_mean_of_dropout_of_pairs_keeps_signs_apart() -> None:
+    torch.manual_seed(0)
+    attention = attention_of("encoder", AdaptiveT5Config(hidden=64, dropout_per="pair"))
+    with torch.no_grad():
+        attention.weight_2.mul_(1e-4)  # so small that the second sigmoid is a straight line
+        attention.weight_3.mul_(1e4)
+    positions = Positions.range(4)
+    expected = attention.bias(positions, positions).detach()
+    attention.train()
+    mean = torch.stack([attention.bias(positions, positions).detach() for _ in range(2000)]).mean(0)
+    assert float((mean - expected).abs().max()) < 0.3 * float(expected.std())
+
+
+def test_the_input_bias_moves_source_embeddings_only() -> None:
+    torch.manual_seed(0)
+    shape = Shape(dim=512, heads=8, encoder_layers=2, decoder_layers=2)
+    encoding = build(AdaptiveT5Config(input_bias=True), shape)
+    assert isinstance(encoding, AdaptiveT5) and encoding.input_bias is not None
+    x, positions = torch.randn(2, 5, 512), Positions.range(5)
+    assert_close(encoding.add_to_embeddings(x, positions, "encoder"), x + encoding.input_bias)
+    assert_close(encoding.add_to_embeddings(x, positions, "decoder"), x, rtol=0, atol=0)
+    # The authors' framework starts it from U[-√(3/d), √(3/d)].
+    bound = (3 / 512) ** 0.5
+    assert 0.9 * bound < float(encoding.input_bias.detach().abs().max()) <= bound
+    assert "input_bias" not in dict(
+        build(AdaptiveT5Config(input_bias=True, placement="decoder"), shape).named_parameters()
+    )
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_bias_is_that_of_the_authors_functions(stack: Stack) -> None:
+    values = golden("adaptive_t5")
+    attention = AdaptiveT5Attention(AdaptiveT5Config(), Shape(64, 4, 1, 1), stack).double().eval()
+    signs = ("neg", "pos")[: len(attention.rate)]
+    with torch.no_grad():
+        for sign, (part, rate) in enumerate(zip(signs, ("beta", "alpha"), strict=False)):
+            attention.rate[sign] = values[f"{stack}_{rate}"] * attention.scale  # the file has them divided
+            for head in range(4):
+                own = {key: values[f"{stack}_{part}_{head}_{key}"] for key in ("w1", "b1", "w2", "b2", "w3", "b3")}
+                attention.weight_1[sign, head], attention.bias_1[sign, head] = own["w1"], own["b1"]
+                attention.weight_2[sign, head], attention.bias_2[sign, head] = own["w2"], own["b2"]
+                attention.weight_3[sign, head] = own["w3"].T
+                if attention.bias_3 is not None:
+                    attention.bias_3[sign, head] = own["b3"]
+    found, expected = attention.bias(Positions.range(40), Positions.range(40)), values[f"{stack}_bias"]
+    if stack == "decoder":  # without the last bias, and without what the mask hides
+        last = torch.stack([values[f"decoder_neg_{head}_b3"] for head in range(4)])
+        found, expected = (found + last[:, :, None]).tril(), expected.tril()
+    assert_close(found, expected, rtol=0, atol=1e-5)
+
+
 def test_dropout_keeps_the_mean_of_the_first_hidden_layer() -> None:
     torch.manual_seed(0)
     attention, positions = attention_of("decoder", AdaptiveT5Config(hidden=64)), Positions.range(4)
@@ -222,6 +292,8 @@ def test_starts_from_the_papers_numbers() -> None:
         ({"placement": "encoder"}, 8 * 2 * 106),
         ({"placement": "decoder"}, 8 * 105),
         ({"hidden": 32}, 8 * 2 * 202 + 8 * 201),
+        ({"input_bias": True}, 8 * 2 * 106 + 8 * 105 + 512),
+        ({"input_bias": True, "placement": "decoder"}, 8 * 105),
         ({"second_hidden": 1}, 8 * 2 * 52 + 8 * 51),
     ],
 )

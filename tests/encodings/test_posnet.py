@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.testing import assert_close
 
+from golden import golden
 from raises import raises
 from tiny_models import CONFIG
-from wordorder.config.load import load_sizes
+from wordorder.config.load import load_encodings, load_sizes
 from wordorder.encodings.base import AttentionEncoding, Positions, Shape
 from wordorder.encodings.kernels import PositionalKernels, positional_product, weight_concatenation
 from wordorder.encodings.posnet_attention import PosNetAttention, PosNetAttentionConfig
@@ -285,6 +286,44 @@ def test_every_matrix_starts_by_itself() -> None:
     ):
         assert float(matrix.detach().var()) == pytest.approx(expected, rel=0.1)
         assert float(matrix.detach().mean()) == pytest.approx(0, abs=0.01)
+
+
+@pytest.mark.parametrize(("table", "inner", "outer"), [(512, 128, 128), (250, 64, 64)])
+def test_the_released_start_takes_the_table_for_one_tensor(table: int, inner: int, outer: int) -> None:
+    released = PositionalKernels("posnet", table, inner, outer, "released").matrices.detach()
+    assert float(released.std()) == pytest.approx(math.sqrt(2 / (outer * (table + inner))), rel=0.01)
+
+
+def test_starts_are_those_of_the_released_module() -> None:
+    """W_1, Φ and W_2 of d 512, d_p 128 and 512 kernels: standard deviations that the released code was run for."""
+    shape = Shape(dim=512, heads=8, encoder_layers=1, decoder_layers=1)
+    encoding = PosNetEmbed(PosNetEmbedConfig(table=512, start="released"), shape)
+    matrices = (encoding.project_in, encoding.kernels.matrices, encoding.project_out)
+    found = torch.stack([matrix.detach().std() for matrix in matrices]).double()
+    assert_close(found, golden("posnet_embed")["start_std_W1_Phi_W2_at_512_128_512"], rtol=0.02, atol=0)
+
+
+def test_values_are_those_of_the_released_module() -> None:
+    values = golden("posnet_embed")
+    table, inner = values["Phi"].shape[:2]
+    encoding = PosNetEmbed(
+        PosNetEmbedConfig(kernel_dim=inner, table=table),
+        Shape(dim=values["x"].size(-1), heads=2, encoder_layers=1, decoder_layers=1),
+    ).eval()
+    for parameter, name in (
+        (encoding.project_in, "W1"),
+        (encoding.kernels.matrices, "Phi"),
+        (encoding.project_out, "W2"),
+    ):
+        parameter.data = values[name]
+    found = encoding.transform_embeddings(values["x"], Positions.range(values["x"].size(1)), "encoder")
+    assert_close(found, values["y"], rtol=0, atol=1e-5)
+
+
+def test_the_preset_of_the_released_script() -> None:
+    config = load_encodings(CONFIG)["posnet_embed_released"]
+    assert config == PosNetEmbedConfig(placement="encoder", table=512, dropout=0, start="released")
+    assert config.parameter_count(Shape(512, 8, 6, 6)) == 2 * 512 * 128 + 512 * 128**2
 
 
 @pytest.mark.parametrize("name", ["posnet_embed", "posnet_attention"])

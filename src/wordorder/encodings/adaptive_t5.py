@@ -7,14 +7,16 @@
 u grows from 0, at the query, to 1 far away; α and β say how fast. g is an MLP 1 → hidden → second_hidden → 1 with
 sigmoids, one a head and a sign of r, with dropout between the hidden layers.
 
-Source: Wu et al. 2021, as their code has it: S = 256; α and β start from U[1, 15], weights from a normal distribution
-of standard deviation 0.1 cut off at twice that, biases from 0.1. No absolute encoding beside it; the first layer of
-each stack only; the encoder and the decoder have their own curves, and the decoder none for r > 0.
-Promises: relative; works at any length; 1 + 2 · hidden + (hidden + 2) · second_hidden parameters a head in the decoder,
-and so many and one more a head and a sign in the encoder. The decoder has no last bias: added to every key alike, it
-means nothing to a softmax.
-
-g is computed for distances, not for pairs of tokens, and so is its dropout: all pairs of one distance share their fate.
+Source: Wu et al. 2021, as their code computes it, with S = 256. No absolute encoding is added. It acts in the first
+layer of each stack only; encoder and decoder have their own curves, and the decoder has none for r > 0.
+Start: α and β from U[1, 15], weights from a normal distribution of standard deviation 0.1 cut off at twice that, biases
+from 0.1; the input bias from U[-√(3/d), √(3/d)].
+Promises: relative; works at any length; 1 + 2 · hidden + (hidden + 2) · second_hidden parameters per head in the
+decoder, and one more per head and sign in the encoder; d more in the encoder with ``input_bias``.
+Departures: the decoder has no last bias: a softmax ignores what is added to every key alike. g is computed once per
+distance, so that all pairs of one distance share its dropout; the authors drop pair by pair, with one mask for all
+sentences of a batch (``dropout_per: pair``). Their encoder also adds a trained vector to the scaled embeddings
+(``input_bias: true``), which carries no positions.
 """
 
 from __future__ import annotations
@@ -36,11 +38,20 @@ class AdaptiveT5Config(EncodingConfig):
     hidden: Annotated[int, Field(gt=0, description="Size of the first hidden layer; the paper has 16 or 32.")] = 16
     second_hidden: Annotated[int, Field(gt=0)] = 4
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.5
+    dropout_per: Literal["distance", "pair"] = Field(
+        default="distance", description="What shares a dropout mask: pairs of equal distance, or nothing, as published."
+    )
+    input_bias: bool = Field(default=False, description="Add the authors' trained vector to the encoder's embeddings.")
     scale: Annotated[float, Field(gt=0, description="S, by which α and β are divided.")] = 256.0
 
     def parameter_count(self, shape: Shape) -> int:
         curve = 1 + 2 * self.hidden + (self.hidden + 1) * self.second_hidden + self.second_hidden
-        return sum(shape.heads * (curve if stack == "decoder" else 2 * (curve + 1)) for stack in self.stacks)
+        count = sum(shape.heads * (curve if stack == "decoder" else 2 * (curve + 1)) for stack in self.stacks)
+        return count + (shape.dim if self.has_input_bias else 0)
+
+    @property
+    def has_input_bias(self) -> bool:
+        return self.input_bias and "encoder" in self.stacks
 
 
 class AdaptiveT5Attention(AttentionEncoding):
@@ -52,6 +63,7 @@ class AdaptiveT5Attention(AttentionEncoding):
         super().__init__()
         self.scale = config.scale
         self.dropout = config.dropout
+        self.per_pair = config.dropout_per == "pair"
         curves = (1 if stack == "decoder" else 2, shape.heads)
         self.rate = nn.Parameter(torch.empty(curves).uniform_(1, 15))  # β_h, α_h
         self.weight_1 = _weight(*curves, 1, config.hidden)
@@ -63,6 +75,10 @@ class AdaptiveT5Attention(AttentionEncoding):
 
     def bias(self, query: Positions, key: Positions) -> Tensor:
         apart = distances(query, key)
+        if self.per_pair and self.training and self.dropout:
+            # (signs, H, 1 | B, Lq, Lk)
+            pairs = self._curves(apart.abs().flatten()).view(*self.rate.shape, *apart.shape)
+            return torch.where(apart > 0, pairs[-1], pairs[0]).transpose(0, 1)
         limit = max(query.limit, key.limit)
         values = self._curves(torch.arange(limit, device=apart.device))  # (signs, H, limit)
         rows = apart.abs()
@@ -98,6 +114,13 @@ class AdaptiveT5(Encoding):
     def __init__(self, config: AdaptiveT5Config, shape: Shape) -> None:
         super().__init__(config, shape)
         self.attentions = nn.ModuleDict({stack: AdaptiveT5Attention(config, shape, stack) for stack in config.stacks})
+        bound = (3 / shape.dim) ** 0.5
+        self.input_bias = (
+            nn.Parameter(torch.empty(shape.dim).uniform_(-bound, bound)) if config.has_input_bias else None
+        )
+
+    def _add_to_embeddings(self, x: Tensor, positions: Positions, stack: Stack) -> Tensor:
+        return x if self.input_bias is None or stack == "decoder" else x + self.input_bias.to(x.dtype)
 
     def _attention(self, stack: Stack, layer: int) -> AttentionEncoding:
         return cast(AttentionEncoding, self.attentions[stack]) if layer == 0 else self._nothing

@@ -8,11 +8,22 @@ is written out here too, so that the two can be compared.
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 
 from wordorder.encodings.base import Positions
 from wordorder.errors import WordorderError
+
+Start = Annotated[
+    Literal["per_matrix", "released"],
+    Field(
+        description="Start of the kernels: Xavier's variance for each matrix, or, as in the released code, for the "
+        "whole table as one tensor, which is many times smaller."
+    ),
+]
 
 
 def positional_product(x: Tensor, kernels: Tensor, positions: Tensor) -> Tensor:
@@ -36,17 +47,24 @@ def weight_concatenation(weights: Tensor, values: Tensor, projection: Tensor) ->
 
 
 def xavier_normal(*shape: int) -> nn.Parameter:
-    """Random (…, n, m) numbers with the variance 2 / (n + m): each matrix is started by itself."""
+    """Start matrices, (…, n, m), from a normal distribution of variance 2 / (n + m)."""
     return nn.Parameter(torch.empty(shape).normal_(std=(2 / (shape[-2] + shape[-1])) ** 0.5))
 
 
 class PositionalKernels(nn.Module):
-    """Φ, (table, d_1, d_2), of the encoding called ``name``."""
+    """Φ, (table, d_1, d_2), of the encoding called ``name``.
 
-    def __init__(self, name: str, table: int, inner: int, outer: int) -> None:
+    PyTorch's Xavier takes d_1 · d_2 and table · d_2 for the numbers of inputs and outputs of a tensor of three
+    dimensions, hence the released variance 2 / (d_2 (table + d_1)), which depends on the length of the table.
+    """
+
+    def __init__(self, name: str, table: int, inner: int, outer: int, start: Start = "per_matrix") -> None:
         super().__init__()
         self.name = name
-        self.matrices = xavier_normal(table, inner, outer)
+        if start == "released":
+            self.matrices = nn.Parameter(nn.init.xavier_normal_(torch.empty(table, inner, outer)))
+        else:
+            self.matrices = xavier_normal(table, inner, outer)
 
     def forward(self, x: Tensor, positions: Positions) -> Tensor:
         """(B, …, L, d_1) -> (B, …, L, d_2). Raises WordorderError where a position has no matrix."""

@@ -2,9 +2,11 @@
 
     o_i = Σ_j a_ij (v_j + Dropout(ReLU(v_j φ_j)))        Φ: table × d_h × d_h
 
-Source: the PosNet paper (2023), equations 20 and 23. One Φ serves all heads and layers of both stacks; with 250
-positions that is the paper's count of parameters.
+Source: the PosNet paper (2023), equations 20 and 23, with a dropout of its own, whose rate the paper does not give. One
+Φ serves all heads and layers of both stacks; with 250 positions it has the paper's number of parameters.
+Start: each φ from a normal distribution of variance 1 / d_h; ``start: released`` is PosNet-Embed's released start.
 Promises: not relative; stops with an error beyond its table; table·d_h² parameters, whatever the placement.
+Departures: none known; the released code has PosNet-Embed only.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from torch import Tensor
 
 from wordorder.dropout import Dropout
 from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
-from wordorder.encodings.kernels import PositionalKernels
+from wordorder.encodings.kernels import PositionalKernels, Start
 from wordorder.encodings.registry import register
 
 
@@ -25,6 +27,7 @@ class PosNetAttentionConfig(EncodingConfig):
     type: Literal["posnet_attention"] = "posnet_attention"
     table: Annotated[int, Field(gt=0, description="Positions that have a kernel.")] = 250
     dropout: Annotated[float, Field(ge=0, lt=1, description="Independent of the model's own.")] = 0.1
+    start: Start = "per_matrix"
 
     def parameter_count(self, shape: Shape) -> int:
         return self.table * shape.head_dim**2
@@ -37,7 +40,7 @@ class PosNetValues(AttentionEncoding):
 
     def __init__(self, config: PosNetAttentionConfig, head_dim: int) -> None:
         super().__init__()
-        self.kernels = PositionalKernels(config.type, config.table, head_dim, head_dim)
+        self.kernels = PositionalKernels(config.type, config.table, head_dim, head_dim, config.start)
         self.dropout = Dropout(config.dropout)
 
     def values(self, values: Tensor, positions: Positions) -> Tensor:

@@ -4,10 +4,15 @@
 
     W_1 d × d_p,   Φ table × d_p × d_p,   W_2 d_p × d
 
-Source: the PosNet paper (2023), equations 16 and 24, where the dropout is one of its own whose rate is not told.
-One module serves both stacks and acts on the scaled embeddings after their dropout. The released script seems to have
-trained with the encoder's alone: that is ``placement: encoder``.
+Source: the PosNet paper (2023), equations 16 and 24, with a dropout of its own, whose rate the paper does not give. One
+module serves both stacks and acts on the scaled embeddings after their dropout.
+Start: W_1, W_2 and each φ from a normal distribution of Xavier's variance, 2 / (rows + columns).
 Promises: absolute; stops with an error beyond its table; 2·d·d_p + table·d_p² parameters, whatever the placement.
+Departures: the released code starts Φ as one tensor, with the standard deviation √(2 / (d_p (table + d_p))) (0.0049 at
+512 kernels of 128 × 128, where ours is 0.088), and its script trains with 512 kernels, no dropout and positions in the
+encoder only: ``start: released``, ``table: 512``, ``dropout: 0``, ``placement: encoder``. The default of 200 kernels
+gives the parameters that the paper prints. The released code also counts positions from the left end of a left-padded
+batch, so that the kernels of a sentence depend on its neighbours; here positions count from the sentence's first token.
 """
 
 from __future__ import annotations
@@ -20,7 +25,7 @@ from torch import Tensor
 
 from wordorder.dropout import Dropout
 from wordorder.encodings.base import Encoding, EncodingConfig, Positions, Shape, Stack
-from wordorder.encodings.kernels import PositionalKernels, xavier_normal
+from wordorder.encodings.kernels import PositionalKernels, Start, xavier_normal
 from wordorder.encodings.registry import register
 
 
@@ -31,6 +36,7 @@ class PosNetEmbedConfig(EncodingConfig):
     ] = None
     table: Annotated[int, Field(gt=0, description="Positions that have a kernel.")] = 200
     dropout: Annotated[float, Field(ge=0, lt=1, description="Independent of the model's own.")] = 0.1
+    start: Start = "per_matrix"
 
     def inner(self, shape: Shape) -> int:
         """d_p: the paper's 128 at d = 512 and 256 at d = 1024, unless it is given."""
@@ -53,7 +59,7 @@ class PosNetEmbed(Encoding):
         super().__init__(config, shape)
         inner = config.inner(shape)
         self.project_in = xavier_normal(shape.dim, inner)
-        self.kernels = PositionalKernels(config.type, config.table, inner, inner)
+        self.kernels = PositionalKernels(config.type, config.table, inner, inner, config.start)
         self.project_out = xavier_normal(inner, shape.dim)
         self.dropout = Dropout(config.dropout)
         self.size = config.table
