@@ -1,0 +1,88 @@
+"""Biases that are kernels of the distance (KERPLE).
+
+    e_ij = q_i · k_j / √d_h - p_h · log(1 + a_h |i - j|)      kernel: log
+    e_ij = q_i · k_j / √d_h - a_h · |i - j|^(p_h)             kernel: power, p_h ≤ 2
+
+a_h and p_h are trained and at least 0.01. Numbers that an update moves beyond these bounds are put back onto them.
+
+Source: Chi et al. 2022 (KERPLE), the logarithmic and the power variant; bounds, start values and the one set of numbers
+for all layers are those of the released code. The paper is about decoders.
+Promises: relative; works at any length; 2H parameters in the decoder and 4H in the encoder, shared by the layers of a
+stack. No bias is positive, and none increases with the distance.
+Departures: in the encoder, keys later than the query have an a_h and p_h of their own. Otherwise a sentence and its
+mirror image would look alike.
+Start values: a_h from U(0, 1), p_h from U(0, 2).
+"""
+
+from __future__ import annotations
+
+from typing import Literal, cast
+
+import torch
+from torch import Tensor, nn
+
+from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
+from wordorder.encodings.lookup import distances, spread
+from wordorder.encodings.registry import register
+
+LEAST = 0.01  # of a and p
+LARGEST_POWER = 2.0
+
+Kernel = Literal["log", "power"]
+
+
+class KERPLEConfig(EncodingConfig):
+    type: Literal["kerple"] = "kerple"
+    kernel: Kernel = "log"
+
+    def parameter_count(self, shape: Shape) -> int:
+        return sum(2 * _sides(stack) * shape.heads for stack in self.stacks)
+
+
+def _sides(stack: Stack) -> int:
+    return 2 if stack == "encoder" else 1
+
+
+class KERPLEAttention(AttentionEncoding):
+    """a and p of one stack, (sides, H) each; keys up to the query first."""
+
+    needs = frozenset({"bias"})
+
+    def __init__(self, kernel: Kernel, heads: int, stack: Stack) -> None:
+        super().__init__()
+        self.kernel = kernel
+        self.a = nn.Parameter(torch.rand(_sides(stack), heads))
+        self.p = nn.Parameter(2 * torch.rand(_sides(stack), heads))
+
+    def bias(self, query: Positions, key: Positions) -> Tensor:
+        # Through data: what other layers have already computed in this pass stays differentiable.
+        self.a.data.clamp_(min=LEAST)
+        self.p.data.clamp_(min=LEAST, max=LARGEST_POWER if self.kernel == "power" else None)
+        farthest = max(query.limit, key.limit) - 1
+        apart = torch.arange(farthest + 1, dtype=self.a.dtype, device=self.a.device)
+        own = self._of(apart, 0)  # (H, distances 0 … farthest)
+        if len(self.a) == 1:
+            return spread(own, -distances(query, key).clamp(max=0))
+        values = torch.cat((own.flip(1), self._of(apart[1:], 1)), dim=1)  # (H, distances j - i)
+        return spread(values, distances(query, key) + farthest)
+
+    def _of(self, apart: Tensor, side: int) -> Tensor:
+        """The kernel at distances: (n,) -> (H, n)"""
+        a, p = self.a[side, :, None], self.p[side, :, None]
+        return -p * torch.log1p(a * apart) if self.kernel == "log" else -a * apart**p
+
+
+@register(KERPLEConfig)
+class KERPLE(Encoding):
+    """Acts inside every self-attention of the stacks where it is placed."""
+
+    relative = True
+
+    def __init__(self, config: KERPLEConfig, shape: Shape) -> None:
+        super().__init__(config, shape)
+        self.attentions = nn.ModuleDict(
+            {stack: KERPLEAttention(config.kernel, shape.heads, stack) for stack in config.stacks}
+        )
+
+    def _attention(self, stack: Stack, layer: int) -> AttentionEncoding:
+        return cast(AttentionEncoding, self.attentions[stack])
