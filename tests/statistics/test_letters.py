@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from wordorder.statistics.all_pairs import tukey_test
+from wordorder.statistics.blocked import block
 from wordorder.statistics.letters import letter_display, score_groups
 
 NAMES = ["a", "b", "c", "d", "e", "f"]
@@ -34,8 +35,8 @@ def test_letters_by_hand() -> None:
 
 SCORES = {
     "low": {1: 30.0, 2: 30.4, 3: 29.6, 4: 30.4},
-    "high": {1: 31.4, 2: 31.8, 3: 31.0, 4: 31.8},
-    "between": {1: 30.7, 2: 31.1, 3: 30.3, 4: 31.1},
+    "high": {1: 31.4, 2: 31.2, 3: 31.6, 4: 31.8},
+    "between": {1: 31.1, 2: 30.7, 3: 30.3, 4: 31.1},
     "one seed": {1: 20.0},
 }
 
@@ -46,6 +47,9 @@ def test_groups_are_those_of_the_test_of_all_pairs() -> None:
     assert p["low", "high"] < 0.05 < min(p["low", "between"], p["high", "between"])
     assert score_groups(SCORES, alpha=0.05) == {"high": "a", "between": "ab", "low": "b"}
     assert score_groups(SCORES, alpha=0.05, lower_is_better=True) == {"low": "a", "between": "ab", "high": "b"}
-    # Without a correction for the number of pairs this one would be told apart, too.
-    assert stats.ttest_ind(list(SCORES["low"].values()), list(SCORES["between"].values())).pvalue < 0.05
+    known = block({name: SCORES[name] for name in ("low", "high", "between")})
+    t = known.difference("between", "low") / known.standard_error
+    assert 2 * stats.t.sf(t, known.nu) < 0.05, "without a correction for the number of pairs it would be told apart"
+    without = score_groups(SCORES, alpha=0.05, diverged=["high"])
+    assert without == {"low": "a", "between": "a"}, "a diverged system has no letter"
     assert score_groups({"low": SCORES["low"], "one seed": {1: 20.0}}, alpha=0.05) == {}

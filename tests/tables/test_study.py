@@ -105,13 +105,13 @@ def test_systems_that_cannot_be_told_apart_share_a_letter(study: Report, tmp_pat
         scores = data[(data["test"] == test) & (data["metric"] == metric)].set_index("encoding")
         by_seed = scores[[f"seed {seed}" for seed in SEEDS]]
         assert of["null", test, metric] == "", "no seed, no letter"
-        seeds = by_seed.loc[list(RATES)].count(axis=1)
-        freedom = int(seeds.sum()) - len(RATES)
-        pooled = float((by_seed.loc[list(RATES)].var(axis=1) * (seeds - 1)).sum()) / freedom
+        shared = by_seed.loc[list(RATES)].dropna(axis=1)  # a seed that one system lacks is left out for all
+        residual = shared.sub(shared.mean(axis=1), axis=0) - shared.mean() + shared.to_numpy().mean()
+        freedom = (shared.shape[0] - 1) * (shared.shape[1] - 1)
+        error = (float((residual**2).to_numpy().sum()) / freedom / shared.shape[1]) ** 0.5
+        means = shared.mean(axis=1)
         for one, other in itertools.combinations(RATES, 2):
-            # Kramer (1956): for unequal numbers the mean of the two.
-            error = (pooled * (1 / seeds[one] + 1 / seeds[other]) / 2) ** 0.5
-            q = abs(scores["mean"][one] - scores["mean"][other]) / error
+            q = abs(means[one] - means[other]) / error
             differ = bool(stats.studentized_range.sf(q, len(RATES), freedom) < 0.05)
             assert differ != bool(set(of[one, test, metric]) & set(of[other, test, metric]))
         best = scores["mean"].idxmax()

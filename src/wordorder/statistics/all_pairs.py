@@ -1,30 +1,118 @@
-"""Which of many systems differ, tested over seeds: Tukey's honestly significant difference (Tukey 1949, Kramer 1956).
+"""Systems compared in pairs on the seed-blocked model: Tukey's test (1949) of all pairs, and declared pairs with Holm.
 
-A comparison of every system with every other has few seeds and many pairs. A paired t-test estimates the spread over
-the seeds anew for each pair, from its few differences, and little is left after Holm's correction for all pairs.
-Tukey's test takes the spread to be the same for all systems and estimates it from all of them; its p-values are
-adjusted for the number of pairs as they come. That seeds are shared between systems is not used.
+Seeds are shared between systems, so that what a seed adds to all of them cancels. The variance of the rest is taken to
+be the same for all systems and is estimated from all of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
-import numpy as np
 from scipy import stats
 
+from wordorder.statistics.blocked import Blocked, Difference, Problem, around, block
+from wordorder.statistics.distributions import tukey_critical, tukey_sf
+from wordorder.statistics.over_seeds import holm
 
-def tukey_test(scores: Mapping[str, Mapping[int, float]]) -> dict[tuple[str, str], float]:
-    """The adjusted p-value of each pair of systems, in the order of ``scores``: system -> seed -> score.
+Pair = tuple[str, str]
+"""(system, other); the difference is that of the system minus the other."""
 
-    Systems with fewer than two seeds are in no pair. Without two systems, or without any spread over the seeds, nothing
-    can be tested and there is no pair.
+
+@dataclass(frozen=True)
+class Pairs:
+    """Comparisons of pairs of systems.
+
+    Attributes:
+        model: The scores.
+        alpha: The level.
+        problem: Why nothing is tested, if nothing is; then ``differences`` is empty.
+        m: The declared number of pairs.
+        critical: The |t| at the end of the intervals.
+        differences: The comparison of each tested pair.
     """
-    samples = {name: list(of.values()) for name, of in scores.items() if len(of) > 1}
-    if len(samples) < 2 or all(np.ptp(sample) <= 1e-9 for sample in samples.values()):
-        return {}
-    matrix = stats.tukey_hsd(*samples.values()).pvalue
-    return {
-        (one, other): float(matrix[row, column]) for (row, one), (column, other) in combinations(enumerate(samples), 2)
-    }
+
+    model: Blocked
+    alpha: float
+    problem: Problem | None
+    m: int
+    critical: float
+    differences: Mapping[Pair, Difference]
+
+    @property
+    def half_width(self) -> float:
+        """Half the width of every interval: of all pairs, the honestly significant difference."""
+        return self.critical * self.model.standard_error
+
+
+def all_pairs(model: Blocked, *, alpha: float = 0.05) -> Pairs:
+    """Compare every system with every other by Tukey's test."""
+    k = model.declared
+    pairs = list(combinations(model.systems, 2))
+    if model.problem is not None:
+        return Pairs(model, alpha, model.problem, math.comb(k, 2), math.nan, {})
+    critical, critical_equivalence = (tukey_critical(k, model.nu, level) / math.sqrt(2) for level in (alpha, 2 * alpha))
+    p_values = [tukey_sf(math.sqrt(2) * _t(model, pair), k, model.nu) for pair in pairs]
+    return Pairs(
+        model,
+        alpha,
+        None,
+        math.comb(k, 2),
+        critical,
+        {
+            pair: _difference(model, pair, p, p, critical, critical_equivalence)
+            for pair, p in zip(pairs, p_values, strict=True)
+        },
+    )
+
+
+def declared_pairs(model: Blocked, pairs: Sequence[Pair], *, alpha: float = 0.05) -> Pairs:
+    """Compare the pairs that were declared before the runs, by t-tests on the blocked model with Holm's correction.
+
+    The intervals are Bonferroni's. If all pairs share a baseline, :func:`.dunnett.against_baseline` finds more.
+    """
+    m = len(pairs)
+    if model.problem is not None or not pairs:
+        return Pairs(model, alpha, model.problem, m, math.nan, {})
+    critical, critical_equivalence = (float(stats.t.isf(level / 2 / m, model.nu)) for level in (alpha, 2 * alpha))
+    tested = [pair for pair in pairs if set(pair) <= set(model.systems)]
+    single = {pair: float(2 * stats.t.sf(_t(model, pair), model.nu)) for pair in tested}
+    stepped = dict(zip(pairs, holm([single.get(pair) for pair in pairs]), strict=True))
+    differences = {}
+    for pair in tested:
+        p = stepped[pair]
+        assert p is not None
+        differences[pair] = _difference(model, pair, p, min(1.0, m * single[pair]), critical, critical_equivalence)
+    return Pairs(model, alpha, None, m, critical, differences)
+
+
+def _t(model: Blocked, pair: Pair) -> float:
+    return abs(model.difference(*pair)) / model.standard_error
+
+
+def _difference(
+    model: Blocked, pair: Pair, p: float, p_single_step: float, critical: float, critical_equivalence: float
+) -> Difference:
+    value, error = model.difference(*pair), model.standard_error
+    return Difference(
+        value=value,
+        standard_error=error,
+        nu=float(model.nu),
+        t=value / error,
+        p=p,
+        p_single_step=p_single_step,
+        interval=around(value, critical * error),
+        equivalence_interval=around(value, critical_equivalence * error),
+    )
+
+
+def tukey_test(scores: Mapping[str, Mapping[int, float]]) -> dict[Pair, float]:
+    """Return the adjusted p-value of each pair of systems, in the order of ``scores``: system -> seed -> score.
+
+    Systems with fewer than two seeds are in no pair, and those without any do not count. There is no pair if nothing
+    can be tested.
+    """
+    model = block({name: of for name, of in scores.items() if of})
+    return {pair: found.p for pair, found in all_pairs(model).differences.items()}

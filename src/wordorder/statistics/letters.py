@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-import numpy as np
-
-from wordorder.statistics.all_pairs import tukey_test
+from wordorder.statistics.all_pairs import all_pairs
+from wordorder.statistics.blocked import block
 
 
 def letter_display(ranked: Sequence[str], different: Collection[tuple[str, str]]) -> dict[str, str]:
@@ -31,16 +30,26 @@ def _letter(index: int) -> str:
 
 
 def score_groups(
-    scores: Mapping[str, Mapping[int, float]], *, alpha: float, lower_is_better: bool = False
+    scores: Mapping[str, Mapping[int, float]],
+    *,
+    alpha: float,
+    lower_is_better: bool = False,
+    diverged: Collection[str] = (),
 ) -> dict[str, str]:
-    """Letters from Tukey's test over the seeds of all pairs; ``scores``: system -> seed -> score.
+    """Return letters from Tukey's test of all pairs on the seeds that all systems share.
 
-    Systems with fewer than two seeds have no letter. What could not be tested was not told apart.
+    Systems that diverged or have fewer than two seeds have no letter. Without any variance all share one letter.
+
+    Args:
+        scores: system -> seed -> score.
+        alpha: The level.
+        lower_is_better: Whether a lower score is better.
+        diverged: Systems of which a run diverged.
     """
-    known = {name: of for name, of in scores.items() if len(of) > 1}
-    if len(known) < 2:
+    model = block({name: of for name, of in scores.items() if of}, diverged=diverged)
+    if model.problem not in (None, "no variance"):
         return {}
-    different = [pair for pair, p in tukey_test(known).items() if p < alpha]
+    different = [pair for pair, found in all_pairs(model, alpha=alpha).differences.items() if found.p < alpha]
     sign = 1 if lower_is_better else -1
-    ranked = sorted(known, key=lambda name: sign * float(np.mean(list(known[name].values()))))
+    ranked = sorted(model.systems, key=lambda name: sign * float(model.means[model.row(name)]))
     return letter_display(ranked, different)

@@ -1,0 +1,168 @@
+"""The seed-blocked model: scores of systems that share their seeds.
+
+The score of system i with seed j is mu_i + b_j + e_ij, with a normal e of the same variance for all systems. What a
+seed adds to all systems alike cancels in differences. The variance of the rest, estimated from all systems at once,
+gives their standard error.
+
+Notation: k systems, n seeds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from wordorder.statistics.resampling import TIE, Array
+
+Exclusion = Literal["diverged", "fewer than two seeds"]
+"""Why a system takes no part in a test."""
+Problem = Literal[
+    "fewer than two systems", "fewer than two seeds", "no variance", "baseline diverged", "baseline unfinished"
+]
+"""Why no system is tested."""
+
+
+@dataclass(frozen=True)
+class Blocked:
+    """Scores of k systems with the same n seeds.
+
+    Attributes:
+        systems: Names of the systems that are tested.
+        seeds: The seeds that all of them have.
+        scores: Their scores, (k, n).
+        declared: The number of systems that were declared, including the excluded ones. Corrections for the number of
+            comparisons use it.
+        excluded: Systems that take no part, each with the reason.
+        dropped_seeds: Declared seeds that at least one tested system lacks, and which no system uses.
+    """
+
+    systems: tuple[str, ...]
+    seeds: tuple[int, ...]
+    scores: Array
+    declared: int
+    excluded: Mapping[str, Exclusion] = field(default_factory=dict)
+    dropped_seeds: tuple[int, ...] = ()
+
+    @property
+    def k(self) -> int:
+        """The number of systems that are tested."""
+        return len(self.systems)
+
+    @property
+    def n(self) -> int:
+        """The number of seeds."""
+        return len(self.seeds)
+
+    @property
+    def nu(self) -> int:
+        """Degrees of freedom of the residual variance."""
+        return (self.k - 1) * (self.n - 1)
+
+    @cached_property
+    def means(self) -> Array:
+        """The mean of each system over the seeds, (k,)."""
+        means: Array = self.scores.mean(axis=1)
+        return means
+
+    @cached_property
+    def mse(self) -> float:
+        """The residual variance; nan if it cannot be estimated."""
+        return residual_variance(self.scores)
+
+    @property
+    def standard_error(self) -> float:
+        """The standard error of a difference of two means."""
+        return math.sqrt(2 * self.mse / self.n) if self.n else math.nan
+
+    @property
+    def problem(self) -> Problem | None:
+        """Why nothing can be tested, if nothing can."""
+        if self.k < 2:
+            return "fewer than two systems"
+        if self.n < 2:
+            return "fewer than two seeds"
+        return "no variance" if math.sqrt(self.mse) <= TIE else None
+
+    def row(self, system: str) -> int:
+        """Return the row of a system in ``scores``."""
+        return self.systems.index(system)
+
+    def difference(self, system: str, other: str) -> float:
+        """Return the mean of one system minus that of another."""
+        return float(self.means[self.row(system)] - self.means[self.row(other)])
+
+
+def block(
+    scores: Mapping[str, Mapping[int, float]],
+    *,
+    seeds: Sequence[int] | None = None,
+    diverged: Collection[str] = (),
+) -> Blocked:
+    """Arrange scores by system and seed.
+
+    Args:
+        scores: The scores of finished runs: system -> seed -> score. A declared system without any is an empty mapping.
+        seeds: The declared seeds; by default those of any system.
+        diverged: Systems of which a run diverged. They count as declared, but take no part.
+    """
+    wanted = sorted({seed for of in scores.values() for seed in of}) if seeds is None else list(seeds)
+    known = {name: {seed: of[seed] for seed in wanted if seed in of} for name, of in scores.items()}
+    excluded: dict[str, Exclusion] = dict.fromkeys(diverged, "diverged")
+    if len(wanted) > 1:
+        unfinished = (name for name, of in known.items() if len(of) < 2 and name not in excluded)
+        excluded |= dict.fromkeys(unfinished, "fewer than two seeds")
+    systems = [name for name in known if name not in excluded and known[name]]
+    common = [seed for seed in wanted if all(seed in known[name] for name in systems)] if systems else []
+    matrix = np.array([[known[name][seed] for seed in common] for name in systems], dtype=float)
+    return Blocked(
+        systems=tuple(systems),
+        seeds=tuple(common),
+        scores=matrix.reshape(len(systems), len(common)),
+        declared=len({*scores, *diverged}),
+        excluded=excluded,
+        dropped_seeds=tuple(seed for seed in wanted if seed not in common),
+    )
+
+
+def residual_variance(scores: Array) -> float:
+    """Return the variance of scores, (k, n), around system plus seed effects; nan if k or n is below 2."""
+    k, n = scores.shape
+    if k < 2 or n < 2:
+        return math.nan
+    residual = scores - scores.mean(axis=1, keepdims=True) - scores.mean(axis=0) + scores.mean()
+    return float((residual**2).sum() / ((k - 1) * (n - 1)))
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A tested difference of two systems.
+
+    Attributes:
+        value: Mean of the system minus mean of the other.
+        standard_error: Its standard error.
+        nu: Degrees of freedom of the standard error.
+        t: Their quotient.
+        p: The p-value that decides, adjusted for the number of comparisons.
+        p_single_step: The adjusted p-value that belongs to ``interval``. It may be larger than ``p``.
+        interval: The simultaneous interval of confidence 1 - alpha.
+        equivalence_interval: The simultaneous interval of confidence 1 - 2 alpha, which decides equivalence.
+    """
+
+    value: float
+    standard_error: float
+    nu: float
+    t: float
+    p: float
+    p_single_step: float
+    interval: tuple[float, float]
+    equivalence_interval: tuple[float, float]
+
+
+def around(value: float, half_width: float) -> tuple[float, float]:
+    """Return the interval ``value`` ± ``half_width``."""
+    return value - half_width, value + half_width

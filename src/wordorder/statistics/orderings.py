@@ -1,0 +1,114 @@
+"""Is a published order of systems that of ours? A permutation test, which needs no assumption about the scores.
+
+S counts the pairs in the same order minus those in the opposite order. If the order of our systems had nothing to do
+with the published one, every permutation of our systems would have been as likely as ours. Pairs are no independent
+observations: a binomial test over them rejects far too often.
+
+Notation: k systems, C columns of a table.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import permutations
+
+import numpy as np
+
+from wordorder.statistics.over_seeds import holm
+from wordorder.statistics.resampling import Array
+
+EXACT = 8
+"""The largest number of systems of which all permutations are counted."""
+
+
+class OrderOutcome(StrEnum):
+    """What the test of an order found."""
+
+    REPRODUCED = "order reproduced"
+    REVERSED = "reversed"
+    NOT_SHOWN = "not shown"
+    TOO_FEW = "too few systems"
+
+
+class PairOutcome(StrEnum):
+    """What the test of a published pair found."""
+
+    CONFIRMED = "confirmed"
+    CONTRADICTED = "contradicted"
+    NOT_TOLD_APART = "not told apart"
+
+
+@dataclass(frozen=True)
+class Order:
+    """The test of one order.
+
+    Attributes:
+        systems: The number of systems.
+        agreement: S, the number of pairs in the same order minus that of pairs in the opposite order.
+        p_same: The p-value of at least as much agreement.
+        p_reversed: The p-value of at most as much agreement.
+    """
+
+    systems: int
+    agreement: int
+    p_same: float
+    p_reversed: float
+
+
+def permutation_test(published: Array, ours: Array, *, samples: int = 9_999, seed: int = 12345) -> Order:
+    """Test whether our systems are in the published order.
+
+    Args:
+        published: Published scores, (k,), or of all columns of a table, (C, k); higher is better, or lower in both.
+        ours: Our scores of the same systems. A permutation is the same for all columns. In either, nan is a score that
+            does not exist, whose pairs count 0.
+        samples: The number of random permutations for more than eight systems.
+        seed: Of the random permutations.
+    """
+    signs, others = (_signs(np.atleast_2d(scores)) for scores in (published, ours))
+    k = signs.shape[1]
+    if k <= EXACT:
+        orders = np.array(list(permutations(range(k))))
+    else:
+        orders = np.random.default_rng(seed).permuted(np.tile(np.arange(k), (samples, 1)), axis=1)
+    observed = int((signs * others).sum()) // 2
+    by_chance = np.zeros(len(orders), dtype=int)
+    for one, other in zip(signs, others, strict=True):
+        by_chance += (one * other[orders[:, :, None], orders[:, None, :]]).sum(axis=(1, 2)) // 2
+    more, less = int((by_chance >= observed).sum()), int((by_chance <= observed).sum())
+    if k <= EXACT:
+        return Order(k, observed, more / len(orders), less / len(orders))
+    return Order(k, observed, (1 + more) / (1 + samples), (1 + less) / (1 + samples))
+
+
+def _signs(scores: Array) -> Array:
+    """(C, k) -> (C, k, k): the sign of each difference."""
+    signs: Array = np.nan_to_num(np.sign(scores[:, :, None] - scores[:, None, :])).astype(int)
+    return signs
+
+
+def order_outcomes(columns: Sequence[Order], *, alpha: float = 0.05) -> list[OrderOutcome]:
+    """Decide on the order of each column of a table, corrected by Holm's method over the columns in each direction."""
+    same = holm([order.p_same for order in columns])
+    opposite = holm([order.p_reversed for order in columns])
+    found = []
+    for order, p_same, p_reversed in zip(columns, same, opposite, strict=True):
+        if 1 / math.factorial(order.systems) > alpha / len(columns):
+            found.append(OrderOutcome.TOO_FEW)
+        elif p_same is not None and p_same <= alpha:
+            found.append(OrderOutcome.REPRODUCED)
+        elif p_reversed is not None and p_reversed <= alpha:
+            found.append(OrderOutcome.REVERSED)
+        else:
+            found.append(OrderOutcome.NOT_SHOWN)
+    return found
+
+
+def pair_outcome(p: float, *, same_order: bool, columns: int, alpha: float = 0.05) -> PairOutcome:
+    """Decide on a published pair by the p-value of Tukey's test, at a level corrected over the columns of the table."""
+    if p >= alpha / columns:
+        return PairOutcome.NOT_TOLD_APART
+    return PairOutcome.CONFIRMED if same_order else PairOutcome.CONTRADICTED
