@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
+from golden import golden
 from wordorder.encodings.base import Positions, Shape, Stack
 from wordorder.encodings.cope import CoPEAttention, CoPEConfig
 
@@ -46,8 +47,20 @@ def test_scores_are_the_papers(
                     below = min(int(counted), table - 2)
                     vectors = encoding.vectors[1 if behind else 0, 0 if share_heads else h]
                     vector = (1 - (counted - below)) * vectors[below] + (counted - below) * vectors[below + 1]
-                    expected = scores[b, h, i, j] + queries[b, h, i] @ vector
+                    expected = scores[b, h, i, j] + math.sqrt(3) * queries[b, h, i] @ vector  # q undivided
                     assert_close(result[b, h, i, j], expected, rtol=1e-5, atol=1e-5)
+
+
+def test_a_released_implementation_gives_the_same() -> None:
+    arrays = golden("cope")
+    queries, table = (arrays[name].requires_grad_() for name in ("q", "table"))
+    config = CoPEConfig(table=len(table), placement="decoder")
+    encoding = CoPEAttention(config, Shape(dim=24, heads=3, encoder_layers=0, decoder_layers=1), "decoder").double()
+    encoding.vectors = torch.nn.Parameter(table.detach()[None, None].clone())
+    positions = Positions.range(queries.size(2))
+    before = arrays["scores_before"]
+    added = encoding.scores(before, queries / math.sqrt(8), positions, positions) - before
+    assert_close(added.tril(), arrays["added"].tril(), rtol=0, atol=1e-5)
 
 
 def test_one_query_against_many_keys_is_the_last_row() -> None:

@@ -97,6 +97,17 @@ def test_attention_is_the_papers(
     assert_close(gradients, naive_gradients)
 
 
+@pytest.mark.parametrize("stack", ["encoder", "decoder"])
+def test_starts_within_the_bound_of_a_whole_table(stack: Stack) -> None:
+    """As tensor2tensor, whose decoder has the 2k + 1 rows of the encoder, though k of them are never read."""
+    torch.manual_seed(0)
+    shape = Shape(dim=64 * 8, heads=8, encoder_layers=1, decoder_layers=1)
+    encoding = RelativeAttention(RelativeConfig(clip=20), shape, stack)
+    for vectors in (encoding.key_vectors, encoding.value_vectors):
+        assert vectors is not None and vectors.size(1) == (41 if stack == "encoder" else 21)
+        assert float(vectors.detach().abs().max()) == pytest.approx((6 / (41 + 64)) ** 0.5, rel=0.01)
+
+
 @pytest.mark.parametrize("share_heads", [True, False])
 @pytest.mark.parametrize(("keys", "values"), CHOICES)
 @settings(deadline=None, max_examples=5)

@@ -179,6 +179,14 @@ def test_both_ways_to_spread_are_one() -> None:
         )  # fmt: skip
 
 
+def test_a_table_a_layer() -> None:
+    shape = Shape(dim=12, heads=3, encoder_layers=2, decoder_layers=3)
+    encoding = build(T5Config(tables="per_layer"), shape)
+    tables = [encoding.attention(stack, layer).table for stack in STACKS for layer in range(shape.layers(stack))]
+    assert len({table.data_ptr() for table in tables}) == 5
+    assert T5Config(tables="per_layer").parameter_count(shape) == 5 * 32 * 3
+
+
 def test_layers_of_a_stack_share_their_table() -> None:
     encoding = build(T5Config(), SHAPE)
     encoder, decoder = ([encoding.attention(stack, layer) for layer in range(2)] for stack in STACKS)

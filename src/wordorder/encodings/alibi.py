@@ -4,18 +4,32 @@
     m_h = 2^(-8h/H),   h = 1 … H, for H a power of two; other H take the slopes of the next lower power of two, and then
                        every other slope, from the first on, of the next higher one
 
-Source: Press et al. 2022, section 3; the rule for other H is that of the released code. The paper is about decoders; in
-the encoder |i - j| is the same on both sides (symmetric). There a sentence and its mirror image look alike except
-through the END token, which stays last and alone tells which end is which.
-Promises: relative; works at any length; no parameters.
+Source: Press et al. 2022, section 3; the rule for other H is that of the released code. The paper is about decoders.
+For encoders there are four ways to tell, or not to tell, keys before the query from keys behind it (``sides``):
+
+| sides     | keys before the query, j < i                                 | keys behind the query, j > i            |
+|-----------|--------------------------------------------------------------|-----------------------------------------|
+| symmetric | -m_h |i - j|                                                 | the same                                |
+| masked    | as above with the slopes of H/2 heads, for heads 1 … H/2     | the same for the other heads            |
+|           | unseen by the other heads                                    | unseen by heads 1 … H/2                 |
+| learned   | l_h |i - j|, l_h trained, started from N(-2, 1)              | r_h |i - j|, of its own                 |
+| offset    | -m_h (|i - j| - 1/2)                                         | -m_h |i - j|                            |
+
+The first three are the authors' (their repository, issue 5), the fourth that of Ruoss et al. 2023. Symmetric, a
+sentence and its mirror image look alike except through the END token, which stays last and alone tells which end is
+which. In the decoder masked is symmetric, since no head can see what is behind.
+Departures: none.
+Promises: relative; works at any length; no parameters, except learned: 2H in the encoder and H in the decoder, shared
+by the layers of a stack.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, cast
 
 import torch
-from torch import Tensor
+from pydantic import Field
+from torch import Tensor, nn
 
 from wordorder.encodings.base import (
     AttentionEncoding,
@@ -28,10 +42,23 @@ from wordorder.encodings.base import (
 )
 from wordorder.encodings.lookup import distances
 from wordorder.encodings.registry import register
+from wordorder.errors import WordorderError
+
+_UNSEEN = -1e9  # a token: not -inf, because a padding query may have padding alone on the side that it sees
 
 
 class ALiBiConfig(EncodingConfig):
     type: Literal["alibi"] = "alibi"
+    sides: Literal["symmetric", "masked", "learned", "offset"] = Field(
+        default="symmetric", description="How keys before the query differ from keys behind it; see the file's table."
+    )
+
+    def parameter_count(self, shape: Shape) -> int:
+        return sum(_sides(stack) for stack in self.stacks) * shape.heads if self.sides == "learned" else 0
+
+
+def _sides(stack: Stack) -> int:
+    return 2 if stack == "encoder" else 1
 
 
 def slopes(heads: int) -> list[float]:
@@ -42,27 +69,41 @@ def slopes(heads: int) -> list[float]:
 
 
 class ALiBiAttention(AttentionEncoding):
-    """The slopes, (H,), shared by stacks and layers."""
+    """What one token of distance adds in one stack: ``rises`` is (1 | 2, H), keys before the query first."""
 
     needs = frozenset({"bias"})
     pairwise = True
-    slopes: Tensor
+    rises: Tensor
 
-    def __init__(self, heads: int) -> None:
+    def __init__(self, config: ALiBiConfig, heads: int, stack: Stack) -> None:
         super().__init__()
-        self.register_buffer("slopes", torch.tensor(slopes(heads)), persistent=False)
+        self.offset = 0.5 if config.sides == "offset" else 0.0
+        sides = _sides(stack)
+        if config.sides == "learned":
+            self.rises = nn.Parameter(torch.randn(sides, heads) - 2)
+            return
+        rises = -torch.tensor(slopes(heads))[None]  # (1, H)
+        if config.sides == "masked" and stack == "encoder":
+            half = torch.tensor(slopes(heads // 2))
+            unseen = torch.full_like(half, _UNSEEN)
+            rises = torch.stack((torch.cat((-half, unseen)), torch.cat((unseen, -half))))
+        self.register_buffer("rises", rises, persistent=False)
 
     def bias(self, query: Positions, key: Positions) -> Tensor:
-        apart = distances(query, key).abs().to(self.slopes.dtype)
-        return -self.slopes[:, None, None] * apart[:, None]
+        apart = distances(query, key)[:, None]  # (1 | B, 1, Lq, Lk)
+        before, behind = self.rises[0, :, None, None], self.rises[-1, :, None, None]
+        if not self.offset and len(self.rises) == 1:
+            return before * apart.abs().to(before.dtype)
+        return torch.where(apart < 0, before * (-apart - self.offset), behind * apart)
 
     def score_function(self, queries: Tensor, query: Positions, key: Positions) -> ScoreFunction:
         sentences = len(queries)
         rows, columns = query.absolute.expand(sentences, -1), key.absolute.expand(sentences, -1)
 
         def score(value: Tensor, sentence: Tensor, head: Tensor, row: Tensor, column: Tensor) -> Tensor:
-            apart = (columns[sentence, column] - rows[sentence, row]).abs()
-            return value - self.slopes[head] * apart
+            apart = columns[sentence, column] - rows[sentence, row]
+            before, behind = self.rises[0, head], self.rises[-1, head]
+            return value + torch.where(apart < 0, before * (-apart - self.offset), behind * apart)
 
         return score
 
@@ -75,7 +116,16 @@ class ALiBi(Encoding):
 
     def __init__(self, config: ALiBiConfig, shape: Shape) -> None:
         super().__init__(config, shape)
-        self.biases = ALiBiAttention(shape.heads)
+        if config.sides == "masked" and "encoder" in config.stacks and shape.heads % 2:
+            raise WordorderError(
+                "The encoding 'alibi' with 'sides: masked' needs an even number of heads, because half of them see "
+                f"each side, but the size has {shape.heads}. Choose another number of heads in sizes.yaml, or other "
+                "sides.",
+                code="unfit-size",
+                key="heads",
+                found=shape.heads,
+            )
+        self.biases = nn.ModuleDict({stack: ALiBiAttention(config, shape.heads, stack) for stack in config.stacks})
 
     def _attention(self, stack: Stack, layer: int) -> AttentionEncoding:
-        return self.biases
+        return cast(AttentionEncoding, self.biases[stack])

@@ -2,17 +2,21 @@
 
     g_it = σ(q_i · k_t / √d_h)                      a gate: does token t count for query i?
     p_ij = g_ij + … + g_ii  for j ≤ i               the sum of gates from key to query
-    e_ij = q_i · k_j / √d_h + q_i · E[p_ij] / √d_h  E between two whole positions is interpolated
+    e_ij = q_i · k_j / √d_h + q_i · E[p_ij]         E between two whole positions is interpolated
 
-Source: Golovneva et al. 2024 (CoPE), equations 3-6, for a causal decoder. In the encoder keys lie on both sides: those
-behind the query count from the query to the key, g_(i+1)t + … + g_ij, and have a table of their own, or else a
-sentence and its mirror image would look alike.
+Source: Golovneva et al. 2024 (CoPE), equations 3-6, for a causal decoder; the code of its appendix B does not divide
+the query of the second term.
+Departures: tables start with a standard deviation of 0.02 instead of 0, so that gates have a gradient from the first
+update on. In the encoder, of which the paper has none, keys lie on both sides: those behind the query count from the
+query to the key, g_(i+1)t + … + g_ij, and have a table of their own, or else a sentence and its mirror image would look
+alike.
 Promises: relative, since positions count by their order alone; works at any length (sums beyond the table share its
 last vector); table · d_h parameters a head, a layer and, in the encoder, a side.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal, cast
 
 import torch
@@ -47,7 +51,6 @@ class CoPEAttention(AttentionEncoding):
         super().__init__()
         self.last = config.table - 1
         heads = 1 if config.share_heads else shape.heads
-        # The paper starts at zero; so small a start gives the gates a gradient from the first update on.
         self.vectors = nn.Parameter(0.02 * torch.randn(_sides(stack), heads, config.table, shape.head_dim))
 
     def scores(self, scores: Tensor, queries: Tensor, keys: Tensor, query: Positions, key: Positions) -> Tensor:
@@ -72,7 +75,8 @@ class CoPEAttention(AttentionEncoding):
         return torch.where(apart > 0, upto - own, own - upto + gates)
 
     def _interpolated(self, queries: Tensor, vectors: Tensor, sums: Tensor) -> Tensor:
-        products = queries @ vectors.transpose(-1, -2).to(queries.dtype)  # (B, H, Lq, table)
+        undivided = math.sqrt(vectors.size(-1)) * vectors  # queries arrive divided, but meet E undivided
+        products = queries @ undivided.transpose(-1, -2).to(queries.dtype)  # (B, H, Lq, table)
         sums = sums.clamp(0, self.last)
         below = sums.detach().floor().clamp(max=self.last - 1)
         share = (sums - below).to(queries.dtype)

@@ -3,8 +3,9 @@
     head h sees keys j ≤ i where h is odd, keys j ≥ i where it is even (h = 1 … H); the query itself is seen by all
 
 Source: Shen et al. 2018 (DiSAN), reduced to its masks on ordinary heads, as baselines in translation use it: all
-encoder layers, the decoder unchanged, sinusoids kept (compose it with ``sinusoidal``). The original has
-multi-dimensional attention with a fusion gate; this has not.
+encoder layers, the decoder unchanged, sinusoids kept (compose it with ``sinusoidal``).
+Departures: the original has multi-dimensional attention with a fusion gate, and its masks leave the query itself out
+(forward j < i, backward j > i), so that the first token of a forward head sees nothing; here every head sees the query.
 Promises: relative, since only the order of two tokens counts; works at any length; no parameters.
 """
 

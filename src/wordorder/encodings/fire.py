@@ -1,18 +1,19 @@
 """Functional interpolation (FIRE).
 
-    e_ij = q_i · k_j / √d_h + f( ψ(i - j) / ψ(max(L, i)) ),   ψ(x) = log(c x + 1),   i, j = 1 … length
+    e_ij = q_i · k_j / √d_h + f( ψ(i - j) / ψ(max(L, i)) ),   ψ(x) = log(c x + 1),   i, j = 0 … length - 1
 
 f is an MLP 1 → hidden → H with ReLU; c and L are trained. Up to i = L the distance decides alone; from there on it
 counts in proportion to what lies before the query, so that f never sees more than 1.
 
-Source: Li et al. 2024, section 3; the code of its appendix starts c at 0.1, trains L as a multiple of 512, takes the
-absolute values of both, and adds 1e-6 to the divisor. An MLP, a c and an L a layer. The paper is about decoders. In
-the encoder keys lie behind the query too. With |i - j| alone a sentence and its mirror image would look alike, so those
-keys have an MLP of their own, and the divisor is ψ(max(L, i, j)): for j ≤ i the formula above, for others more than
-ψ(|i - j|) as well.
+Source: Li et al. 2024, section 3; the code of its appendix counts i from 0, starts c at 0.1, trains L as a multiple of
+512, takes the absolute values of both, and adds 1e-6 to the divisor. An MLP, a c and an L a layer.
+Departures: the decoder has no last bias, because a softmax ignores what is added to every key alike. In the encoder, of
+which the paper has none, keys lie behind the query too. With |i - j| alone a sentence and its mirror image would look
+alike, so those keys have an MLP of their own, and the divisor is ψ(max(L, i, j)): for j ≤ i the formula above, for
+others at least ψ(|i - j|) as well.
 Promises: relative, since i and j count from the first token of the sentence, wherever that stands; works at any
 length; 2 + 2 · hidden + hidden · H parameters a layer of the decoder, 2 + 2 · (2 · hidden + hidden · H + H) a layer of
-the encoder. The decoder has no last bias: added to every key alike, it means nothing to a softmax.
+the encoder.
 
 An MLP of one number with ReLU is piecewise linear, so no tensor of Lq × Lk × hidden is built: each pair of tokens looks
 up the slope and the offset of its piece. On a CPU, until a sentence exceeds L, distances stand for their pairs.
@@ -86,13 +87,13 @@ class FIREAttention(AttentionEncoding):
         threshold = self.start * self.multiple.abs()
         limit = max(query.limit, key.limit)
         # An accelerator would have to wait for the answer.
-        if apart.device.type == "cpu" and limit <= threshold.item():
+        if apart.device.type == "cpu" and limit - 1 <= threshold.item():
             every = torch.arange(1 - limit, limit)[None, None]
             values = self._interpolate(every, threshold)[0, :, 0]  # (H, distances)
             return spread(values, apart + limit - 1)
         later = torch.maximum(query.absolute[:, :, None], key.absolute[:, None, :])
         first = key.absolute.amin(dim=1)[:, None, None]
-        return self._interpolate(apart, torch.maximum(threshold, later - first + 1))
+        return self._interpolate(apart, torch.maximum(threshold, later - first))
 
     def _interpolate(self, apart: Tensor, farthest: Tensor) -> Tensor:
         """f at ψ(|apart|) / ψ(farthest): (1 | B, Lq, Lk) -> (1 | B, H, Lq, Lk)"""

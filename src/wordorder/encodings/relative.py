@@ -4,6 +4,9 @@
     z_i  = Σ_j α_ij (x_j W_V + a^V_ij),         a_ij = w_clip(j - i, -k, k)
 
 Source: Shaw et al. 2018, equations 3 and 4. Keys and values can each be left out.
+Start: uniform within Glorot's bound of a (2k + 1) x d_h matrix, as in tensor2tensor, whatever the number of heads and
+whether all rows exist.
+Departures: rows of distances that a causal mask hides are not stored, so the decoder has k fewer than tensor2tensor.
 Promises: relative, so a shift of all positions changes nothing; works at any length (distances beyond k share one
 vector); 2k + 1 vectors of d_h for keys and for values, a layer unless the layers of a stack share them, and a head
 unless heads share them. In the decoder only the k + 1 vectors of distances -k … 0 exist, since nothing later is ever
@@ -91,10 +94,8 @@ class RelativeAttention(AttentionEncoding):
         self.key_vectors = self._vectors(heads, count, shape.head_dim) if config.keys else None
         self.value_vectors = self._vectors(heads, count, shape.head_dim) if config.values else None
 
-    @staticmethod
-    def _vectors(heads: int, distances: int, head_dim: int) -> nn.Parameter:
-        # One Glorot bound for the (distances, d_h) matrix, whatever the number of heads that have their own.
-        bound = (6 / (distances + head_dim)) ** 0.5
+    def _vectors(self, heads: int, distances: int, head_dim: int) -> nn.Parameter:
+        bound = (6 / (2 * self.clip + 1 + head_dim)) ** 0.5
         return nn.Parameter(torch.empty(heads, distances, head_dim).uniform_(-bound, bound))
 
     def _rows(self, query: Positions, key: Positions, heads: int) -> Tensor:

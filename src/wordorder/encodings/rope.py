@@ -1,10 +1,12 @@
 """Rotary positions (RoPE).
 
     q_i, k_j  ->  R_i q_i, R_j k_j,   so that  (R_i q_i) · (R_j k_j) = q_i · R_(j-i) k_j
-    R_p turns the pair (m, m + d_h/2) by the angle p · base^(-2m/d_h),   m = 0 … d_h/2 - 1
+    R_p turns the pair m of a head by the angle p · base^(-2m/d_h),   m = 0 … d_h/2 - 1
 
-Source: Su et al. 2021 (RoFormer), equations 13-16. Pairs are one number of the first half of a head with one of the
-second, not neighbours: a fixed permutation of the printed formula, which a trained projection does not notice.
+Source: Su et al. 2021 (RoFormer), equations 13-16. The pair m is (2m, 2m + 1) with ``layout: interleaved``, as printed,
+and (m, m + d_h/2) with ``layout: half``, as in GPT-NeoX and Llama: a fixed permutation of the rows of W_Q and W_K,
+which a trained projection does not notice.
+Departures: none.
 Promises: relative; works at any length; no parameters.
 """
 
@@ -24,6 +26,9 @@ from wordorder.errors import WordorderError
 class RoPEConfig(EncodingConfig):
     type: Literal["rope"] = "rope"
     base: Annotated[float, Field(gt=1)] = 10000.0
+    layout: Annotated[
+        Literal["half", "interleaved"], Field(description="Pairs of a head: (m, m + d_h/2), or neighbours.")
+    ] = "half"
 
 
 class RoPEAttention(AttentionEncoding):
@@ -32,8 +37,9 @@ class RoPEAttention(AttentionEncoding):
     needs = frozenset({"rotate"})
     _table: Tensor
 
-    def __init__(self, head_dim: int, base: float) -> None:
+    def __init__(self, head_dim: int, base: float, *, interleaved: bool = False) -> None:
         super().__init__()
+        self.interleaved = interleaved
         self._frequencies = base ** (-torch.arange(0, head_dim, 2, dtype=torch.float64) / head_dim)
         self.register_buffer("_table", self._turns(256), persistent=False)
 
@@ -46,12 +52,12 @@ class RoPEAttention(AttentionEncoding):
         if positions.limit > self._table.size(1):
             self._table = self._turns(2 * positions.limit).to(self._table)
         cosine, sine = self._table[:, positions.absolute].unsqueeze(2).to(queries.dtype)  # (1 | B, 1, L, d_h/2) each
-        return _turn(queries, cosine, sine), _turn(keys, cosine, sine)
+        return self._turn(queries, cosine, sine), self._turn(keys, cosine, sine)
 
-
-def _turn(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
-    first, second = x.chunk(2, dim=-1)
-    return torch.cat((first * cosine - second * sine, second * cosine + first * sine), dim=-1)
+    def _turn(self, x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+        first, second = (x[..., 0::2], x[..., 1::2]) if self.interleaved else x.chunk(2, dim=-1)
+        turned = first * cosine - second * sine, second * cosine + first * sine
+        return torch.stack(turned, dim=-1).flatten(-2) if self.interleaved else torch.cat(turned, dim=-1)
 
 
 @register(RoPEConfig)
@@ -71,7 +77,7 @@ class RoPE(Encoding):
                 key="heads",
                 found=shape.head_dim,
             )
-        self.rotations = RoPEAttention(shape.head_dim, config.base)
+        self.rotations = RoPEAttention(shape.head_dim, config.base, interleaved=config.layout == "interleaved")
 
     def _attention(self, stack: Stack, layer: int) -> AttentionEncoding:
         return self.rotations

@@ -1,9 +1,11 @@
 """Shifted absolute encoding (SHAPE).
 
-    sinusoid of (pos + s),   s drawn for every sentence from 0 … shift in training, 0 afterwards
+    sinusoid of (pos + s),   s drawn for every sentence from 0 … K - 1 in training, K afterwards
 
-Source: Kiyono et al. 2021 (SHAPE); their K is 500. A model that never knows where a sentence begins must learn to use
-differences of positions alone. Source and target are shifted by different amounts.
+Source: Kiyono et al. 2021 (SHAPE); K is 500. Their released code draws as above and evaluates from position K on, the
+first one that no training sentence starts at (``evaluation: zero`` starts at 0). A model that never knows where a
+sentence begins must learn to use differences of positions alone. Source and target are shifted by different amounts.
+Departures: none.
 Promises: absolute; works at any length; no parameters. Shift invariance is learned, not built in.
 """
 
@@ -24,7 +26,10 @@ from wordorder.encodings.waves import WaveEncoding
 
 class SHAPEConfig(EncodingConfig):
     type: Literal["shape"] = "shape"
-    shift: Annotated[int, Field(gt=0, description="K: the largest shift in training.")] = 500
+    shift: Annotated[int, Field(gt=0, description="K: shifts in training are 0 … K - 1.")] = 500
+    evaluation: Annotated[
+        Literal["shift", "zero"], Field(description="Position of the first token after training: K or 0.")
+    ] = "shift"
 
 
 @register(SHAPEConfig)
@@ -34,11 +39,19 @@ class SHAPE(WaveEncoding):
     def __init__(self, config: SHAPEConfig, shape: Shape) -> None:
         super().__init__(config, shape, frequencies(shape.dim))
         self.shift = config.shift
+        self.start = config.shift if config.evaluation == "shift" else 0
 
     def _add_to_embeddings(self, x: Tensor, positions: Positions, stack: Stack) -> Tensor:
-        return super()._add_to_embeddings(x, self._shifted(positions, len(x)) if self.training else positions, stack)
+        moved = replace(
+            positions,
+            absolute=positions.absolute + (self._drawn(x) if self.training else self.start),
+            limit=positions.limit + self.shift,
+        )
+        return super()._add_to_embeddings(x, moved, stack)
 
-    def _shifted(self, positions: Positions, sentences: int) -> Positions:
+    def _drawn(self, x: Tensor) -> Tensor:
         # On the CPU, whose generator the saved state of a training keeps.
-        shifts = torch.randint(self.shift + 1, (sentences, 1)).to(positions.absolute.device)
-        return replace(positions, absolute=positions.absolute + shifts, limit=positions.limit + self.shift)
+        return torch.randint(self.shift, (len(x), 1)).to(x.device)
+
+    def _table(self, length: int, stack: Stack) -> Tensor:
+        return self._vectors(torch.arange(self.start, self.start + length), self.start + length)

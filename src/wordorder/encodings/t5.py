@@ -7,9 +7,13 @@
 
 Source: Raffel et al. 2020 (T5), section 2.1; the bucket's formula is that of the released code. The encoder has half of
 the buckets for keys up to the query and the other half for keys behind it, n = buckets / 2 each; the decoder has all of
-them for keys up to the query. The Adaptive-T5 paper compares with 64 buckets. T5 leaves out the division by √d_h.
+them for keys up to the query. The Adaptive-T5 paper compares with 64 buckets. T5 has one table a stack, umT5 (Chung et
+al. 2023) one a layer (``tables``).
+Start: normal with standard deviation d^-1/2, as in T5's code.
+Departures: T5 leaves out the division by √d_h, but starts W_Q smaller by the same factor.
 Promises: relative; works at any length (distances from m on share one bucket); buckets · H parameters a stack, whose
-layers share them. As in T5, the encoder's first bucket for keys behind the query, that of distance 0, is never met.
+layers share them, or with ``tables: per_layer`` a layer. As in T5, the encoder's first bucket for keys behind the
+query, that of distance 0, is never met.
 """
 
 from __future__ import annotations
@@ -31,6 +35,9 @@ class T5Config(EncodingConfig):
     type: Literal["t5"] = "t5"
     buckets: Annotated[int, Field(ge=4, multiple_of=2, description="Numbers a head and a stack.")] = 32
     max_distance: Annotated[int, Field(gt=0, description="m: from this distance on all share one bucket.")] = 128
+    tables: Annotated[
+        Literal["shared", "per_layer"], Field(description="One table for all layers of a stack, or one for each.")
+    ] = "shared"
 
     @model_validator(mode="after")
     def _reaches_beyond_the_exact_buckets(self) -> T5Config:
@@ -39,7 +46,8 @@ class T5Config(EncodingConfig):
         return self
 
     def parameter_count(self, shape: Shape) -> int:
-        return len(self.stacks) * self.buckets * shape.heads
+        tables = sum(1 if self.tables == "shared" else shape.layers(stack) for stack in self.stacks)
+        return tables * self.buckets * shape.heads
 
 
 def bucket(distance: int, *, buckets: int, max_distance: int, causal: bool) -> int:
@@ -85,7 +93,16 @@ class T5(Encoding):
 
     def __init__(self, config: T5Config, shape: Shape) -> None:
         super().__init__(config, shape)
-        self.attentions = nn.ModuleDict({stack: T5Attention(config, shape, stack) for stack in config.stacks})
+        shared = config.tables == "shared"
+        self.attentions = nn.ModuleDict(
+            {
+                stack: T5Attention(config, shape, stack)
+                if shared
+                else nn.ModuleList(T5Attention(config, shape, stack) for _ in range(shape.layers(stack)))
+                for stack in config.stacks
+            }
+        )
 
     def _attention(self, stack: Stack, layer: int) -> AttentionEncoding:
-        return cast(AttentionEncoding, self.attentions[stack])
+        found = self.attentions[stack]
+        return cast(AttentionEncoding, found[layer] if isinstance(found, nn.ModuleList) else found)
