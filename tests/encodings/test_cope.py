@@ -59,7 +59,7 @@ def test_a_released_implementation_gives_the_same() -> None:
     encoding.vectors = torch.nn.Parameter(table.detach()[None, None].clone())
     positions = Positions.range(queries.size(2))
     before = arrays["scores_before"]
-    added = encoding.scores(before, queries / math.sqrt(8), positions, positions) - before
+    added = encoding.scores(before, queries / math.sqrt(8), arrays["k"], positions, positions) - before
     assert_close(added.tril(), arrays["added"].tril(), rtol=0, atol=1e-5)
 
 
