@@ -15,8 +15,8 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from wordorder.encodings.base import Encoding, EncodingConfig, Positions, Shape, Stack
+from wordorder.encodings.lookup import refuse_beyond
 from wordorder.encodings.registry import register
-from wordorder.errors import WordorderError
 
 
 class LearnedConfig(EncodingConfig):
@@ -44,23 +44,12 @@ class Learned(Encoding):
         return cast(nn.Embedding, self.tables[stack])
 
     def _add_to_embeddings(self, x: Tensor, positions: Positions, stack: Stack) -> Tensor:
-        self._check(positions.limit)
+        refuse_beyond("learned", self.size, positions.limit)
         vectors: Tensor = self._embedding(stack)(positions.absolute)
         return x + vectors.to(x.dtype)
 
-    def _check(self, limit: int) -> None:
-        if limit > self.size:
-            raise WordorderError(
-                f"The encoding 'learned' has a table of {self.size} positions, but a sentence needs {limit}. "
-                "Raise 'table' of this encoding in encodings.yaml and train again, or shorten the sentence.",
-                code="too-long",
-                key="table",
-                found=limit,
-                expected=self.size,
-            )
-
     def _table(self, length: int, stack: Stack) -> Tensor:
-        self._check(length)
+        refuse_beyond("learned", self.size, length)
         return self._embedding(stack).weight[:length].detach()
 
     def _limit(self, stack: Stack) -> int:

@@ -6,6 +6,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from wordorder.encodings.base import Positions
+from wordorder.errors import WordorderError
 
 
 def distances(query: Positions, key: Positions) -> Tensor:
@@ -27,3 +28,25 @@ def _gathered(values: Tensor, rows: Tensor) -> Tensor:
 def _embedded(values: Tensor, rows: Tensor) -> Tensor:
     """As a table with a row a case, whose gradient an accelerator sums in one pass, and always in the same order."""
     return functional.embedding(rows, values.t().contiguous()).permute(0, 3, 1, 2).contiguous()
+
+
+def refuse_beyond(encoding: str, table: int, limit: int) -> None:
+    """Refuse positions without a row in a table.
+
+    Args:
+        encoding: Type of the encoding.
+        table: Number of rows.
+        limit: A number above every position.
+
+    Raises:
+        WordorderError: The table is shorter than ``limit``.
+    """
+    if limit > table:
+        raise WordorderError(
+            f"The encoding '{encoding}' has a table of {table} positions, but a sentence needs {limit}. Raise 'table' "
+            "of this encoding in encodings.yaml and train again, or shorten the sentence.",
+            code="too-long",
+            key="table",
+            found=limit,
+            expected=table,
+        )
