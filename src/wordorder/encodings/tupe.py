@@ -71,14 +71,14 @@ class TUPEAttention(AttentionEncoding):
 
     def bias(self, query: Positions, key: Positions) -> Tensor:
         rows, columns = self._project(self.project_query, query), self._project(self.project_key, key)
-        untied = self.scale * rows @ columns.mT  # (1 | B, H, Lq, Lk)
+        untied: Tensor = self.scale * rows @ columns.mT  # (1 | B, H, Lq, Lk)
         return untied if self.buckets is None else untied + self.buckets.bias(query, key)
 
     def _project(self, project: nn.Linear, positions: Positions) -> Tensor:
         """Project the vectors of positions, (1 | B, L) -> (1 | B, H, L, d_h)."""
         refuse_beyond("tupe", len(self.table), positions.limit)
         projected: Tensor = project(self.norm(nn.functional.embedding(positions.absolute, self.table)))
-        return projected.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        return projected.view(*projected.shape[:2], self.heads, -1).transpose(1, 2)
 
 
 @register(TUPEConfig)
