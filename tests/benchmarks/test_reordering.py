@@ -32,6 +32,7 @@ def text(tmp_path: Path) -> list[str]:
     return ["--text", str(tmp_path / "source"), str(tmp_path / "target"), "--links", str(tmp_path / "links")]
 
 
+@pytest.mark.slow
 def test_everything_is_measured(text: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from reordering import parse_options, run
 

@@ -61,6 +61,7 @@ def test_shards_make_the_whole(folder: Path) -> None:
     assert "".join(parts) == (folder / "whole").read_text()
 
 
+@pytest.mark.slow
 def test_from_links_to_orders(folder: Path) -> None:
     """The parser learns from links and predicts what the gold trees say, far better than the source's own order."""
     align(folder, "train", "train.links")

@@ -74,6 +74,7 @@ def test_a_forgotten_declaration_is_refused_where_the_file_is_loaded(own_encodin
         parse({"type": "slope"})
 
 
+@pytest.mark.slow
 def test_the_command_puts_it_through_the_property_tests(tmp_path: Path) -> None:
     folder = tmp_path / "my_plugins"
     (folder / "encodings").mkdir(parents=True)

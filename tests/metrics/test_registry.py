@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from wordorder.metrics.base import REGISTRY, SystemsMetric, TextMetric, build, metric
+from raises import raises
+from wordorder.metrics.base import REGISTRY, SystemsMetric, TextMetric, build, metric, register
 
 
 @pytest.mark.parametrize("name", REGISTRY.names())
@@ -21,3 +22,15 @@ def test_every_metric_declares_what_tables_need(name: str) -> None:
         score, _ = built.corpus_score(lines, references)
         assert built.measure.of(statistics) == pytest.approx(score)
         assert built.measure.lower_is_better == built.lower_is_better
+
+
+@pytest.mark.parametrize(("decomposes", "missing"), [(True, ["statistics", "score"]), (False, ["corpus_score"])])
+def test_a_metric_without_its_methods_is_refused_when_it_registers(decomposes: bool, missing: list[str]) -> None:
+    class Lacking(TextMetric):
+        label = "Lacking"
+        signature = "none"
+
+    Lacking.decomposes = decomposes
+    with raises("incomplete-metric", key="lacking", found=missing):
+        register("lacking")(Lacking)
+    assert "lacking" not in REGISTRY

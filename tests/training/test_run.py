@@ -71,6 +71,7 @@ def test_two_runs_with_one_seed_are_identical_and_another_seed_is_not(
     assert not same_result(other, uninterrupted)
 
 
+@pytest.mark.slow
 def test_a_run_killed_at_random_moments_gives_the_same_bits(make_run: RunMaker, uninterrupted: TrainingRun) -> None:
     run = make_run()
     generator = random.Random(3)
@@ -93,6 +94,7 @@ def test_a_run_killed_at_random_moments_gives_the_same_bits(make_run: RunMaker, 
     assert same_result(run, uninterrupted)
 
 
+@pytest.mark.slow
 def test_a_signal_saves_and_asks_for_another_start(make_run: RunMaker, uninterrupted: TrainingRun) -> None:
     for number, name in ((signal.SIGTERM, "term"), (signal.SIGUSR1, "usr1")):
         run = make_run(name)
@@ -120,6 +122,7 @@ def test_deleted_outputs_come_back_without_training(make_run: RunMaker) -> None:
     assert "updates" not in printed
 
 
+@pytest.mark.slow
 def test_another_configuration_starts_anew(make_run: RunMaker) -> None:
     make_run().finish()
     changed = make_run(max_epochs=1)
@@ -127,6 +130,7 @@ def test_another_configuration_starts_anew(make_run: RunMaker) -> None:
     assert changed.record()["epochs"] == 1
 
 
+@pytest.mark.slow
 def test_long_pairs_are_left_out_told_and_counted(
     make_run: RunMaker, corpora: tuple[Path, Path], uninterrupted: TrainingRun
 ) -> None:
@@ -213,6 +217,7 @@ def test_patience_ends_a_training(make_run: RunMaker) -> None:
     assert run.record()["epochs"] <= 6
 
 
+@pytest.mark.slow
 def test_accumulation_is_a_larger_batch(make_run: RunMaker) -> None:
     """Two micro-batches make one update; no sentence is lost at the end of the epoch."""
     run = make_run(accumulate=2, max_epochs=1)
@@ -311,6 +316,7 @@ def positions(tmp_path_factory: pytest.TempPathFactory, corpora: tuple[Path, Pat
 INXL = {"type": "inxl"}
 
 
+@pytest.mark.slow
 def test_reordered_positions_are_recorded_and_others_start_anew(
     make_run: RunMaker, positions: dict[str, dict[str, Path]]
 ) -> None:

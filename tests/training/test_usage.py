@@ -128,6 +128,7 @@ def test_a_gpu_that_tells_nothing_is_no_number(tmp_path: Path, monkeypatch: pyte
         assert gpu_utilisation("GPU-0") == expected
 
 
+@pytest.mark.slow
 def test_a_record_tells_what_was_used(tmp_path: Path) -> None:
     from training_runs import TrainingRun
 

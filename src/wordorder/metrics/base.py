@@ -186,10 +186,27 @@ M = TypeVar("M", bound=type[Metric])
 
 
 def register(name: str) -> Callable[[M], M]:
-    """Register a metric under the name by which studies refer to it."""
+    """Register a metric under the name by which studies refer to it.
+
+    Raises:
+        WordorderError: A text metric lacks the methods from which its scores are computed.
+    """
 
     def decorate(metric: M) -> M:
         metric.name = name
+        if issubclass(metric, TextMetric):
+            needed = ("statistics", "score") if metric.decomposes else ("corpus_score",)
+            missing = [method for method in needed if getattr(metric, method) is getattr(TextMetric, method)]
+            if missing:
+                raise WordorderError(
+                    f"The metric '{name}' (class {metric.__qualname__} of {metric.__module__}) does not define "
+                    f"{' and '.join(missing)}. With 'decomposes = True' a metric defines 'statistics' and 'score', "
+                    "otherwise 'corpus_score'.",
+                    code="incomplete-metric",
+                    key=name,
+                    found=missing,
+                    expected=list(needed),
+                )
         REGISTRY.add(name, metric)
         return metric
 
