@@ -11,10 +11,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from sacremoses import MosesTokenizer
 
-from evaluation_samples import noisy, sentences, write_lines
+from evaluation_samples import noisy, sentences, text_metrics, write_lines
 from wordorder.cli.main import main
 from wordorder.errors import WordorderError
 from wordorder.metrics.bleu_legacy import split_compounds
@@ -68,6 +69,22 @@ def test_sentence_scores_are_those_of_each_sentence_alone(pair: tuple[Path, Path
         pytest.approx(100)
     ]
     assert "eff:yes" in result["bleu"]["segment_signature"]
+
+
+@pytest.mark.parametrize("name", [*ALL, "bleu_legacy"])
+def test_many_scores_at_once_are_those_of_sacrebleu(name: str) -> None:
+    (metric,) = text_metrics(name)
+    references = sentences(30)
+    hypotheses = noisy(references, 0.3, seed=2)
+    # Without matches of some or all orders, shorter than four words, and empty: on either side, or on both.
+    hypotheses += ["", "ein", "", "Rad", "rot ein Mann Tom's im der", "ein Hund"]
+    references += ["der Hund", "", "", "x y z u v", "ein Mann fährt im Garten .", "ein Hund"]
+    statistics = metric.statistics(hypotheses, references)
+    random = np.random.default_rng(3)
+    weights = np.vstack([np.eye(len(references)), random.integers(0, 3, (200, len(references)))])
+    sums = weights @ statistics
+    assert metric.scores(sums) == pytest.approx([metric.score(row) for row in sums], abs=1e-9)
+    assert metric.scores(sums).max() > 0
 
 
 def test_command_writes_scores_counts_and_checksums(pair: tuple[Path, Path], tmp_path: Path) -> None:

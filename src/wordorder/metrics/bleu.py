@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
 
 from wordorder.metrics.agreement import Agreement
 from wordorder.metrics.base import register
 from wordorder.metrics.sacrebleu_metric import SacreBLEUMetric
+from wordorder.statistics.resampling import Array
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric as Scorer
@@ -20,11 +23,25 @@ class BLEU(SacreBLEUMetric):
     """
 
     label = "BLEU"
+    is_smoothed: ClassVar[bool] = True
+    """Whether sacreBLEU smooths the scores of corpora."""
 
     def make_scorer(self, *, sentence: bool) -> Scorer:
         from sacrebleu.metrics.bleu import BLEU
 
         return BLEU(trg_lang=self.language, effective_order=sentence)
+
+    def scores(self, sums: Array) -> Array:
+        length, reference = sums[:, 0], sums[:, 1]
+        correct, total = sums[:, 2:6], sums[:, 6:]  # (B, 4): of each order of n-grams
+        unmatched = correct == 0
+        # Smoothing halves the precision of each further order without a match.
+        halvings = np.cumsum(unmatched, axis=1) * (self.is_smoothed)
+        numerator = np.where(unmatched & (halvings > 0), 0.5**halvings, correct)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            precision = np.exp(np.log(numerator / total).mean(axis=1))
+            score = 100 * precision * np.exp(np.minimum(0.0, 1 - reference / length))
+        return np.where((total == 0).any(axis=1) | unmatched.all(axis=1), 0.0, score)
 
     @property
     def agreement(self) -> Agreement | None:

@@ -49,6 +49,7 @@ class LegacyBLEU(BLEU):
     """Tokenised BLEU with compounds split."""
 
     label = "BLEU (tokenised, compounds split)"
+    is_smoothed = False
     legacy = (
         "legacy, to be read beside papers that print tokenised BLEU with compounds split, and beside nothing else; "
         "its tokens usually make it higher than sacreBLEU's."
@@ -68,7 +69,7 @@ class LegacyBLEU(BLEU):
                 score.name = "BLEU-legacy"
                 return score
 
-        smooth = "exp" if sentence else "none"
+        smooth = "exp" if sentence or self.is_smoothed else "none"
         scorer = Renamed(force=True, tokenize="none", smooth_method=smooth, effective_order=sentence)
         scorer.tokenizer = _Tokens(self.language)
         scorer.tokenizer_signature = scorer.tokenizer.signature()

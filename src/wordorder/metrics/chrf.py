@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+
 from wordorder.metrics.agreement import NOTICED, Agreement
 from wordorder.metrics.base import register
 from wordorder.metrics.sacrebleu_metric import SacreBLEUMetric
+from wordorder.statistics.resampling import Array
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric as Scorer
@@ -19,11 +22,24 @@ class ChrF(SacreBLEUMetric):
     label = "chrF"
     rates_sentences = True
     word_order: ClassVar[int] = 0
+    beta: ClassVar[int] = 2
 
     def make_scorer(self, *, sentence: bool) -> Scorer:
         from sacrebleu.metrics.chrf import CHRF
 
-        return CHRF(char_order=6, word_order=self.word_order)
+        return CHRF(char_order=6, word_order=self.word_order, beta=self.beta)
+
+    def scores(self, sums: Array) -> Array:
+        counts = sums.reshape(len(sums), -1, 3)
+        of_both = counts[:, :, :2]  # (B, orders, 2): n-grams of the hypotheses and of the references
+        present = (of_both > 0).all(axis=2, keepdims=True)
+        # Orders without n-grams on one side are left out of the means of precision and of recall.
+        shares = np.where(present, counts[:, :, 2:] / np.where(present, of_both, 1.0), 0.0)
+        precision, recall = (shares.sum(axis=1) / np.maximum(present.sum(axis=1), 1)).T
+        factor = self.beta**2
+        weighted = factor * precision + recall
+        scores: Array = 100 * (1 + factor) * precision * recall / np.where(weighted > 0, weighted, 1.0)
+        return scores
 
     @property
     def agreement(self) -> Agreement | None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from wordorder.data.tokenise import UNSPACED_LANGUAGES
 from wordorder.metrics.base import register
 from wordorder.metrics.sacrebleu_metric import SacreBLEUMetric
+from wordorder.statistics.resampling import Array
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric as Scorer
@@ -24,6 +27,11 @@ class TER(SacreBLEUMetric):
 
         unspaced = self.language in UNSPACED_LANGUAGES  # else a sentence would count as one word
         return TER(normalized=unspaced, asian_support=unspaced)
+
+    def scores(self, sums: Array) -> Array:
+        edits, words = sums[:, 0], sums[:, 1]
+        # Without any word in the references, one edit is an error rate of 100 %.
+        return 100 * np.where(words > 0, edits / np.where(words > 0, words, 1.0), edits > 0)
 
     @property
     def margin(self) -> float:

@@ -97,7 +97,7 @@ def seeds_and_sentences(
         nu: Its degrees of freedom.
         sentences: The variance over sentences.
         m: The number of comparisons with one baseline of which all intervals shall hold at once.
-        alpha: One minus the confidence.
+        alpha: One minus the confidence. For ``M`` declared pairs, m = 1 and alpha / M give Bonferroni's intervals.
     """
     variance = max(seed_variance + max(sentences.common, 0.0), sentences.of_mean)
     freedom = variance**2 / (seed_variance**2 / nu + sentences.of_mean**2 / (sentences.resamples - 1))
