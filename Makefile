@@ -12,7 +12,7 @@ STUDY ?= demo
 export PATH := $(abspath $(VENV))/bin:$(PATH)
 SNAKEFILES = Snakefile workflow
 
-.PHONY: help setup setup-dev demo study report reference verify-reference test test-slow test-all test-comet lint format comet lock clean
+.PHONY: help setup setup-dev demo study report reference verify-reference test test-slow test-all test-comet fidelity lint format comet lock clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -51,6 +51,11 @@ test-all: test test-slow test-comet  ## Run all tests
 
 test-comet: setup-dev comet  ## Test COMET scores with a tiny model against those of comet-score
 	WORDORDER_COMET_PYTHON=$(abspath $(COMET_VENV))/bin/python pytest tests/metrics/test_comet.py
+
+fidelity: setup-dev  ## Compare the encodings with packages of other authors, and write docs/fidelity.md
+	requirements/install $(PYTHON) $(VENV) main --editable '.[ja,zh,dev,fidelity]'
+	python tests/support/fidelity.py
+	WORDORDER_FIDELITY=1 pytest tests/fidelity
 
 lint: setup-dev  ## Check the style and the types
 	ruff check
