@@ -8,6 +8,7 @@ WORDORDER_PLUGINS. What it promises is read from its class (``absolute``, ``rela
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache, partial
 from itertools import pairwise
 from typing import Any
@@ -219,6 +220,11 @@ def _inputs(positions: Positions, seed: int) -> tuple[Tensor, Tensor, Tensor]:
     return tuple(torch.randn(2, SIZE.heads, positions.limit, 4, generator=generator) for _ in range(3))  # type: ignore[return-value]
 
 
+def _layer_input(queries: Tensor) -> Tensor:
+    """Make (B, L, d) of (B, H, L, d_h)."""
+    return queries[:, 0].repeat(1, 1, SIZE.dim // 4)
+
+
 @every_encoding
 @few
 @given(length=st.integers(1, 6), seed=seeds)
@@ -232,10 +238,10 @@ def test_what_is_not_declared_does_nothing(name: str, length: int, seed: int) ->
         attention = encoding.attention(stack, 0)
         does = {
             "rotate": attention.rotate(queries, keys, positions)[0] is not queries,
-            "gates": attention.gates(queries[:, 0].repeat(1, 1, SIZE.dim // 4), positions) is not None,
+            "gates": (state := attention.gates(_layer_input(queries), positions)) is not None,
             "values": attention.values(values, positions) is not values,
-            "bias": attention.bias(positions, positions) is not None,
-            "scores": attention.scores(scores, queries, keys, positions, positions) is not scores,
+            "bias": attention.bias(*[read := replace(positions, state=state)] * 2) is not None,
+            "scores": attention.scores(scores, queries, keys, read, read) is not scores,
             "context": attention.context(values, scores, positions, positions) is not values,
         }
         assert {place for place, done in does.items() if done} == attention.needs - {"head_inputs"}
@@ -253,8 +259,9 @@ def test_every_backend_that_may_be_chosen_gives_what_the_eager_one_gives(name: s
     for stack in STACKS:
         attention = encoding.attention(stack, 0)
         mask = padding if stack == "encoder" else causal_mask(length, on=queries.device)
+        read = replace(positions, state=attention.gates(_layer_input(queries), positions))
         given = {
-            "encoding": attention, "query": positions, "key": positions, "unrotated": queries,
+            "encoding": attention, "query": read, "key": read, "unrotated": queries,
             "mask": mask, "dropout": 0.0, "weights_reader": None,
         }  # fmt: skip
         expected = BACKENDS.get("eager").attend(queries, keys, values, **given)

@@ -78,10 +78,19 @@ class Positions:
         return replace(self, absolute=self.absolute[:, rows], reordered=reordered, state=state)
 
     def followed_by(self, other: Positions) -> Positions:
-        """Concatenate the positions of other tokens of the same sentences."""
+        """Concatenate the positions of other tokens of the same sentences.
+
+        Tokens that no ``gates`` have read, those of a stack where an encoding does not act, get states of 0.
+        """
         rows = max(len(self.absolute), len(other.absolute))
         absolute = cat((self.absolute.expand(rows, -1), other.absolute.expand(rows, -1)), dim=1)
-        state = None if self.state is None or other.state is None else cat((self.state, other.state), dim=1)
+        own = self.state if self.state is not None else other.state
+        parts = [
+            own.new_zeros(len(own), each.absolute.size(1), own.size(2)) if each.state is None else each.state
+            for each in (self, other)
+            if own is not None
+        ]
+        state = cat(parts, dim=1) if parts else None
         return Positions(absolute, max(self.limit, other.limit), drawn=self.drawn, state=state)
 
     def select(self, rows: Tensor) -> Positions:

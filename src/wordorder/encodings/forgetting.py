@@ -1,0 +1,97 @@
+"""Forget gates in softmax attention (FoX, the Forgetting Transformer).
+
+    e_ij = q_i · k_j / √d_h + log f_(j+1) + … + log f_i      j ≤ i
+    f_t = σ(w_h · x_t + b_h)                                 what head h keeps of the tokens before t; x: layer input
+
+Source: Lin et al. 2025 (FoX), the forget gate only: neither output gates nor norms of queries and keys. The paper is
+about decoders.
+Promises: relative, since tokens between key and query count, not their positions; works at any length; H (d + 1)
+parameters a layer of the decoder, 2H (d + 1) a layer of the encoder. No bias of the decoder is positive, and none
+increases with the distance.
+Departures: in the encoder, keys later than the query have gates of their own, log f_i+1 + … + log f_j. Otherwise a
+sentence and its mirror image would look alike. In a prefix language model, source tokens without gates forget nothing.
+Start values: w from a normal distribution of standard deviation 0.02 and b = 0, as in the authors' code, so that every
+f starts near 1/2. x-transformers starts at b = 5, where f is 0.993 (``start: 5``).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, cast
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+from torch.nn import functional
+
+from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
+from wordorder.encodings.lookup import distances
+from wordorder.encodings.registry import register
+
+
+class ForgettingConfig(EncodingConfig):
+    type: Literal["forgetting"] = "forgetting"
+    start: Annotated[float, Field(description="Where b starts.")] = 0.0
+
+    def parameter_count(self, shape: Shape) -> int:
+        gates = sum(_sides(stack) * shape.layers(stack) for stack in self.stacks)
+        return gates * shape.heads * (shape.dim + 1)
+
+
+def _sides(stack: Stack) -> int:
+    return 2 if stack == "encoder" else 1
+
+
+class ForgettingAttention(AttentionEncoding):
+    """The gates of one layer; those of keys up to the query come first."""
+
+    needs = frozenset({"gates", "bias"})
+
+    def __init__(self, config: ForgettingConfig, shape: Shape, stack: Stack) -> None:
+        super().__init__()
+        self.heads, self.both_sides = shape.heads, stack == "encoder"
+        self.project = nn.Linear(shape.dim, _sides(stack) * shape.heads)
+        nn.init.normal_(self.project.weight, std=0.02)
+        nn.init.constant_(self.project.bias, config.start)
+
+    def gates(self, x: Tensor, positions: Positions) -> Tensor:
+        """Return log f of both sides, (B, L, 2H); of the side that a decoder does not have, 0."""
+        kept = functional.logsigmoid(self.project(x).float())
+        return kept if self.both_sides else functional.pad(kept, (0, self.heads))
+
+    def bias(self, query: Positions, key: Positions) -> Tensor:
+        assert key.state is not None
+        order = key.absolute.argsort(dim=-1)  # (1 | B, Lk)
+        places = key.absolute.gather(-1, order)
+        sorted_gates = key.state.gather(1, order[..., None].expand(key.state.shape))
+        sums = functional.pad(sorted_gates.cumsum(1), (0, 0, 1, 0))  # (B, 1 + Lk, 2H): of the first 0 … Lk gates
+
+        def upto(positions: Positions) -> Tensor:
+            """Sum the gates up to the tokens themselves, (B, 2H, L)."""
+            counts = torch.searchsorted(places, positions.absolute.contiguous(), right=True).expand(len(sums), -1)
+            return sums.gather(1, counts[..., None].expand(-1, -1, sums.size(2))).mT
+
+        rows, columns = upto(query)[..., None], upto(key)[..., None, :]
+        before = rows[:, : self.heads] - columns[:, : self.heads]  # (B, H, Lq, Lk)
+        if not self.both_sides:
+            return before
+        after = columns[:, self.heads :] - rows[:, self.heads :]
+        return torch.where(distances(query, key)[:, None] > 0, after, before)
+
+
+@register(ForgettingConfig)
+class Forgetting(Encoding):
+    """Acts inside every self-attention of the stacks where it is placed."""
+
+    relative = True
+
+    def __init__(self, config: ForgettingConfig, shape: Shape) -> None:
+        super().__init__(config, shape)
+        self.layers = nn.ModuleDict(
+            {
+                stack: nn.ModuleList(ForgettingAttention(config, shape, stack) for _ in range(shape.layers(stack)))
+                for stack in config.stacks
+            }
+        )
+
+    def _attention(self, stack: Stack, layer: int) -> AttentionEncoding:
+        return cast(AttentionEncoding, cast(nn.ModuleList, self.layers[stack])[layer])
