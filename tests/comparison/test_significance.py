@@ -15,11 +15,9 @@ from evaluation_samples import family, noisy, report, sentences, text_metrics, t
 from wordorder.cli.main import main
 from wordorder.comparison.paired import Extraction, paired_tests
 from wordorder.comparison.significance import compare
-from wordorder.comparison.verdicts import verdict
 from wordorder.config.models import Significance
 from wordorder.errors import WordorderError
 from wordorder.files import sha256, write_json
-from wordorder.metrics.bleu import BLEU
 from wordorder.statistics.over_seeds import holm, paired_t_test
 
 
@@ -147,9 +145,8 @@ def test_comparison_over_seeds(tmp_path: Path) -> None:
     expected = stats.ttest_rel([r["system"] for r in better["seeds"]], [r["baseline"] for r in better["seeds"]])
     assert better["t_test"]["p"] == pytest.approx(expected.pvalue)
     assert better["t_test"]["p_holm"] == pytest.approx(2 * expected.pvalue)
-    assert better["verdict"].startswith("better is significantly better than base (+")
-    assert better["verdict"].endswith("4 seeds).")
-    assert same["verdict"].startswith(("same is not significantly different", "same against base"))
+    assert (better["outcome"], same["outcome"]) == ("better", "undecided")
+    assert better["reach"] == "and on other sentences"
     assert "bs:50|seed:7" in bleu["signature"]
     assert result["segments"] == 25
 
@@ -162,7 +159,7 @@ def test_lower_ter_is_better(tmp_path: Path) -> None:
     result = compare(asked, files, "tiny", "test_1", references / "test_1.target")
     (entry,) = result["metrics"]["ter"]["comparisons"]
     assert entry["t_test"]["mean_difference"] < 0
-    assert entry["verdict"].startswith("better is significantly better than base (-")
+    assert entry["outcome"] == "better" and entry["test"]["value"] < 0
 
 
 def test_missing_and_diverged_seeds_are_listed(tmp_path: Path) -> None:
@@ -180,11 +177,15 @@ def test_missing_and_diverged_seeds_are_listed(tmp_path: Path) -> None:
     good, never = result["metrics"]["bleu"]["comparisons"]
     assert [row["difference"] is None for row in good["seeds"]] == [False, True, False]
     assert good["t_test"]["n"] == 2
-    assert "2 of 3 seeds" in good["verdict"]
+    assert (good["outcome"], good["test"]) == ("untested", None), "a system that diverged has no verdict"
+    assert "good: diverged" in good["verdict"]
+    family = result["metrics"]["bleu"]["family"]
+    assert family["excluded"] == {"good": "diverged", "never": "fewer than two seeds"}
+    assert family["comparisons"] == 2
     # The comparison that could not be made still counts in the family of two.
     assert good["t_test"]["p_holm"] == pytest.approx(min(1.0, 2 * good["t_test"]["p"]))
     assert never["t_test"]["n"] == 0
-    assert never["verdict"] == "never and base cannot be compared: no seed was finished by both (of 3 asked for)."
+    assert never["outcome"] == "untested" and "fewer than two seeds" in never["verdict"]
     json.dumps(result, allow_nan=False)
 
 
@@ -192,20 +193,8 @@ def test_one_seed_gives_a_difference_but_no_verdict(tmp_path: Path) -> None:
     (entry,) = compared(tmp_path, {"base": 0.5, "good": 0.2}, [1])["metrics"]["bleu"]["comparisons"]
     assert entry["t_test"]["p"] is None
     assert entry["seeds"][0]["p"] is not None
-    assert "not testable over seeds (one seed only; 1 seed)" in entry["verdict"]
-
-
-@pytest.mark.parametrize(
-    ("p", "difference", "sentence"),
-    [
-        (0.0123, 1.5, "a is significantly better than b (+1.50 BLEU, Holm-adjusted p = 0.012, 3 seeds)."),
-        (0.0004, -1.5, "a is significantly worse than b (-1.50 BLEU, Holm-adjusted p < 0.001, 3 seeds)."),
-        (0.05, 1.5, "a is not significantly different from b (+1.50 BLEU, Holm-adjusted p = 0.050, 3 seeds)."),
-    ],
-)
-def test_verdicts(p: float, difference: float, sentence: str) -> None:
-    test = {"n": 3, "mean_difference": difference, "p_holm": p}
-    assert verdict({"system": "a", "baseline": "b", "t_test": test}, BLEU, 0.05, 3) == sentence
+    assert (entry["outcome"], entry["reach"], entry["test"]) == ("untested", None, None)
+    assert "fewer than two seeds" in entry["verdict"]
 
 
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -274,7 +263,7 @@ def test_comet_is_compared_by_its_segment_scores(tmp_path: Path) -> None:
     assert entry["seeds"][0]["sign"] == pytest.approx(
         {"better": 25, "worse": 0, "equal": 0, "p": 2 * 0.5**25, "p_holm": 2 * 0.5**25}
     )
-    assert "(+0.1242 COMET, Holm-adjusted" in entry["verdict"] and "2 of 3 seeds" in entry["verdict"]
+    assert entry["outcome"] == "untested", "the training of seed 2 diverged"
     assert entry["agreement"] == pytest.approx(0.962, abs=0.001)
     assert result["metrics"]["comet"]["signature"] == "x|fp32" and not result["not_scored"]
 

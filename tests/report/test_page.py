@@ -133,20 +133,20 @@ def test_unfinished_and_diverged_cells_are_shown_as_such(page: str) -> None:
         assert f"pair/{cell}" in text
     assert "sinusoidal: seed 1, opr+rpr: seed 1, learned: seed 2." in text, "the first seed that translated"
     assert "No translations of untrained: seed 1 not trained; seed 2 not trained." in text
-    assert "untrained and sinusoidal cannot be compared: no seed was finished by both" in text
+    assert "untrained against sinusoidal: untested (untrained: fewer than two seeds)" in text
     assert "untrained/tiny/1 has no test.scores.json" in text, "the credibility list tells what it misses"
 
 
-def test_verdicts_and_groups_stand_in_the_overview(page: str) -> None:
+def test_verdicts_and_groups_stand_in_the_overview(page: str, written: tuple[Sample, str]) -> None:
     overview = page[page.index('id="overview"') : page.index('id="tables"')]
     found = re.findall(r'<li class="(\w+)">\s*<span class="outcome">([^<]+)<', overview)
-    assert len(found) == 6 and set(found) <= {
-        ("better", "better"),
-        ("worse", "worse"),
-        ("same", "not significant"),
-        ("untested", "not tested"),
-    }
-    assert found[2] == found[5] == ("untested", "not tested")
+    tested = read_json(written[0][1] / "significance" / "pair.tiny.test.json")["metrics"]
+    outcomes = [entry["outcome"] for of in tested.values() for entry in of["comparisons"]]
+    assert [outcome for _, outcome in found] == outcomes and "untested" in outcomes and "undecided" in outcomes
+    assert [kind for kind, _ in found] == [outcome.partition(",")[0] for outcome in outcomes]
+    detectable = tested["bleu"]["family"]["detectable"]
+    assert f"2 seeds find a difference of {detectable:.2f} BLEU with 80 % probability" in overview
+    assert overview.count('class="margin"') == sum(outcome != "untested" for outcome in outcomes)
     assert len(re.findall(r'class="group"', overview)) >= 2
 
 

@@ -13,7 +13,7 @@ from wordorder.cli.app import STUDY, command, stage
 from wordorder.cli.options import JSONOut, slice_of
 from wordorder.cli.slices import models
 
-TableName = Literal["scores", "significance", "parameters", "credibility", "published", "orderings"]
+TableName = Literal["scores", "significance", "variance", "parameters", "credibility", "published", "orderings"]
 TABLES: tuple[str, ...] = get_args(TableName)
 
 References = Annotated[Path, Option(help="detokenised references, one line per sentence")]

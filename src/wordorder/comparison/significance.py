@@ -1,8 +1,9 @@
-"""Is a system different from its baseline? Test-set variance and training variance are tested apart.
+"""Is a system different from its baseline? All tests of a test set, for readers of different habits.
 
-Of each seed, two translations: sacreBLEU's own paired tests, those of segment scores, the sign test. Over the seeds: a
-paired t-test, which gives the verdict, and stratified approximate randomisation. Every kind of test is corrected within
-the declared family of comparisons (Holm 1979); what could not be tested still counts as a member of the family.
+The verdict is that of :mod:`wordorder.comparison.families`. Beside it are what papers report, each corrected within the
+declared family by Holm's (1979) method. Of each seed, two translations: sacreBLEU's own paired tests, those of segment
+scores, the sign test. Over the seeds: a paired t-test and stratified approximate randomisation. A comparison that could
+not be tested still counts as a member of the family.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from wordorder.comparison.families import FamilyTest
 from wordorder.comparison.paired import KINDS, Extraction, paired_tests
-from wordorder.comparison.verdicts import verdict
 from wordorder.config.models import Comparison, Family
 from wordorder.data.text import read_lines
 from wordorder.errors import WordorderError
@@ -67,6 +68,7 @@ def compare(
     test: str,
     references: str | Path,
     systems: Sequence[str | Path] = (),
+    earlier: Sequence[Sequence[int]] = (),
 ) -> dict[str, Any]:
     """Test every declared comparison on one test set.
 
@@ -78,6 +80,7 @@ def compare(
         test: The test set.
         references: Its references.
         systems: What 'wordorder stage score-systems' wrote about these hypotheses, one file per metric.
+        earlier: The seeds of earlier comparisons of this family on this test set.
     """
     lines: dict[_Cell, list[str]] = {}
     listed: list[dict[str, Any]] = []
@@ -97,7 +100,12 @@ def compare(
             code="missing-translations",
         )
     wanted = list(read_lines(references))
-    tests = _Tests(family, resamples(len(wanted), family.significance.bootstrap_samples, family.significance.seed))
+    tests = _Tests(
+        family,
+        resamples(len(wanted), family.significance.bootstrap_samples, family.significance.seed),
+        diverged=frozenset(cell["encoding"] for cell in listed if cell["status"] == "no hypotheses"),
+        earlier=tuple(tuple(seeds) for seeds in earlier),
+    )
     chosen = [build(entry, family.target_language) for entry in family.metrics]
     text = [metric for metric in chosen if isinstance(metric, TextMetric)]
     extraction = Extraction(wanted, [metric for metric in text if metric.decomposes])
@@ -213,13 +221,21 @@ def _of_systems(
 
 @dataclass(frozen=True)
 class _Tests:
-    """All tests of a family; ``weights``, (B, N), are the resamples of the test set."""
+    """All tests of a family.
+
+    Attributes:
+        family: The comparisons.
+        weights: The resamples of the test set, (B, N).
+        diverged: The encodings of which a training diverged.
+        earlier: The seeds of earlier looks.
+    """
 
     family: Family
     weights: Array
+    diverged: frozenset[str]
+    earlier: tuple[tuple[int, ...], ...]
 
     def run(self, scored: _Scored) -> dict[str, Any]:
-        settings, seeds = self.family.significance, self.family.seeds
         resampled = {cell: scored.measure.scores(self.weights @ of) for cell, of in scored.statistics.items()}
         entries = [self._compare(comparison, scored, resampled) for comparison in self.family.comparisons]
         correct([entry["t_test"] for entry in entries])
@@ -229,9 +245,13 @@ class _Tests:
             for kind in KINDS:
                 correct([row[kind] for row in rows])
                 correct([row["segments"] and row["segments"][kind] for row in rows])
-        for entry in entries:
-            entry["verdict"] = verdict(entry, type(scored.metric), settings.alpha, len(seeds))
-        return {"signature": scored.signature, "comparisons": entries}
+        if not entries:
+            return {"signature": scored.signature, "family": None, "comparisons": []}
+        test = FamilyTest(self.family, scored.metric, scored.scores, resampled, self.diverged, self.earlier)
+        entries = [
+            entry | test.compare(comparison) for entry, comparison in zip(entries, self.family.comparisons, strict=True)
+        ]
+        return {"signature": scored.signature, "family": test.summary, "comparisons": entries}
 
     def _compare(self, comparison: Comparison, scored: _Scored, resampled: dict[_Cell, Array]) -> dict[str, Any]:
         rows = [self._row(comparison, seed, scored, resampled) for seed in self.family.seeds]

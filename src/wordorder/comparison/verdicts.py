@@ -2,39 +2,57 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
+from wordorder.config.models import Comparison
 from wordorder.metrics.base import Metric
-
-Outcome = Literal["better", "worse", "same", "untested"]
-
-
-def outcome(entry: dict[str, Any], metric: type[Metric], alpha: float) -> Outcome:
-    """What the t-test over seeds says of the system; "same" is: not significantly different from the baseline."""
-    test = entry["t_test"]
-    if test["n"] == 0 or test["p_holm"] is None:
-        return "untested"
-    if test["p_holm"] >= alpha:
-        return "same"
-    return "better" if (test["mean_difference"] < 0) == metric.lower_is_better else "worse"
+from wordorder.statistics.blocked import Difference
+from wordorder.statistics.verdicts import Outcome, Reach, Verdict
 
 
-def verdict(entry: dict[str, Any], metric: type[Metric], alpha: float, seeds: int) -> str:
-    """One sentence that says what the t-test over seeds found, and of how many of the ``seeds`` that were asked for."""
-    test = entry["t_test"]
-    system, baseline = entry["system"], entry["baseline"]
-    used = f"{test['n']} of {seeds} seeds" if test["n"] < seeds else f"{seeds} seed{'s' if seeds > 1 else ''}"
-    if test["n"] == 0:
-        return f"{system} and {baseline} cannot be compared: no seed was finished by both (of {seeds} asked for)."
-    change = f"{test['mean_difference']:+.{metric.digits}f} {metric.label}"
-    if test["p_holm"] is None:
-        reason = "one seed only" if test["n"] == 1 else "the same difference for every seed"
-        return f"{system} against {baseline}: {change}, not testable over seeds ({reason}; {used})."
-    facts = f"{change}, Holm-adjusted p {_relation(test['p_holm'])}, {used}"
-    found = outcome(entry, metric, alpha)
-    if found == "same":
-        return f"{system} is not significantly different from {baseline} ({facts})."
-    return f"{system} is significantly {found} than {baseline} ({facts})."
+def sentence(
+    comparison: Comparison,
+    metric: type[Metric],
+    difference: Difference | None,
+    verdict: Verdict,
+    family: dict[str, Any],
+    why: str,
+) -> str:
+    """Say what was found, of what it speaks, and what these seeds could have found.
+
+    Args:
+        comparison: The two systems.
+        metric: The metric.
+        difference: Their difference, if it was tested.
+        verdict: The verdict.
+        family: What holds for all comparisons, from :class:`.families.FamilyTest`.
+        why: Why the difference was not tested, if it was not.
+    """
+    system, baseline = comparison.system, comparison.baseline
+    if difference is None:
+        return f"{system} against {baseline}: untested ({why})."
+    low, high = (f"{end:+.{metric.digits}f}" for end in difference.interval)
+    facts = (
+        f"{difference.value:+.{metric.digits}f} {metric.label} [{low}, {high}], p {_relation(difference.p)}, "
+        f"{len(family['seeds'])} seeds"
+    )
+    if verdict.outcome is Outcome.UNDECIDED:
+        return (
+            f"{system} against {baseline}: undecided ({facts}; with 80 % probability these seeds find a difference of "
+            f"{family['detectable']:.{metric.digits}f})."
+        )
+    if verdict.outcome is Outcome.EQUIVALENT:
+        within = f"{family['margin']:.{metric.digits}f} {metric.label}"
+        return f"{system} and {baseline} are equivalent within {within}, on this test set ({facts})."
+    word = "better" if verdict.outcome in (Outcome.BETTER, Outcome.BETTER_WITHIN) else "worse"
+    within = ", within the margin" if verdict.outcome in (Outcome.BETTER_WITHIN, Outcome.WORSE_WITHIN) else ""
+    return f"{system} is {word} than {baseline}{within}, {reach_words(verdict)} ({facts})."
+
+
+def reach_words(verdict: Verdict) -> str:
+    """Return of which sentences a verdict speaks."""
+    both = f"{Reach.THIS_TEST_SET} {Reach.OTHER_SENTENCES}"
+    return both if verdict.reach is Reach.OTHER_SENTENCES else str(Reach.THIS_TEST_SET)
 
 
 def _relation(p: float) -> str:

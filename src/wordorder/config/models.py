@@ -400,7 +400,12 @@ class Study(Model):
         description="By metric: the difference up to which two systems count as equivalent. The defaults are 0.5 BLEU "
         "and, of chrF and COMET, the difference of which people notice as much (docs/statistics.md).",
     )
-    tables: list[Literal["scores", "significance", "parameters"]] = ["scores", "significance", "parameters"]
+    tables: list[Literal["scores", "significance", "variance", "parameters"]] = [
+        "scores",
+        "significance",
+        "variance",
+        "parameters",
+    ]
     published: list[Shown] = Field(
         default=[], description="Published tables to show beside our scores, from published/scores.yaml."
     )

@@ -18,7 +18,7 @@ from wordorder.tables import credibility
 from wordorder.tables import study as tables
 from wordorder.tables.table import Table
 
-NAMES = ("scores", "significance", "parameters", "credibility", *PUBLISHED_TABLES)
+NAMES = ("scores", "significance", "variance", "parameters", "credibility", *PUBLISHED_TABLES)
 
 
 def build_table(name: str, report: Report, folder: str | Path, shown: Sequence[PublishedInStudy] = ()) -> Table:
@@ -32,6 +32,8 @@ def build_table(name: str, report: Report, folder: str | Path, shown: Sequence[P
         return tables.scores_table(results.load_scores(report, folder), report, results.load_not_scored(report, folder))
     if name == "significance":
         return comparison_table.significance_table(results.load_significance(report, folder), report)
+    if name == "variance":
+        return comparison_table.variance_table(results.load_significance(report, folder), report)
     if name == "parameters":
         return tables.parameters_table(results.load_records(report, folder), report)
     if name in PUBLISHED_TABLES:

@@ -14,10 +14,12 @@ from wordorder.results.frames import cell_folders
 _RECORD = ("status", "data.train", "vocabulary_size", "cell.recipe")
 _SCORES = ("status", "metrics", "target_language", "hypotheses.sha256", "references.sha256")
 _TESTS = ("size", "test", "cells", "metrics", "not_scored", "settings.alpha", "settings.paired_test")
-_METRIC = ("signature", "comparisons")
+_METRIC = ("signature", "family", "comparisons")
+_FAMILY = ("level.exact", "margin", "detectable", "detectable_range", "baseline_check", "components")
 _T_TEST = ("n", "mean_difference", "confidence_interval", "p", "p_holm", "note")
 _COMPARISON = (
-    *("system", "baseline", "seeds", "stratified", "agreement", "verdict"),
+    *("system", "baseline", "seeds", "stratified", "agreement"),
+    *("test", "both", "outcome", "reach", "verdict"),
     *(f"t_test.{key}" for key in _T_TEST),
 )
 
@@ -48,6 +50,8 @@ def _check_tests(path: Path) -> None:
     _demand(path, content, _TESTS, "a file of tests of significance")
     for metric, tested in content["metrics"].items():
         _demand(path, tested, _METRIC, f"the metric '{metric}'")
+        if tested["comparisons"]:
+            _demand(path, tested["family"], _FAMILY, f"the family of '{metric}'")
         for entry in tested["comparisons"]:
             _demand(path, entry, _COMPARISON, f"each comparison by '{metric}'")
 

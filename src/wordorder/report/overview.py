@@ -10,7 +10,6 @@ from typing import Any
 
 import pandas as pd
 
-from wordorder.comparison.verdicts import Outcome, outcome
 from wordorder.config.models import Page, Report
 from wordorder.metrics.base import metric
 from wordorder.report.records import Record
@@ -21,17 +20,29 @@ LISTED = 12  # unfinished cells
 
 @dataclass(frozen=True)
 class Whisker:
-    """A difference and its confidence interval, from 0 to 100 across a drawing; ``zero`` is where no difference is."""
+    """A difference and its simultaneous interval, in per cent of a drawing's width.
+
+    Attributes:
+        low: The lower end of the interval.
+        middle: The difference.
+        high: The upper end.
+        zero: Where no difference is.
+        margin: Both ends of the margin within which systems are equivalent, cut at the edges; None without a margin.
+    """
 
     low: float
     middle: float
     high: float
     zero: float
+    margin: tuple[float, float] | None
 
 
 @dataclass(frozen=True)
 class Verdict:
-    outcome: Outcome
+    """The verdict on one comparison; ``kind`` is its style, ``outcome`` what is printed."""
+
+    kind: str
+    outcome: str
     system: str
     baseline: str
     sentence: str
@@ -40,11 +51,12 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Comparisons:
-    """The declared comparisons of one dataset, size, test set and metric."""
+    """The declared comparisons of one dataset, size, test set and metric, and what these seeds could have found."""
 
     place: str
     metric: str
     verdicts: list[Verdict]
+    power: str
 
 
 @dataclass(frozen=True)
@@ -92,29 +104,53 @@ def comparisons(report: Report, results: Path) -> list[Comparisons]:
         place = _place(report, file["dataset"], file["size"], file["test"])
         for name, tested in file["metrics"].items():
             if tested["comparisons"]:
-                alpha = file["settings"]["alpha"]
-                verdicts = _verdicts(tested["comparisons"], name, alpha)
-                found.append(Comparisons(place, metric(name).label, verdicts))
+                verdicts = _verdicts(tested["comparisons"], tested["family"]["margin"])
+                found.append(Comparisons(place, metric(name).label, verdicts, _power(tested["family"], name)))
     return found
 
 
-def _verdicts(entries: list[dict[str, Any]], name: str, alpha: float) -> list[Verdict]:
-    intervals = [entry["t_test"]["confidence_interval"] for entry in entries]
+def _power(family: dict[str, Any], name: str) -> str:
+    """What the seeds of a family could have found, and what is wrong with its level."""
+    places, label = metric(name).digits, metric(name).label
+    if family["problem"]:
+        return f"No verdict: {family['problem']}."
+    low, high = family["detectable_range"]
+    said = (
+        f"{len(family['seeds'])} seeds find a difference of {family['detectable']:.{places}f} {label} with 80 % "
+        f"probability (95 % range {low:.{places}f} to {high:.{places}f})."
+    )
+    if family["margin"] is not None:
+        needed = "more than 10,000" if family["seeds_needed"] is None else f"{family['seeds_needed']:,}"
+        said += f" For {family['margin']:.{places}f} {label}, the margin, {needed} seeds are needed."
+    if not family["level"]["exact"]:
+        said += " Seeds were added after results had been seen, which was not declared: no level is exact."
+    if (family["baseline_check"] or {}).get("corrects"):
+        said += " The baseline varies more over the seeds than the other systems: these verdicts need more seeds."
+    return said
+
+
+def _verdicts(entries: list[dict[str, Any]], margin: float | None) -> list[Verdict]:
+    intervals = [entry["test"] and entry["test"]["interval"] for entry in entries]
     ends = [0.0, *(end for interval in intervals if interval for end in interval)]
     low, span = min(ends), (max(ends) - min(ends)) or 1.0
 
     def across(value: float) -> float:
-        return float(round(2 + 96 * (value - low) / span, 2))
+        return float(round(2 + 96 * min(max((value - low) / span, -0.02), 1.02), 2))
 
     return [
         Verdict(
-            outcome=outcome(entry, metric(name), alpha),
+            kind=entry["outcome"].partition(",")[0],
+            outcome=entry["outcome"],
             system=entry["system"],
             baseline=entry["baseline"],
             sentence=entry["verdict"],
             whisker=interval
             and Whisker(
-                across(interval[0]), across(entry["t_test"]["mean_difference"]), across(interval[1]), across(0.0)
+                low=across(interval[0]),
+                middle=across(entry["test"]["value"]),
+                high=across(interval[1]),
+                zero=across(0.0),
+                margin=None if margin is None else (across(-margin), across(margin)),
             ),
         )
         for entry, interval in zip(entries, intervals, strict=True)

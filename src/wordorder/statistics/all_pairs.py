@@ -42,6 +42,16 @@ class Pairs:
     differences: Mapping[Pair, Difference]
 
     @property
+    def standard_error(self) -> float:
+        """The standard error of every difference."""
+        return self.model.standard_error
+
+    @property
+    def nu(self) -> float:
+        """The degrees of freedom of the standard error."""
+        return float(self.model.nu)
+
+    @property
     def half_width(self) -> float:
         """Half the width of every interval: of all pairs, the honestly significant difference."""
         return self.critical * self.model.standard_error

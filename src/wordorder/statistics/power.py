@@ -13,49 +13,90 @@ from scipy import integrate, optimize, special, stats
 
 from wordorder.statistics.distributions import dunnett_critical, tukey_critical
 
-Procedure = Literal["baseline", "all pairs"]
+Procedure = Literal["baseline", "all pairs", "declared pairs"]
 TARGET = 0.8
 _MOST_SEEDS = 10_000
 _NORMAL = 9.0  # standard deviations, beyond which there is no probability to speak of
 
 
-def critical(k: int, n: int, *, alpha: float = 0.05, procedure: Procedure = "baseline") -> float:
-    """Return the |t| from which a comparison of ``k`` systems with ``n`` seeds is significant."""
+def critical(k: int, n: int, *, alpha: float = 0.05, procedure: Procedure = "baseline", m: int | None = None) -> float:
+    """Return the |t| from which a comparison of ``k`` systems with ``n`` seeds is significant.
+
+    Args:
+        k: The number of systems.
+        n: The number of seeds.
+        alpha: The level.
+        procedure: The test.
+        m: The declared number of comparisons, which matters to all tests but that of all pairs; by default k - 1.
+    """
     nu = (k - 1) * (n - 1)
+    if procedure == "all pairs":
+        return tukey_critical(k, nu, alpha) / math.sqrt(2)
+    comparisons = k - 1 if m is None else m
     if procedure == "baseline":
-        return dunnett_critical(k - 1, nu, alpha)
-    return tukey_critical(k, nu, alpha) / math.sqrt(2)
+        return dunnett_critical(comparisons, nu, alpha)
+    return float(stats.t.isf(alpha / 2 / comparisons, nu))
 
 
-def power(
-    difference: float, sigma: float, k: int, n: int, *, alpha: float = 0.05, procedure: Procedure = "baseline"
-) -> float:
-    """Return the probability of finding a true difference."""
-    shift = abs(difference) / (sigma * math.sqrt(2 / n))
-    nu, c = (k - 1) * (n - 1), critical(k, n, alpha=alpha, procedure=procedure)
+def power_of(difference: float, standard_error: float, nu: float, critical: float) -> float:
+    """Return the probability that |t| exceeds ``critical`` for a true difference with this true standard error.
+
+    The test estimates the standard error with ``nu`` degrees of freedom.
+    """
+    shift = abs(difference) / standard_error
 
     def density(z: float) -> float:
         # |z| is significant if the estimated standard deviation is below |z| / c. scipy's nct gives nan in some tails.
-        found = special.gammainc(nu / 2, nu * (z / c) ** 2 / 2)
+        found = special.gammainc(nu / 2, nu * (z / critical) ** 2 / 2)
         return float(found * (math.exp(-((z - shift) ** 2) / 2) + math.exp(-((z + shift) ** 2) / 2)))
 
     low, high = max(0.0, shift - _NORMAL), shift + _NORMAL
-    area, _ = integrate.quad(density, low, high, points=[c] if low < c < high else None, limit=200, epsabs=1e-11)
+    area, _ = integrate.quad(
+        density, low, high, points=[critical] if low < critical < high else None, limit=200, epsabs=1e-11
+    )
     return float(area / math.sqrt(2 * math.pi))
 
 
-def detectable_difference(
-    sigma: float, k: int, n: int, *, target: float = TARGET, alpha: float = 0.05, procedure: Procedure = "baseline"
-) -> float:
-    """Return the true difference that is found with probability ``target``."""
-    above = sigma
-    while power(above, sigma, k, n, alpha=alpha, procedure=procedure) < target:
+def detectable_of(standard_error: float, nu: float, critical: float, *, target: float = TARGET) -> float:
+    """Return the true difference for which :func:`power_of` is ``target``."""
+    above = standard_error
+    while power_of(above, standard_error, nu, critical) < target:
         above *= 2
 
     def lack(difference: float) -> float:
-        return power(difference, sigma, k, n, alpha=alpha, procedure=procedure) - target
+        return power_of(difference, standard_error, nu, critical) - target
 
-    return float(optimize.brentq(lack, 0.0, above, xtol=1e-12 * sigma))
+    return float(optimize.brentq(lack, 0.0, above, xtol=1e-12 * standard_error))
+
+
+def power(
+    difference: float,
+    sigma: float,
+    k: int,
+    n: int,
+    *,
+    alpha: float = 0.05,
+    procedure: Procedure = "baseline",
+    m: int | None = None,
+) -> float:
+    """Return the probability of finding a true difference; the options are those of :func:`critical`."""
+    c = critical(k, n, alpha=alpha, procedure=procedure, m=m)
+    return power_of(difference, sigma * math.sqrt(2 / n), (k - 1) * (n - 1), c)
+
+
+def detectable_difference(
+    sigma: float,
+    k: int,
+    n: int,
+    *,
+    target: float = TARGET,
+    alpha: float = 0.05,
+    procedure: Procedure = "baseline",
+    m: int | None = None,
+) -> float:
+    """Return the true difference that is found with probability ``target``."""
+    c = critical(k, n, alpha=alpha, procedure=procedure, m=m)
+    return detectable_of(sigma * math.sqrt(2 / n), (k - 1) * (n - 1), c, target=target)
 
 
 def sigma_range(sigma: float, nu: float, *, confidence: float = 0.95) -> tuple[float, float]:
@@ -76,11 +117,12 @@ def seeds_needed(
     target: float = TARGET,
     alpha: float = 0.05,
     procedure: Procedure = "baseline",
+    m: int | None = None,
 ) -> int | None:
     """Return the least number of seeds that find a true difference with probability ``target``; None above 10,000."""
 
     def enough(n: int) -> bool:
-        return power(difference, sigma, k, n, alpha=alpha, procedure=procedure) >= target
+        return power(difference, sigma, k, n, alpha=alpha, procedure=procedure, m=m) >= target
 
     low, high = 1, 2
     while not enough(high):

@@ -1,7 +1,8 @@
-"""The table of comparisons: each declared difference with its interval, its tests, its spread, and what it is worth."""
+"""The tables of comparisons: verdicts with what they rest on, other tests of the same differences, and variances."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pandas as pd
@@ -14,20 +15,24 @@ from wordorder.tables.table import MISSING, Block, Cell, Row, Table, number, p_v
 
 
 def significance_table(files: list[dict[str, Any]], report: Report) -> Table:
-    """From ``results.load_significance``: a row for each declared comparison."""
+    """Make the table of comparisons.
+
+    Each dataset has three blocks: the verdict on each declared comparison; the families, within which p-values and
+    intervals are adjusted; and other tests of the same differences.
+
+    Args:
+        files: From :func:`.results.frames.load_significance`.
+        report: The study.
+    """
     rows = [
-        {key: file[key] for key in ("dataset", "size", "test")} | _data_row(name, tested["signature"], entry)
-        for file in files
-        for name, tested in file["metrics"].items()
+        _where(file) | _data_row(name, tested, entry)
+        for file, name, tested in _families(files)
         for entry in tested["comparisons"]
     ]
     # With its heading even where nothing was compared, so that whoever reads it finds the columns.
-    data = pd.DataFrame(rows) if rows else pd.DataFrame(columns=["dataset", "size", "test", "metric", "verdict"])
-    blocks = [
-        Block(f"{dataset.title}: differences from the baseline.", _shown_comparisons(files, dataset.name))
-        for dataset in report.datasets
-    ]
-    signatures = {m: t["signature"] for file in files for m, t in file["metrics"].items() if t["signature"]}
+    data = pd.DataFrame(rows) if rows else pd.DataFrame(columns=_READ)
+    blocks = [block for dataset in report.datasets for block in _blocks(files, dataset.name, dataset.title)]
+    signatures = {m: t["signature"] for _, m, t in _families(files) if t["signature"]}
     lost = dict.fromkeys(
         f"{file['dataset']}/{cell['encoding']}/{file['size']} seed {cell['seed']} on {file['test']} ({cell['status']})"
         for file in files
@@ -36,32 +41,124 @@ def significance_table(files: list[dict[str, Any]], report: Report) -> Table:
     )
     kinds = dict.fromkeys(file["settings"]["paired_test"] for file in files)
     notes = [note.format(kind=" or ".join(_KINDS[kind] for kind in kinds)) for note in _NOTES]
+    notes += [_NOT_EXACT] if any(not family["level"]["exact"] for family in _tested(files)) else []
+    notes += [_CHECKED] if any((family["baseline_check"] or {}).get("corrects") for family in _tested(files)) else []
     notes += [f"{metric(name).label}: {signature}" for name, signature in signatures.items()]
     notes += not_scored([lacking for file in files for lacking in file["not_scored"]])
     notes += [f"Without translations: {'; '.join(lost)}."] if lost else []
     return Table("significance", data, blocks, notes)
 
 
+def variance_table(files: list[dict[str, Any]], report: Report) -> Table:
+    """Make the table of variance components, as standard deviations in units of each metric.
+
+    Args:
+        files: From :func:`.results.frames.load_significance`.
+        report: The study.
+    """
+    data = variance_frame(files)
+    blocks = []
+    for dataset in report.datasets:
+        own = data[data["dataset"] == dataset.name]
+        shown: list[Row] = [
+            {"Size": text(row["size"]), "Test": text(row["test"]), "Metric": text(metric(row["metric"]).label)}
+            | {heading: number(row[name], metric(row["metric"]).digits) for name, heading in COMPONENTS.items()}
+            for row in own.to_dict("records")
+        ]
+        caption = f"{dataset.title}: standard deviation of a score, by its cause."
+        blocks.append(
+            Block(caption, shown or [{"Metric": text("Fewer than two systems with two seeds were compared.")}])
+        )
+    return Table("variance", data, blocks, [_VARIANCE])
+
+
+COMPONENTS = {
+    "seed": "Seed",
+    "system_seed": "System × seed",
+    "sentence": "Sentence",
+    "system_sentence": "System × sentence",
+    "seed_sentence": "Seed × sentence",
+}
+"""The components of variance, with their headings."""
+
+
+def variance_frame(files: list[dict[str, Any]]) -> pd.DataFrame:
+    """Return one row per test set and metric: dataset, size, test, metric and each of :data:`COMPONENTS`."""
+    rows = [
+        _where(file) | {"metric": name} | tested["family"]["components"]
+        for file, name, tested in _families(files)
+        if tested["family"] and tested["family"]["components"]
+    ]
+    return pd.DataFrame(rows, columns=["dataset", "size", "test", "metric", *COMPONENTS])
+
+
+def comparisons_frame(files: list[dict[str, Any]]) -> pd.DataFrame:
+    """Return one row per comparison, with what its verdict rests on."""
+    rows = [
+        _where(file) | {"metric": name} | _verdict_row(tested["family"], entry)
+        for file, name, tested in _families(files)
+        for entry in tested["comparisons"]
+    ]
+    return pd.DataFrame(rows)
+
+
+def _where(file: dict[str, Any]) -> dict[str, Any]:
+    return {key: file[key] for key in ("dataset", "size", "test")}
+
+
+def _families(files: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], str, dict[str, Any]]]:
+    """Yield each file, metric and what was tested by it."""
+    return ((file, name, tested) for file in files for name, tested in file["metrics"].items())
+
+
+def _tested(files: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    return (tested["family"] for _, _, tested in _families(files) if tested["family"])
+
+
+# What the summary reads.
+_READ = ["dataset", "size", "test", "metric", "verdict", "exact", "detectable", "margin", "seeds_for_margin"]
 # What a paired test of single seeds is called. sacreBLEU's bootstrap counts the resamples that deviate upwards.
 _KINDS = {
     "bootstrap": "bootstrap (sacreBLEU's, which counts one tail: about half of a two-sided p)",
     "randomisation": "randomisation",
 }
 _NOTES = (
-    "CI: 95 % confidence interval of the mean difference over seeds. p: paired t-test over seeds, before and after "
-    "Holm's correction within the comparisons of one test set and metric. The verdict is this test's.",
-    "SAR p: stratified approximate randomisation over seeds and sentences, after Holm's correction; it speaks of these "
-    "seeds alone. SD: of the difference, over the seeds, and of its mean when the test set is resampled.",
+    "Verdict: better or worse if p is below the level of the family; equivalent if the simultaneous 90 % interval lies "
+    "within the margin; otherwise undecided, which does not mean equal. It speaks of other seeds on this test set, and "
+    "of other sentences only where it says so: then the interval over seeds and sentences excludes 0.",
+    "p, interval: of all comparisons with one baseline by a step-down Dunnett test, of other declared pairs by t-tests "
+    "with Holm's correction; both estimate the residual spread over the seeds from all systems at once. Intervals hold "
+    "for all comparisons of a family together, and belong to single-step p-values: one may include 0 although p is "
+    "below the level. Detectable: the true difference that these seeds find with 80 % probability (95 % range, because "
+    "σ is an estimate); seeds for the margin: how many would find a difference as large as the margin.",
+    "Baseline check: p of the test that the baseline varies no more over the seeds than the other systems.",
+    "No verdict depends on the other tests. t CI, t p: paired t-test over the seeds that both systems have, before and "
+    "after Holm's correction. SAR p: stratified approximate randomisation over seeds and sentences, after Holm's "
+    "correction; it speaks of these seeds only. SD: of the difference, over the seeds, and of its mean when the test "
+    "set is resampled. p of each seed: {kind} of the two translations, in the order of the seeds, not corrected.",
     "People agree: the expected share of pairs of systems this far apart of which people prefer the same one as the "
     "metric; 50 % is a coin toss (Kocmi et al. 2024).",
-    "p of each seed: {kind} of the two translations alone, in the order of the seeds, not corrected.",
+)
+_NOT_EXACT = (
+    "Seeds were added after results had been seen, and these looks were not declared before: no level is exact, and "
+    "false findings are more frequent than it says."
+)
+_CHECKED = (
+    "Where the baseline check has p below 0.05, the standard error uses the baseline's own spread. This reduces false "
+    "findings but does not prevent them: such verdicts need more seeds."
+)
+_VARIANCE = (
+    "Seed: what a seed adds to all systems alike, which cancels in differences. System × seed: what it adds to one "
+    "system, against which verdicts test. Sentence: what the choice of test sentences adds to all systems alike; "
+    "system × sentence: what it adds to one system with all its seeds; seed × sentence: what it adds to single "
+    "trainings. Estimates below 0 are printed as 0. Two or three seeds estimate the first two poorly."
 )
 
 
-def _data_row(metric_name: str, signature: str | None, entry: dict[str, Any]) -> dict[str, Any]:
+def _data_row(name: str, tested: dict[str, Any], entry: dict[str, Any]) -> dict[str, Any]:
     test, stratified = entry["t_test"], entry["stratified"]
     low, high = test["confidence_interval"] or (None, None)
-    row = {"metric": metric_name, "system": entry["system"], "baseline": entry["baseline"], "n": test["n"]}
+    row = {"metric": name} | _verdict_row(tested["family"], entry) | {"n": test["n"]}
     row |= {"mean_difference": test["mean_difference"], "ci_low": low, "ci_high": high}
     row |= {"t_test_p": test["p"], "holm_p": test["p_holm"], "human_agreement": entry["agreement"]}
     if stratified is not None:
@@ -69,45 +166,137 @@ def _data_row(metric_name: str, signature: str | None, entry: dict[str, Any]) ->
         row |= {"stratified_p": stratified["p"], "stratified_holm_p": stratified["p_holm"]}
         row |= {"optimiser_sd": spread["optimiser_sd"], "test_set_sd": spread["test_set_sd"]}
     for seed in entry["seeds"]:
-        name, (low, high) = f"seed {seed['seed']}", seed["confidence_interval"] or (None, None)
-        row |= {f"difference {name}": seed["difference"], f"ci_low {name}": low, f"ci_high {name}": high}
+        label, (low, high) = f"seed {seed['seed']}", seed["confidence_interval"] or (None, None)
+        row |= {f"difference {label}": seed["difference"], f"ci_low {label}": low, f"ci_high {label}": high}
         for what in (*KINDS, "sign"):
-            row |= {f"{what} {p} {name}": seed[what] and seed[what][p] for p in ("p", "p_holm")}
-        row |= {f"sign {count} {name}": seed["sign"] and seed["sign"][count] for count in ("better", "worse")}
+            row |= {f"{what} {p} {label}": seed[what] and seed[what][p] for p in ("p", "p_holm")}
+        row |= {f"sign {count} {label}": seed["sign"] and seed["sign"][count] for count in ("better", "worse")}
         if seed["segments"]:
-            row |= {f"segments {kind} p {name}": seed["segments"][kind]["p"] for kind in KINDS}
-    return row | {"verdict": entry["verdict"], "note": test["note"], "signature": signature}
+            row |= {f"segments {kind} p {label}": seed["segments"][kind]["p"] for kind in KINDS}
+    # Sentences stand behind the numbers.
+    row |= {key: row.pop(key) for key in ("outcome", "reach", "verdict")}
+    return row | {"note": test["note"], "signature": tested["signature"]}
 
 
-def _shown_comparisons(files: list[dict[str, Any]], dataset: str) -> list[Row]:
-    shown = [
-        {"Size": text(file["size"]), "Test": text(file["test"])} | _shown_row(name, entry)
-        for file in files
-        if file["dataset"] == dataset
-        for name, tested in file["metrics"].items()
+def _verdict_row(family: dict[str, Any], entry: dict[str, Any]) -> dict[str, Any]:
+    """What a verdict rests on, of one comparison and of its family."""
+    test, both, level = entry["test"] or {}, entry["both"] or {}, family["level"]
+    low, high = test.get("interval", (None, None))
+    inner_low, inner_high = test.get("equivalence_interval", (None, None))
+    both_low, both_high = both.get("interval", (None, None))
+    detectable_low, detectable_high = family["detectable_range"] or (None, None)
+    return {
+        **{key: entry[key] for key in ("system", "baseline", "outcome", "reach", "verdict")},
+        "difference": test.get("value"),
+        "standard_error": test.get("standard_error"),
+        "nu": test.get("nu"),
+        "p": test.get("p"),
+        "p_single_step": test.get("p_single_step"),
+        "low": low,
+        "high": high,
+        "equivalence_low": inner_low,
+        "equivalence_high": inner_high,
+        "margin": family["margin"],
+        "sentences_low": both_low,
+        "sentences_high": both_high,
+        "procedure": family["procedure"],
+        "comparisons": family["comparisons"],
+        "seeds": len(family["seeds"]),
+        "level": level["level"],
+        "exact": level["exact"],
+        "sigma": family["sigma"],
+        "residual_nu": family["nu"],
+        "detectable": family["detectable"],
+        "detectable_low": detectable_low,
+        "detectable_high": detectable_high,
+        "seeds_for_margin": family["seeds_needed"],
+        "baseline_check_p": (family["baseline_check"] or {}).get("p"),
+    }
+
+
+def _blocks(files: list[dict[str, Any]], dataset: str, title: str) -> list[Block]:
+    own = [file for file in files if file["dataset"] == dataset]
+    if not any(tested["comparisons"] for _, _, tested in _families(own)):
+        return [Block(f"{title}: differences.", [{"Verdict": text("No comparisons were declared.")}])]
+    return [
+        Block(f"{title}: differences and verdicts.", _shown(own, _shown_verdict)),
+        Block(
+            f"{title}: families of comparisons.",
+            [_place(file, name) | _shown_family(name, tested["family"]) for file, name, tested in _families(own)],
+        ),
+        Block(f"{title}: other tests of the same differences.", _shown(own, _shown_others)),
+    ]
+
+
+def _shown(files: list[dict[str, Any]], show: Callable[[str, dict[str, Any], dict[str, Any]], Row]) -> list[Row]:
+    return [
+        _place(file, name)
+        | {"System": text(entry["system"]), "Baseline": text(entry["baseline"])}
+        | show(name, tested["family"], entry)
+        for file, name, tested in _families(files)
         for entry in tested["comparisons"]
     ]
-    return shown or [{"Verdict": text("No comparisons were declared.")}]
 
 
-def _shown_row(name: str, entry: dict[str, Any]) -> Row:
+def _place(file: dict[str, Any], name: str) -> Row:
+    return {"Size": text(file["size"]), "Test": text(file["test"]), "Metric": text(metric(name).label)}
+
+
+def _shown_verdict(name: str, family: dict[str, Any], entry: dict[str, Any]) -> Row:
+    places, test, both = metric(name).digits, entry["test"], entry["both"]
+    reach = "" if entry["outcome"] in ("undecided", "untested") else f", {_REACHES[entry['reach']]}"
+    return {
+        "Difference": number(test and test["value"], places, sign="+"),
+        "Interval": _interval(test and test["interval"], places),
+        "p": p_values(test and test["p"]),
+        "Interval, seeds and sentences": _interval(both and both["interval"], places),
+        "Detectable": number(family["detectable"], places),
+        "Verdict": text(f"{entry['outcome']}{reach}"),
+    }
+
+
+_REACHES = {"on this test set": "on this test set", "and on other sentences": "on this test set and on other sentences"}
+
+
+def _shown_family(name: str, family: dict[str, Any]) -> Row:
+    places, level = metric(name).digits, family["level"]
+    low, high = family["detectable_range"] or (None, None)
+    notes = [f"{system}: {why}" for system, why in family["excluded"].items()]
+    notes += [f"dropped seeds: {', '.join(map(str, family['dropped_seeds']))}"] if family["dropped_seeds"] else []
+    notes += [f"no test: {family['problem']}"] if family["problem"] else []
+    looks = f"looks at {', '.join(map(str, level['looks']))} seeds"
+    notes += [looks] if len(level["looks"]) > 1 and level["exact"] else []
+    notes += [f"{looks}, not declared: no level is exact"] if not level["exact"] else []
+    spread = "" if low is None or high is None else f"({low:.{places}f} to {high:.{places}f})"
+    detectable = number(family["detectable"], places)
+    return {
+        "Procedure": text({"dunnett": "Dunnett, step-down", "declared pairs": "t, Holm"}[family["procedure"]]),
+        "Comparisons": number(family["comparisons"]),
+        "Seeds": number(len(family["seeds"])),
+        "σ": number(family["sigma"], places),
+        "ν": number(family["nu"]),
+        "Baseline check": p_values((family["baseline_check"] or {}).get("p")),
+        "Level": Cell(f"{level['level']:.4g}", level["level"], is_number=True),
+        "Margin": number(family["margin"], places),
+        "Detectable": detectable if detectable is MISSING else Cell(detectable.main, detectable.key, spread),
+        "Seeds for the margin": number(family["seeds_needed"]),
+        "Notes": text("; ".join(notes)),
+    }
+
+
+def _shown_others(name: str, family: dict[str, Any], entry: dict[str, Any]) -> Row:
     test, stratified, places = entry["t_test"], entry["stratified"], metric(name).digits
     spread = stratified["spread"]["difference"] if stratified else {"optimiser_sd": None, "test_set_sd": None}
     agreement = entry["agreement"]
     return {
-        "Metric": text(metric(name).label),
-        "System": text(entry["system"]),
-        "Baseline": text(entry["baseline"]),
-        "Difference": number(test["mean_difference"], places, sign="+"),
-        "95 % CI": _interval(test["confidence_interval"], places),
-        "p": p_values(test["p"]),
-        "p (Holm)": p_values(test["p_holm"]),
+        "t CI": _interval(test["confidence_interval"], places),
+        "t p": p_values(test["p"]),
+        "t p (Holm)": p_values(test["p_holm"]),
         "SAR p (Holm)": p_values(stratified["p_holm"] if stratified else None),
         "SD over seeds": number(spread["optimiser_sd"], places),
         "SD over test sets": number(spread["test_set_sd"], places),
         "People agree": number(None if agreement is None else 100 * agreement, unit=" %"),
         "p of each seed": p_values(*(row["p"] for row in entry["seeds"])),
-        "Verdict": text(entry["verdict"]),
     }
 
 

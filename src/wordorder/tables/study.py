@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from wordorder.comparison.levels import level_of
 from wordorder.config.models import Report
 from wordorder.metrics.base import metric
 from wordorder.results.frames import CELL, groups
@@ -25,7 +26,8 @@ def scores_table(scores: pd.DataFrame, report: Report, unscored: Sequence[dict[s
         report: The study.
         unscored: From :func:`.results.frames.load_not_scored`.
     """
-    letters = _letters(scores, report.alpha)
+    level = level_of(report.alpha, report.seeds, report.looks)
+    letters = _letters(scores, level.level)
     keys = ["dataset", "size", "encoding", "test", "metric"]
     rows: list[dict[str, Any]] = []
     for key, group in groups(scores, keys):
@@ -50,7 +52,8 @@ def scores_table(scores: pd.DataFrame, report: Report, unscored: Sequence[dict[s
             }
             shown.append({"Size": text(size), "Encoding": text(encoding)} | cells)
         blocks.append(Block(f"{dataset.title}: mean ± standard deviation over n seeds.", shown))
-    notes = [_LETTERS.format(alpha=f"{100 * report.alpha:g}")] if any(letters.values()) else []
+    notes = [_LETTERS.format(alpha=f"{100 * level.level:.3g}")] if any(letters.values()) else []
+    notes += [_NOT_EXACT] if notes and not level.exact else []
     asked = [metric(name) for name in report.metrics]
     notes += [f"{each.label}: {each.legacy}" for each in asked if each.legacy]
     signed = groups(scores.dropna(subset="signature"), ["metric"])
@@ -65,10 +68,11 @@ def heading(test: str, name: str) -> str:
 
 
 _LETTERS = (
-    "Letters: encodings of one size that share a letter cannot be told apart by the column (Tukey's test of all pairs "
-    "over the seeds, at {alpha} %, which takes the spread over the seeds to be the same for all); a is with the best. "
-    "With fewer than two seeds there is no letter."
+    "Letters: encodings of one size that share a letter were not found to differ in the column (Tukey's test of all "
+    "pairs at {alpha} %, on the seeds that all encodings share; it takes the residual spread to be the same for all); "
+    "a is with the best. Encodings that diverged or have fewer than two seeds have no letter."
 )
+_NOT_EXACT = "Seeds were added after results had been seen, which was not declared: the letters have no exact level."
 
 
 def _letters(scores: pd.DataFrame, alpha: float) -> dict[tuple[str, ...], str]:
@@ -80,7 +84,9 @@ def _letters(scores: pd.DataFrame, alpha: float) -> dict[tuple[str, ...], str]:
             encoding: dict(zip(rows["seed"], rows["score"], strict=True))
             for (encoding,), rows in groups(kept, ["encoding"])
         }
-        letters = score_groups(of, alpha=alpha, lower_is_better=metric(name).lower_is_better)
+        diverged = set(column.loc[column["status"] == "diverged", "encoding"])
+        lower = metric(name).lower_is_better
+        letters = score_groups(of, alpha=alpha, lower_is_better=lower, diverged=diverged)
         found |= {(dataset, size, encoding, test, name): text for encoding, text in letters.items()}
     return found
 

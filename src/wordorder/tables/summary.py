@@ -16,7 +16,7 @@ from wordorder.results.frames import groups
 from wordorder.tables.table import NOTHING
 
 _SCORES = ("dataset", "test", "size", "encoding", "metric", "mean", "sd", "n", "seeds", "signature", "group")
-_VERDICTS = ("dataset", "size", "test", "verdict")
+_VERDICTS = ("dataset", "size", "test", "metric", "verdict", "exact", "detectable", "margin", "seeds_for_margin")
 
 
 def summary(results: str | Path) -> str:
@@ -40,9 +40,23 @@ def summary(results: str | Path) -> str:
     if path.is_file():
         verdicts = _read(path, _VERDICTS)
         for (dataset, size, test), group in groups(verdicts, ["dataset", "size", "test"]):
-            lines = "\n".join(f"- {verdict}" for verdict in group["verdict"])
-            parts.append(f"{dataset}, {size}, {test}: comparisons\n\n{lines}")
+            lines = [f"- {verdict}" for verdict in group["verdict"]]
+            lines += [_power(family.iloc[0]) for _, family in groups(group, ["metric"])]
+            parts.append("\n".join([f"{dataset}, {size}, {test}: comparisons\n", *filter(None, lines)]))
     return "\n\n".join(parts)
+
+
+def _power(family: pd.Series[Any]) -> str:
+    """What the seeds could have found by one metric, and whether its level is exact."""
+    if pd.isna(family["detectable"]):
+        return ""
+    label, places = metric(family["metric"]).label, metric(family["metric"]).digits
+    said = f"  {label}: these seeds find a difference of {family['detectable']:.{places}f} with 80 % probability"
+    if not pd.isna(family["margin"]):
+        needed = family["seeds_for_margin"]
+        said += f"; one of {family['margin']:.{places}f}, the margin, needs "
+        said += "more than 10,000 seeds" if pd.isna(needed) else f"{needed:,.0f} seeds"
+    return said + ("." if family["exact"] else ". Seeds were added without having declared it: no level is exact.")
 
 
 def _cell(row: dict[Hashable, Any]) -> str:

@@ -202,6 +202,7 @@ def _latex_block(table: Table, index: int, notes: str) -> str:
 _LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "|": r"\textbar{}"}
 _LATEX |= {character: f"\\{character}" for character in "&%$#_{}"} | {"±": r"$\pm$", "–": "--"}
 _LATEX |= {"→": r"$\rightarrow$", "×": r"$\times$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "<": "$<$", ">": "$>$"}
+_LATEX |= {"σ": r"$\sigma$", "ν": r"$\nu$"}
 
 
 def _latex_escape(text: str) -> str:

@@ -206,7 +206,7 @@ class StudyRules:
         if table in ("scores", *PUBLISHED_TABLES):
             more = self._published_inputs(study) if table == "published" else []
             return self.evaluations(study) + self.systems_scores(study) + more
-        if table == "significance":
+        if table in ("significance", "variance"):
             return self.significance_files(study)
         if table == "credibility":
             return self.evaluations(study) + self.significance_files(study)

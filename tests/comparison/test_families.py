@@ -1,0 +1,172 @@
+"""Verdicts on families of comparisons, on scores with known answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from wordorder.comparison.families import FamilyTest
+from wordorder.comparison.levels import level_of
+from wordorder.config.models import Comparison, Family, Looks
+from wordorder.metrics.base import build
+from wordorder.statistics.power import power
+
+# The worked example of the statistics' documentation; the first system is the baseline.
+KNOWN = {
+    "base": [20.0, 20.6, 20.3],
+    "one": [20.9, 21.2, 21.3],
+    "two": [20.2, 20.7, 20.1],
+    "three": [21.6, 21.9, 22.3],
+}
+
+
+def family_test(
+    scores: dict[str, list[float]],
+    pairs: list[tuple[str, str]] | None = None,
+    metric: str = "bleu",
+    diverged: frozenset[str] = frozenset(),
+    resampled: Any = None,
+    **more: Any,
+) -> FamilyTest:
+    names = list(scores)
+    pairs = pairs or [(name, names[0]) for name in names[1:]]
+    family = Family(
+        encodings=names,
+        seeds=more.pop("seeds", [1, 2, 3]),
+        baseline=names[0],
+        comparisons=[Comparison(system=system, baseline=baseline) for system, baseline in pairs],
+        metrics=[metric],
+        target_language="de",
+        **more,
+    )
+    cells = {(name, seed): score for name, row in scores.items() for seed, score in enumerate(row, start=1)}
+    return FamilyTest(family, build(metric, "de"), cells, resampled or {}, diverged)
+
+
+def verdicts(test: FamilyTest) -> list[tuple[str, str | None]]:
+    found = [test.compare(comparison) for comparison in test.family.comparisons]
+    return [(each["outcome"], each["reach"]) for each in found]
+
+
+def test_comparisons_with_one_baseline_are_a_step_down_dunnett_test() -> None:
+    test = family_test(KNOWN)
+    found = [test.compare(comparison) for comparison in test.family.comparisons]
+    assert [each["test"]["p"] for each in found] == pytest.approx([0.008291, 0.866526, 0.000343], abs=1e-6)
+    assert found[0]["test"]["interval"] == pytest.approx((0.244377, 1.422290), abs=1e-6)
+    assert verdicts(test) == [
+        ("better", "on this test set"),
+        ("undecided", "on this test set"),
+        ("better", "on this test set"),
+    ]
+    summary = test.summary
+    assert (summary["procedure"], summary["comparisons"], summary["nu"]) == ("dunnett", 3, 6)
+    assert summary["baseline_check"] == {
+        "f": pytest.approx(0.215909, abs=1e-6),
+        "p": pytest.approx(0.814622, abs=1e-6),
+        "corrects": False,
+    }
+    assert power(summary["detectable"], summary["sigma"], 4, 3) == pytest.approx(0.8)
+    low, high = summary["detectable_range"]
+    assert low < summary["detectable"] < high
+    assert (
+        power(0.5, summary["sigma"], 4, summary["seeds_needed"])
+        >= 0.8
+        > power(0.5, summary["sigma"], 4, summary["seeds_needed"] - 1)
+    )
+
+
+def test_the_margin_decides_what_is_equivalent() -> None:
+    assert verdicts(family_test(KNOWN, margin={"bleu": 0.52}))[1][0] == "equivalent"
+    assert verdicts(family_test(KNOWN, margin={"bleu": 0.51}))[1][0] == "undecided"
+    outcomes = [outcome for outcome, _ in verdicts(family_test(KNOWN, margin={"bleu": 5.0}))]
+    assert outcomes == ["better, within the margin", "equivalent", "better, within the margin"]
+
+
+def test_of_a_metric_that_counts_errors_less_is_better() -> None:
+    assert [outcome for outcome, _ in verdicts(family_test(KNOWN, metric="ter"))] == ["worse", "undecided", "worse"]
+
+
+def test_pairs_with_several_baselines_are_t_tests_with_holm() -> None:
+    test = family_test(KNOWN, [("one", "base"), ("three", "one"), ("two", "base")])
+    found = [test.compare(comparison)["test"] for comparison in test.family.comparisons]
+    assert test.summary["procedure"] == "declared pairs"
+    single = [each["p_single_step"] / 3 for each in found]
+    # In the order of p: 3 times the first, then 2 times the second, made monotone.
+    assert [each["p"] for each in found[:2]] == pytest.approx([3 * single[0], max(3 * single[0], 2 * single[1])])
+    assert single[0] < single[1] and found[1]["p"] < 0.05 < found[2]["p"]
+    assert test.summary["baseline_check"] is None
+
+
+def test_a_system_that_diverged_has_no_verdict_and_still_counts() -> None:
+    test = family_test(KNOWN, diverged=frozenset({"two"}))
+    assert verdicts(test)[1] == ("untested", None)
+    summary = test.summary
+    assert (summary["comparisons"], summary["nu"], summary["excluded"]) == (3, 4, {"two": "diverged"})
+    broken = family_test(KNOWN, diverged=frozenset({"base"}))
+    assert {outcome for outcome, _ in verdicts(broken)} == {"untested"}
+    assert broken.summary["problem"] == "baseline diverged" and broken.summary["detectable"] is None
+
+
+def test_a_seed_that_one_system_lacks_is_dropped_for_all() -> None:
+    test = family_test(KNOWN | {"one": [20.9, 21.2]})
+    assert (test.summary["seeds"], test.summary["dropped_seeds"]) == ([1, 2], [3])
+    assert test.compare(test.family.comparisons[2])["test"]["value"] == pytest.approx(21.75 - 20.3)
+
+
+def test_identical_runs_and_one_seed_have_no_verdict() -> None:
+    same = family_test({"base": [20.0, 21.0, 22.0], "one": [20.5, 21.5, 22.5]})
+    assert verdicts(same) == [("untested", None)] and same.summary["problem"] == "no variance"
+    single = family_test({"base": [20.0], "one": [25.0]}, seeds=[1])
+    assert verdicts(single) == [("untested", None)] and single.summary["problem"] == "fewer than two seeds"
+
+
+def test_a_verdict_speaks_of_other_sentences_if_they_would_not_change_it() -> None:
+    draw = np.random.default_rng(1)
+    for spread, reach in ((0.1, "and on other sentences"), (2.0, "on this test set")):
+        resampled = {
+            (name, seed): score + draw.normal(0, spread, 500)
+            for name, row in KNOWN.items()
+            for seed, score in enumerate(row, start=1)
+        }
+        # What sentences add to a system is the same for all its seeds.
+        for name in KNOWN:
+            shift = draw.normal(0, spread, 500)
+            for seed in (1, 2, 3):
+                resampled[name, seed] = resampled[name, seed] + shift
+        test = family_test(KNOWN, resampled=resampled)
+        assert verdicts(test)[2] == ("better", reach)
+        assert test.summary["components"]["system_sentence"] == pytest.approx(spread, rel=0.2)
+
+
+def test_declared_looks_have_their_own_levels() -> None:
+    looks = Looks(looks=[3, 5])
+    assert level_of(0.05, [1, 2, 3], looks).level == pytest.approx(0.007616, abs=1e-6)
+    last = level_of(0.05, [1, 2, 3, 4, 5], looks.model_copy(update={"until": 5}), [[1, 2, 3]])
+    assert (last.level, last.exact) == (pytest.approx(0.047595, abs=1e-6), True)
+    test = family_test(KNOWN, looks=looks)
+    assert verdicts(test)[0][0] == "undecided", "p = 0.0083 is not below 0.0076"
+    assert test.summary["level"]["looks"] == [3, 5]
+
+
+@pytest.mark.parametrize(
+    ("seeds", "looks", "earlier"),
+    [
+        ([1, 2, 3, 4, 5], None, [[1, 2, 3]]),
+        ([1, 2, 3], None, [[4, 5, 6]]),
+        ([1, 2, 3, 4, 5], Looks(looks=[3, 5], until=5), [[1, 2, 3, 4]]),
+        ([1, 2, 3, 4, 5], Looks(looks=[3, 5], until=5, declared=False), []),
+        ([1, 2, 3], Looks(looks=[3, 5]), [[2, 3, 4]]),
+    ],
+)
+def test_after_looks_that_were_not_declared_no_level_is_exact(
+    seeds: list[int], looks: Looks | None, earlier: list[list[int]]
+) -> None:
+    found = level_of(0.05, seeds, looks, earlier)
+    assert (found.level, found.exact) == (0.05, False)
+
+
+def test_looking_again_at_the_same_seeds_changes_nothing() -> None:
+    found = level_of(0.05, [1, 2], None, [[1, 2]])
+    assert (found.level, found.exact, found.looks) == (0.05, True, [2])
