@@ -184,7 +184,7 @@ def test_the_files_of_a_study_are_those_of_its_cells(workspace: Workspace) -> No
     ]
     assert parts.studies.systems_scores(study) == [] and parts.studies.compared_systems(job) == []
     tables = {Path(file).stem for file in parts.studies.tables(study)}
-    assert tables == {"scores", "significance", "parameters", "credibility"}
+    assert tables == {"scores", "significance", "variance", "parameters", "credibility"}
 
     parts.studies.write_indexes()
     index = read_index("results/little")
