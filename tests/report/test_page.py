@@ -115,6 +115,18 @@ def test_companions_are_linked_whether_they_are_finished_or_not(written: tuple[S
     assert lines == page.splitlines(), "nothing else is changed"
 
 
+def test_encodings_are_linked_to_their_rows_of_the_fidelity_page(written: tuple[Sample, str]) -> None:
+    (asked, results, data), page = written
+    types = {"sinusoidal": ["sinusoidal"], "opr+rpr": ["opr", "relative"], "learned": []}
+    linked = build_page(asked.model_copy(update={"fidelity": types}), results, data)
+    links = [link for link in Elements(linked).all("a") if (link["href"] or "").startswith("../../docs/fidelity.md")]
+    assert [link["href"] for link in links] == [
+        f"../../docs/fidelity.md#{name}" for name in ("sinusoidal", "opr", "relative")
+    ]
+    lines = zip(linked.splitlines(), page.splitlines(), strict=True)
+    assert len([0 for line, before in lines if line != before]) == 1, "nothing else is changed"
+
+
 def test_the_policy_lets_in_this_style_and_this_script_alone(page: str) -> None:
     (policy,) = [tag["content"] for tag in Elements(page).all("meta") if tag.get("http-equiv")]
     assert policy is not None and policy.startswith("default-src 'none'; img-src data:; ")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -271,7 +270,7 @@ its comparisons from `tests/fidelity/NAME.py`.
 
 def sections(encoding: str) -> dict[str, str]:
     """Split the docstring of an encoding's file: its title, and the texts after 'Source:', 'Start:' and so on."""
-    text = sys.modules[REGISTRY.get(encoding).__module__].__doc__ or ""
+    text = REGISTRY.module(encoding).__doc__ or ""
     parts = re.split(r"\n\n|^(Source|Start|Promises|Departures)(?: values)?: ", text, flags=re.MULTILINE)
     found = {"Title": parts[0].rstrip(".")}
     # A split keeps what its group matched between the texts, and None at an empty line.

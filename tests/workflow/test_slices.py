@@ -17,6 +17,7 @@ from wordorder.config.load import dataset_names, load_dataset, load_sizes, load_
 from wordorder.config.models import Cell, Decoding, Evaluation, Family, Model, PublishedReport, Report
 from wordorder.config.published_scores import Shown
 from wordorder.errors import WordorderError
+from wordorder.registry import registry_of
 from wordorder.workflow import dataset_slices, study, study_slices
 from wordorder.workflow.addresses import decoding_label, evaluation_label
 from wordorder.workflow.configuration import Configuration
@@ -174,6 +175,19 @@ def test_companions_change_the_page_alone(root: Path) -> None:
     edit = replace(root / "studies/demo.yaml", "title:", "companions: [arena]\ntitle:")
     assert changed(root, "demo", edit) == set()
     assert page() == before | {"companions": [{"name": "arena", "title": load_study("arena", root).title}]}
+
+
+def test_the_page_knows_the_types_of_the_package(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    replace(root / "studies/demo.yaml", "encodings: [", "encodings: [opr_rpr, ")
+    configuration = Configuration(root)
+    study = configuration.study("demo")
+    found = json.loads(study_slices.page_slice(study, configuration))["fidelity"]
+    assert set(found) == set(study.encodings)
+    assert found["opr_rpr"] == ["opr", "relative"]
+    assert found["sinusoidal"] == ["sinusoidal"]
+    # An encoding of a user has no row.
+    monkeypatch.setitem(registry_of("encodings")._modules, "opr", ("json", "OPR"))
+    assert json.loads(study_slices.page_slice(study, configuration))["fidelity"]["opr_rpr"] == ["relative"]
 
 
 def test_writing_a_default_out_changes_nothing(root: Path) -> None:

@@ -305,6 +305,9 @@ class Page(Model):
     analyses: list[Name] = []
     reorderings: list[DrawnReordering] = []
     companions: list[Companion] = []
+    fidelity: dict[Name, list[Name]] = Field(
+        default={}, description="By encoding, its types of the package, which have a row in docs/fidelity.md each."
+    )
     source_languages: dict[Name, str] = Field(description="By dataset.")
     target_languages: dict[Name, str] = Field(description="By dataset.")
 

@@ -45,6 +45,7 @@ def build_page(asked: Page, results: str | Path, data: str | Path) -> str:
         about=caption("workflow"),
         facts=overview.facts(asked, cells),
         companions=asked.companions,
+        fidelity=asked.fidelity,
         comparisons=overview.comparisons(report, results),
         alike=overview.alike(report, built["scores"].data),
         alpha=report.alpha,

@@ -7,7 +7,7 @@ from pathlib import Path
 from wordorder.analyses.base import MeasuringAnalysis
 from wordorder.config.analyses import Analyses
 from wordorder.config.datasets import Dataset
-from wordorder.config.load import load_published_scores
+from wordorder.config.load import load_encodings, load_published_scores
 from wordorder.config.models import (
     Analysed,
     Companion,
@@ -26,6 +26,7 @@ from wordorder.config.published_scores import PublishedInStudy
 from wordorder.errors import WordorderError
 from wordorder.figures.catalogue import FIGURES
 from wordorder.metrics.scores import system_metrics
+from wordorder.registry import KINDS, registry_of
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.positions import drawn_reorderings
 from wordorder.workflow.slices import canonical
@@ -127,10 +128,23 @@ def page_slice(study: Study, configuration: Configuration) -> str:
             analyses=study.analyses.names,
             reorderings=drawn_reorderings(study, configuration),
             companions=[Companion(name=name, title=configuration.study(name).title) for name in study.companions],
+            fidelity=_own_types(study, configuration),
             source_languages={data.name: data.source_language for data in datasets},
             target_languages={data.name: data.target_language for data in datasets},
         )
     )
+
+
+def _own_types(study: Study, configuration: Configuration) -> dict[str, list[str]]:
+    """The types of each encoding that are part of the package, not a user's own."""
+    registry = registry_of("encodings")
+    entries = load_encodings(configuration.root, study.encodings)
+    types = {name: [part.type for part in getattr(entries[name], "compose", [entries[name]])] for name in entries}
+    own = KINDS["encodings"] + "."
+    return {
+        name: [each for each in found if registry.module(each).__name__.startswith(own)]
+        for name, found in types.items()
+    }
 
 
 def analysis_slice(study: Study, configuration: Configuration, name: str) -> str:
