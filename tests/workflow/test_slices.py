@@ -178,7 +178,7 @@ def test_companions_change_the_page_alone(root: Path) -> None:
 
 
 def test_the_page_knows_the_types_of_the_package(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    replace(root / "studies/demo.yaml", "encodings: [", "encodings: [opr_rpr, ")
+    replace(root / "studies/demo.yaml", "encodings: [", "encodings: [opr_rpr, ")()
     configuration = Configuration(root)
     study = configuration.study("demo")
     found = json.loads(study_slices.page_slice(study, configuration))["fidelity"]
