@@ -46,9 +46,7 @@ class DeBERTaConfig(EncodingConfig):
     @model_validator(mode="after")
     def _spans_more_than_the_exact_rows(self) -> DeBERTaConfig:
         if self.buckets is not None and self.span <= self.buckets // 2 + 1:
-            raise ValueError(
-                "span must exceed half of buckets by more than 1: so many distances have a row of their own"
-            )
+            raise ValueError("span must exceed half of buckets by more than 1, or no row is left for farther distances")
         return self
 
     @property
@@ -81,7 +79,7 @@ class DistanceTable(nn.Module):
         super().__init__()
         self.vectors = nn.Parameter(torch.empty(2 * config.rows, dim).normal_(std=_SPREAD))
         self.norm = nn.LayerNorm(dim) if config.norm else nn.Identity()
-        self.farthest = 2 * config.span if config.buckets else config.span
+        self.farthest = config.span
         self.rows = [config.row(distance) for distance in range(-self.farthest, self.farthest + 1)]
         self.register_buffer("row_of", torch.tensor(self.rows), persistent=False)
 
@@ -98,14 +96,12 @@ class DistanceTable(nn.Module):
         Returns:
             Products, (B, H, L, L').
         """
-        apart = apart.clamp(nearest, farthest).clamp(-self.farthest, self.farthest) + self.farthest
-        first, last = (
-            self.rows[min(max(r, -self.farthest), self.farthest) + self.farthest] for r in (nearest, farthest)
-        )
+        nearest, farthest = (min(max(end, -self.farthest), self.farthest) for end in (nearest, farthest))
+        first, last = self.rows[nearest + self.farthest], self.rows[farthest + self.farthest]
         # Rows ascend with the distance, so only a slice of the table is projected.
         projected = project(self.norm(self.vectors[first : last + 1])).view(last - first + 1, x.size(1), -1)
-        products = x @ projected.permute(1, 2, 0).to(x.dtype)  # (B, H, L, rows)
-        rows = (self.row_of[apart] - first)[:, None]  # (1 | B, 1, L, L')
+        products: Tensor = x @ projected.permute(1, 2, 0).to(x.dtype)  # (B, H, L, rows)
+        rows = (self.row_of[apart.clamp(nearest, farthest) + self.farthest] - first)[:, None]  # (1 | B, 1, L, L')
         return products.gather(-1, rows.expand(*products.shape[:3], -1))
 
 
