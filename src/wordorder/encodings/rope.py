@@ -1,22 +1,34 @@
-"""Rotary positions (RoPE).
+"""Rotary positions (RoPE), of all pairs of a head or of some, in all layers or in some.
 
     q_i, k_j  ->  R_i q_i, R_j k_j,   so that  (R_i q_i) · (R_j k_j) = q_i · R_(j-i) k_j
-    R_p turns the pair m of a head by the angle p · base^(-2m/d_h),   m = 0 … d_h/2 - 1
+    R_p turns the pair m of a head by the angle p · w_m
+
+    w_m = base^(-2m/d_h),   m = 0 … d_h/2 - 1      as printed
+    w_m = base^(-2m/(2n)),  m = 0 … n - 1          fraction < 1, spectrum: partial
+    w_m = base^(-2m/d_h),   m = 0 … n - 1          fraction < 1, spectrum: proportional
+
+With a fraction f, n = ⌊f · d_h/2⌋ pairs are turned and the others are not.
 
 Source: Su et al. 2021 (RoFormer), equations 13-16. The pair m is (2m, 2m + 1) with ``layout: interleaved``, as printed,
 and (m, m + d_h/2) with ``layout: half``, as in GPT-NeoX and Llama: a fixed permutation of the rows of W_Q and W_K,
-which a trained projection does not notice.
-Departures: none.
-Promises: relative; works at any length; no parameters.
+which a trained projection does not notice. Variants of others: GPT-NeoX pairs the first 2n numbers of a head only
+(``partial``); p-RoPE (Barbero et al. 2025) has no low frequencies (``proportional``); GRAPE-M trains log w_m, once for
+all heads (``trained``); RNoPE (Yang et al. 2025) alternates with layers without positions (``skip: 2``).
+Promises: relative; works at any length; no parameters, or with ``trained`` one in each layer for each pair that is
+turned.
+Departures: layers of the same number in both stacks share trained frequencies, because in a prefix language model
+queries of the target meet keys of the source.
+Start values: log w_m as above.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
 import torch
 from pydantic import Field
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional
 
 from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
 from wordorder.encodings.registry import register
@@ -29,40 +41,88 @@ class RoPEConfig(EncodingConfig):
     layout: Annotated[
         Literal["half", "interleaved"], Field(description="Pairs of a head: (m, m + d_h/2), or neighbours.")
     ] = "half"
+    fraction: Annotated[float, Field(gt=0, le=1, description="Fraction of the pairs of a head that are turned.")] = 1.0
+    spectrum: Annotated[
+        Literal["partial", "proportional"],
+        Field(description="Their frequencies: those of a head of so many pairs, or the highest of the whole head."),
+    ] = "partial"
+    trained: Annotated[bool, Field(description="Train the logarithms of the frequencies.")] = False
+    skip: Annotated[int | None, Field(ge=2, description="Layers skip, 2 · skip, … have no positions.")] = None
+
+    def pairs(self, shape: Shape) -> int:
+        """How many pairs of a head are turned."""
+        return int(self.fraction * shape.head_dim / 2)
+
+    def layers(self, shape: Shape) -> list[int]:
+        """The numbers, from 0, of the layers with positions."""
+        deepest = max(shape.layers(stack) for stack in self.stacks)
+        return [layer for layer in range(deepest) if self.skip is None or (layer + 1) % self.skip]
+
+    def parameter_count(self, shape: Shape) -> int:
+        return len(self.layers(shape)) * self.pairs(shape) if self.trained else 0
 
 
 class RoPEAttention(AttentionEncoding):
-    """The rotations, shared by heads and layers; the table of cosines and sines grows on demand."""
+    """The rotations, shared by heads; the table of cosines and sines of fixed frequencies grows on demand.
+
+    Args:
+        head_dim: Size of a head, d_h.
+        base: What the frequencies are powers of.
+        interleaved: Whether neighbours are a pair.
+        pairs: How many pairs are turned; all by default.
+        proportional: Whether fewer pairs have the highest frequencies of all, instead of frequencies of their own.
+        trained: Whether the logarithms of the frequencies are trained.
+    """
 
     needs = frozenset({"rotate"})
     _table: Tensor
 
-    def __init__(self, head_dim: int, base: float, *, interleaved: bool = False) -> None:
+    def __init__(
+        self,
+        head_dim: int,
+        base: float,
+        *,
+        interleaved: bool = False,
+        pairs: int | None = None,
+        proportional: bool = False,
+        trained: bool = False,
+    ) -> None:
         super().__init__()
-        self.interleaved = interleaved
-        self._frequencies = base ** (-torch.arange(0, head_dim, 2, dtype=torch.float64) / head_dim)
-        self.register_buffer("_table", self._turns(256), persistent=False)
+        self.interleaved, self.trained = interleaved, trained
+        pairs = head_dim // 2 if pairs is None else pairs
+        self.size = head_dim if proportional else 2 * pairs  # numbers of a head among which pairs are made
+        self._frequencies = base ** (-2 * torch.arange(pairs, dtype=torch.float64) / self.size)
+        if trained:
+            self.log_frequencies = nn.Parameter(self._frequencies.log().float())
+        else:
+            self.register_buffer("_table", self._turns(torch.arange(256), self._frequencies), persistent=False)
 
-    def _turns(self, length: int) -> Tensor:
-        """Cosine and sine of every angle, in double precision until the end: (2, length, d_h/2)"""
-        angles = torch.arange(length)[:, None] * self._frequencies
+    def _turns(self, positions: Tensor, frequencies: Tensor) -> Tensor:
+        """Cosine and sine of every angle, in double precision until the end: (…) positions -> (2, …, size/2)"""
+        angles = positions[..., None] * functional.pad(frequencies, (0, self.size // 2 - len(frequencies)))
         return torch.stack((angles.cos(), angles.sin())).float()
 
     def rotate(self, queries: Tensor, keys: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
-        if positions.limit > self._table.size(1):
-            self._table = self._turns(2 * positions.limit).to(self._table)
-        cosine, sine = self._table[:, positions.absolute].unsqueeze(2).to(queries.dtype)  # (1 | B, 1, L, d_h/2) each
+        if self.trained:
+            turns = self._turns(positions.absolute, self.log_frequencies.double().exp())
+        else:
+            if positions.limit > self._table.size(1):
+                self._table = self._turns(torch.arange(2 * positions.limit), self._frequencies).to(self._table)
+            turns = self._table[:, positions.absolute]
+        cosine, sine = turns.unsqueeze(2).to(queries.dtype)  # (1 | B, 1, L, size/2) each
         return self._turn(queries, cosine, sine), self._turn(keys, cosine, sine)
 
     def _turn(self, x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
-        first, second = (x[..., 0::2], x[..., 1::2]) if self.interleaved else x.chunk(2, dim=-1)
+        paired, others = x[..., : self.size], x[..., self.size :]
+        first, second = (paired[..., 0::2], paired[..., 1::2]) if self.interleaved else paired.chunk(2, dim=-1)
         turned = first * cosine - second * sine, second * cosine + first * sine
-        return torch.stack(turned, dim=-1).flatten(-2) if self.interleaved else torch.cat(turned, dim=-1)
+        both = torch.stack(turned, dim=-1).flatten(-2) if self.interleaved else torch.cat(turned, dim=-1)
+        return torch.cat((both, others), dim=-1) if others.size(-1) else both
 
 
 @register(RoPEConfig)
 class RoPE(Encoding):
-    """Acts inside every self-attention of the stacks where it is placed."""
+    """Acts inside the self-attention of the stacks where it is placed."""
 
     relative = True
 
@@ -77,7 +137,29 @@ class RoPE(Encoding):
                 key="heads",
                 found=shape.head_dim,
             )
-        self.rotations = RoPEAttention(shape.head_dim, config.base, interleaved=config.layout == "interleaved")
+        pairs = config.pairs(shape)
+        if not pairs:
+            raise WordorderError(
+                f"The encoding 'rope' with 'fraction: {config.fraction}' turns none of the {shape.head_dim // 2} pairs "
+                f"of a head. Set 'fraction' of this encoding to at least {2 / shape.head_dim:g} in encodings.yaml, or "
+                "choose larger heads in sizes.yaml.",
+                code="unfit-size",
+                key="fraction",
+                found=config.fraction,
+            )
+        self.rotations = nn.ModuleDict()
+        for layer in config.layers(shape):
+            if config.trained or not self.rotations:
+                rotations = RoPEAttention(
+                    shape.head_dim,
+                    config.base,
+                    interleaved=config.layout == "interleaved",
+                    pairs=pairs,
+                    proportional=config.spectrum == "proportional",
+                    trained=config.trained,
+                )
+            self.rotations[str(layer)] = rotations
 
     def _attention(self, stack: Stack, layer: int) -> AttentionEncoding:
-        return self.rotations
+        rotations = self.rotations
+        return cast(AttentionEncoding, rotations[str(layer)]) if str(layer) in rotations else self._nothing
