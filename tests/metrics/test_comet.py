@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -32,7 +33,6 @@ import os
 class Model:
     def eval(self): pass
     def half(self): self.halved = True
-    def set_embedding_cache(self): pass
     def predict(self, samples, batch_size, gpus, num_workers, progress_bar):
         with open(os.environ["CALLS"], "a") as file:
             file.write(f"{len(samples)} {batch_size} {hasattr(self, 'halved')}\\n")
@@ -205,6 +205,41 @@ def test_only_what_is_new_is_scored(stand_in: Files, monkeypatch: pytest.MonkeyP
     write_lines(stand_in.source, sentences(SENTENCES, seed=9))
     assert stand_in.command("model.ckpt") == 0
     assert len(calls(stand_in)) == 8
+
+
+def test_scores_of_two_versions_or_checkpoints_are_never_mixed(
+    stand_in: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = stand_in.hypotheses
+    assert stand_in.command("model.ckpt", hypotheses=[first]) == 0
+    before = stand_in.result()["systems"][sha256(first)]
+    package = stand_in.folder / "packages" / "unbabel_comet-9.9.dist-info"
+    text = (package / "METADATA").read_text()
+    (package / "METADATA").write_text(text.replace("9.9", "10.0"))
+    assert stand_in.command("model.ckpt", hypotheses=[first, second]) == 0
+    assert len(calls(stand_in)) == 3, "another version scores what the first had scored, too"
+    assert {each["versions"]["unbabel-comet"] for each in stand_in.result()["systems"].values()} == {"10.0"}
+    assert "unbabel-comet:10.0|" in stand_in.result()["signature"]
+    (package / "METADATA").write_text(text)
+    assert stand_in.command("model.ckpt", hypotheses=[first]) == 0
+    assert stand_in.result()["systems"] == {sha256(first): before}, "the scores of the first version are still known"
+    # Without model and environment the version that has all is taken, and never two.
+    (stand_in.folder / "model.ckpt").rename(stand_in.folder / "away")
+    monkeypatch.setenv(PYTHON, "/nowhere")
+    assert stand_in.command("model.ckpt", hypotheses=[first, second]) == 0
+    assert stand_in.result()["status"] == "scored"
+    assert {each["versions"]["unbabel-comet"] for each in stand_in.result()["systems"].values()} == {"10.0"}
+    # With another checkpoint at hand nothing of the first one counts.
+    (stand_in.folder / "model.ckpt").write_text("other weights")
+    assert stand_in.command("model.ckpt", hypotheses=[first, second]) == 0
+    assert (stand_in.result()["status"], stand_in.result()["systems"]) == ("not scored", {})
+
+
+def test_an_environment_without_unbabel_comet_is_none(stand_in: Files) -> None:
+    shutil.rmtree(stand_in.folder / "packages" / "unbabel_comet-9.9.dist-info")
+    assert stand_in.command("model.ckpt") == 0
+    assert (stand_in.result()["status"], stand_in.result()["systems"]) == ("not scored", {})
+    assert PYTHON in stand_in.result()["how"]
 
 
 def test_what_was_scored_before_it_broke_is_kept(stand_in: Files) -> None:

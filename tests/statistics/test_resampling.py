@@ -20,9 +20,11 @@ from wordorder.statistics.resampling import (
     bootstrap_p,
     interval,
     mean_statistics,
+    p_value,
     randomisation_p,
     resamples,
     segment_tests,
+    shuffles,
     sign_test,
 )
 from wordorder.statistics.stratified import spreads, stratified_randomisation
@@ -71,6 +73,12 @@ def test_randomisation_of_few_sentences_is_the_exact_test() -> None:
         abs(np.dot(signs, differences)) >= abs(differences.sum()) - 1e-9 for signs in product([1, -1], repeat=5)
     ]
     assert randomisation_p(system, baseline, 20_000, 1) == pytest.approx(np.mean(all_signs), abs=0.01)
+
+
+def test_shuffles_suffice_for_holm() -> None:
+    for comparisons in (1, 3, 19):
+        least = p_value(np.zeros(shuffles(comparisons, 0.05)), 1.0)
+        assert 0.004 < comparisons * least < 0.005
 
 
 def test_equal_systems_differ_by_nothing() -> None:

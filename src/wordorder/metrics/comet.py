@@ -1,9 +1,10 @@
 """COMET (Rei et al. 2020) through unbabel-comet itself, which has an environment of its own.
 
 Its Python and its model are looked for on this machine only. Where either is missing nothing fails: the result says
-"not scored", why, and how to get it. Scores are cached by what they depend on (the model, its precision, and the three
-texts), so that a new system costs only its own scoring, whichever study asks, and what was scored once remains known on
-a machine without the model.
+"not scored", why, and how to get it. Scores are cached by what they depend on (the version of unbabel-comet, the
+checkpoint, its precision, and the three texts), so that a new system costs only its own scoring, whichever study asks.
+What was scored once remains known on a machine without the model. All scores of a result have one version, checkpoint
+and precision.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import os
 import subprocess
 import tempfile
+from collections.abc import Collection
 from hashlib import sha256 as sha256_of
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -79,40 +81,69 @@ class COMET(SystemsMetric):
         result: dict[str, Any] = {"status": "scored", **self.settings.model_dump()}
         for name, path in (("source", task.source), ("references", task.references)):
             result[name] = {"lines": len(lines[name]), "sha256": sha256(path)}
-        checkpoint = find_checkpoint(self.settings.model)
-        digest = sha256(checkpoint) if checkpoint else None
-        systems: dict[str, dict[str, Any]] = {}
-        wanted: dict[str, dict[str, Any]] = {}
+        texts: dict[str, list[str]] = {}
         for path in task.hypotheses:
-            name, text = sha256(path), _stripped(path)
-            entry = _entry(task.cache, result, name)
-            if not text:
-                systems[name] = {"score": None, "segment_scores": []}
-                continue
-            _check_length(path, text, task.references, lines["references"])
-            if kept := _kept(entry, digest):
-                systems[name] = kept
-            else:
-                wanted[name] = {"hypotheses": text, "entry": str(entry.absolute())}
+            name = sha256(path)
+            texts[name] = _stripped(path)
+            if texts[name]:
+                _check_length(path, texts[name], task.references, lines["references"])
+        files = {name: _file_name(result, name) for name, text in texts.items() if text}
+        checkpoint, interpreter = find_checkpoint(self.settings.model), find_python(task.python)
+        digest = sha256(checkpoint) if checkpoint else None
+        version = _version(interpreter) if interpreter else None
+        folder = self._folder(Path(task.cache), version, digest, files.values())
+        entries = {name: folder / file for name, file in files.items()}
+        wanted = [
+            {"hypotheses": texts[name], "entry": str(entry.absolute())}
+            for name, entry in entries.items()
+            if not entry.is_file()
+        ]
         if wanted:
-            lacking = self._score_new(task, lines | {"systems": list(wanted.values())}, checkpoint, digest)
-            result |= lacking
-            systems |= {} if lacking else {name: read_json(system["entry"]) for name, system in wanted.items()}
-        result["systems"] = systems
+            result |= self._score_new(task, lines | {"systems": wanted}, checkpoint, digest, interpreter, version)
+        kept = {name: read_json(entry) for name, entry in entries.items() if entry.is_file()}
+        nothing: dict[str, Any] = {"score": None, "segment_scores": []}
+        result["systems"] = {name: kept.get(name, nothing) for name in texts if name in kept or not texts[name]}
         return result | {"signature": _signature(result)}
 
+    def _folder(self, cache: Path, version: str | None, digest: str | None, files: Collection[str]) -> Path:
+        """Return the folder for the scores of one version of unbabel-comet, one checkpoint and one precision.
+
+        Where the version or the checkpoint is not known, it is the folder that has most of the wanted files.
+        """
+        model = Path(self.settings.model)
+        name = model.name if model.is_absolute() else "--".join(model.parts)
+        start = f"{name}.{self.settings.precision}."
+        if version and digest:
+            return cache / f"{start}{version}.{digest}"
+        known = cache.iterdir() if cache.is_dir() else ()
+        fitting = (
+            folder
+            for folder in known
+            if folder.name.startswith(start) and folder.name.endswith(f".{digest}" if digest else "")
+        )
+        return max(
+            fitting, key=lambda folder: (sum((folder / file).is_file() for file in files), folder.name), default=cache
+        )
+
     def _score_new(
-        self, task: SystemsTask, texts: dict[str, Any], checkpoint: Path | None, digest: str | None
+        self,
+        task: SystemsTask,
+        texts: dict[str, Any],
+        checkpoint: Path | None,
+        digest: str | None,
+        interpreter: Path | None,
+        version: str | None,
     ) -> dict[str, str]:
         """Write the scores of translations into the cache; return what is missing, if anything is."""
-        interpreter = find_python(task.python)
         if checkpoint is None:
             return _not_scored(_no_model(self.settings.model), _get_model(self.settings.model))
         if interpreter is None:
             return _not_scored("There is no environment with unbabel-comet.", GET_ENVIRONMENT)
+        if version is None:
+            return _not_scored(f"{interpreter} has no unbabel-comet.", GET_ENVIRONMENT)
         job: dict[str, Any] = {"checkpoint": str(checkpoint.absolute()), "checkpoint_sha256": digest}
         job |= {"precision": self.settings.precision, "batch_size": task.batch_size}
-        Path(task.cache).mkdir(parents=True, exist_ok=True)
+        Path(texts["systems"][0]["entry"]).parent.mkdir(parents=True, exist_ok=True)
         answer = _work(interpreter, job | texts)
         if "missing" not in answer:
             return {}
@@ -174,18 +205,17 @@ def _stripped(path: str | Path) -> list[str]:
     return [line.strip() for line in read_lines(path)]  # as comet-score does
 
 
-def _entry(cache: str | Path, result: dict[str, Any], system: str) -> Path:
-    """Where the scores of a system are kept."""
-    of = [result["model"], result["precision"], result["source"]["sha256"], result["references"]["sha256"], system]
-    return Path(cache, f"{sha256_of(json.dumps(of).encode()).hexdigest()}.json")
+def _file_name(result: dict[str, Any], system: str) -> str:
+    """Return the name of the file with the scores of a system, by its three texts."""
+    of = [result["source"]["sha256"], result["references"]["sha256"], system]
+    return f"{sha256_of(json.dumps(of).encode()).hexdigest()}.json"
 
 
-def _kept(path: Path, checkpoint: str | None) -> dict[str, Any] | None:
-    """What was scored before, unless it was with another checkpoint than the one at hand."""
-    if not path.is_file():
-        return None
-    entry: dict[str, Any] = read_json(path)
-    return entry if checkpoint in (None, entry["checkpoint_sha256"]) else None
+def _version(python: Path) -> str | None:
+    """Return the version of unbabel-comet in an environment, if it is there."""
+    code = "from importlib.metadata import version; print(version('unbabel-comet'))"
+    found = subprocess.run([python.absolute(), "-c", code], capture_output=True, text=True, check=False)
+    return found.stdout.strip() or None
 
 
 def _no_model(model: str) -> str:
@@ -222,10 +252,9 @@ def _work(python: Path, job: dict[str, Any]) -> dict[str, Any]:
 
 def _signature(scored: dict[str, Any]) -> str | None:
     """Return what a reader must know of scores; None where there are none."""
-    made = {
-        f"unbabel-comet:{system['versions']['unbabel-comet']}|checkpoint:{system['checkpoint_sha256'][:12]}"
-        for system in scored["systems"].values()
-        if system["segment_scores"]
-    }
+    made = next((system for system in scored["systems"].values() if system["segment_scores"]), None)
+    if made is None:
+        return None
     name = Path(scored["model"]).name if Path(scored["model"]).is_absolute() else scored["model"]
-    return " and ".join(f"{name}|precision:{scored['precision']}|{each}" for each in sorted(made)) or None
+    version, digest = made["versions"]["unbabel-comet"], made["checkpoint_sha256"][:12]
+    return f"{name}|precision:{scored['precision']}|unbabel-comet:{version}|checkpoint:{digest}"

@@ -33,8 +33,6 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
     model.eval()
     if job["precision"] == "fp16":
         model.half()
-    # The systems share sources and references, whose embeddings come from the cache after the first.
-    model.set_embedding_cache()
     gpus = int(torch.cuda.is_available())
     made = {"checkpoint_sha256": job["checkpoint_sha256"], "batch_size": job["batch_size"], "versions": versions()}
     made["device"] = torch.cuda.get_device_name() if gpus else "cpu"

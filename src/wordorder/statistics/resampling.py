@@ -7,6 +7,7 @@ matrices. N sentences, K statistics, B resamples.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -78,6 +79,11 @@ def p_value(by_chance: Array, observed: float) -> float:
 def bootstrap_p(resampled_differences: Array, observed: float) -> float:
     """The resampled differences, moved to a mean of 0, are what chance gives (Efron and Tibshirani 1993, ch. 16)."""
     return p_value(resampled_differences - observed, observed)
+
+
+def shuffles(comparisons: int, alpha: float) -> int:
+    """Return how many random swaps let the smallest p-value, times the number of comparisons, be below alpha / 10."""
+    return math.ceil(10 * comparisons / alpha)
 
 
 def randomisation_p(system: Array, baseline: Array, samples: int, seed: int) -> float:
