@@ -73,7 +73,7 @@ def new_model(name: str, **options: Any) -> Transformer:
 
 
 def is_relative(config: EncodingConfig) -> bool:
-    return all(type(build(part, Transformer.shape(SIZE))).relative for part in parts(config))
+    return all(build(part, Transformer.shape(SIZE)).relative for part in parts(config))
 
 
 def assert_same(actual: Tensor, expected: Tensor) -> None:
@@ -273,8 +273,9 @@ def test_every_backend_that_may_be_chosen_gives_what_the_eager_one_gives(name: s
 def test_absolute_encodings_are_not_relative() -> None:
     for config in ALL.values():
         for part in parts(config):
-            kind = type(build(part, Transformer.shape(SIZE)))
-            assert not (kind.absolute and kind.relative), kind
+            encoding = build(part, Transformer.shape(SIZE))
+            assert not (encoding.absolute and encoding.relative), part
+            assert encoding.marks(part) == encoding.absolute
 
 
 # ------------------------------------------------------------------------------------------------------- training

@@ -20,6 +20,7 @@ from tiny_models import CONFIG, VOCABULARY, configurations, full, positions_of, 
 from wordorder.config.load import load_sizes
 from wordorder.config.models import Cell, Decoding, Recipe
 from wordorder.decoding.beam import search
+from wordorder.draws import repeatable
 from wordorder.dropout import drawn
 from wordorder.encodings.base import Encoding, EncodingConfig, Positions, Shape
 from wordorder.encodings.compose import Composed, ComposedConfig
@@ -268,15 +269,17 @@ def test_every_encoding_works_or_is_refused_in_a_sentence(name: str) -> None:
     try:
         model = build_model(cell_of("usual", config.model_dump(mode="json")), VOCABULARY)
     except WordorderError as error:
-        assert "acts inside the attention of a Transformer, but the size's architecture is 'lstm'" in str(error)
+        assert error.code in ("no-place-for-encoding", "unfit-size")  # an LSTM has one head
         return
     source, target = sentences([7, 4, 6], padding=1), sentences([6, 6, 6], seed=1)
     model.eval()
     with torch.no_grad():
-        memory = model.encode(source, positions=positions_of(source))
+        with repeatable(0):
+            memory = model.encode(source, positions=positions_of(source))
         hidden = model.decode(target, memory)
         assert_close(step_by_step(model, target, memory), hidden, rtol=1e-4, atol=2e-5)
-        alone = model.encode(source[1:2, :4], positions=positions_of(source[1:2, :4]))
+        with repeatable(0):
+            alone = model.encode(source[1:2, :4], positions=positions_of(source[1:2, :4]))
         assert_close(model.decode(target[1:2], alone), hidden[1:2], rtol=1e-4, atol=2e-5)
 
 
@@ -330,7 +333,8 @@ def test_positions_of_the_source_are_those_that_are_given() -> None:
     source, target = sentences([6, 3]), sentences([5, 5], seed=1)
     given_ = positions_of(source, offset=7)
     model(source, target, source_positions=given_)
-    assert seen[0] is given_
+    assert seen[0].absolute is given_.absolute and seen[0].reordered is given_.reordered
+    assert seen[0].lengths is not None and seen[0].lengths.tolist() == [[6], [3]]
     assert seen[1].absolute.tolist() == [[0, 1, 2, 3, 4]] and seen[1].reordered is None
     model.step(target[:, :1], model.encode(source), model.new_caches(), 4)
     assert seen[2].absolute.tolist() == [[0, 1, 2, 3, 4, 5]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from torch import Tensor
 from wordorder.config.load import load_encodings
 from wordorder.config.models import Recipe
 from wordorder.config.sizes import ArchitectureSize
+from wordorder.draws import repeatable
 from wordorder.encodings.base import Encoding, EncodingConfig, Positions, Stack
 from wordorder.encodings.compose import ComposedConfig
 from wordorder.encodings.registry import build, encoding_types, parse
@@ -59,7 +61,17 @@ def placed(config: EncodingConfig, stack: Stack) -> EncodingConfig | None:
 def around(
     encoding: Encoding, *, size: ArchitectureSize = SIZE, vocabulary: int = VOCABULARY, **recipe: Any
 ) -> Transformer:
-    """A model with random numbers also where a new one has zeros and ones, in evaluation mode."""
+    """A model with random numbers also where a new one has zeros and ones, in evaluation mode.
+
+    What its encoding draws in evaluation is the same in every pass, so that passes can be compared.
+    """
+    draw = encoding.draw
+
+    def draw_again(count: int) -> Tensor | None:
+        with nullcontext() if encoding.training else repeatable(0):
+            return draw(count)
+
+    encoding.draw = draw_again  # type: ignore[method-assign]
     model: Any = architecture_of(size)(size, Recipe(max_updates=1, **recipe), encoding, vocabulary)
     with torch.no_grad():
         for parameter in model.parameters():

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from wordorder.data.binary import ParallelCorpus
 from wordorder.decoding.recording import Kind, recorded
+from wordorder.draws import repeatable
 from wordorder.encodings.base import Positions
 from wordorder.model.architectures.base import Translator
 from wordorder.model.batch import PAD, Batch
@@ -48,10 +49,11 @@ def force(
     """
     count = len(corpus) if first is None else min(first, len(corpus))
     with recorded(model, attention) as recording, Progress("forced decoding", total=count, unit="pairs") as progress:
-        for sentences in batches(corpus, count):
+        for number, sentences in enumerate(batches(corpus, count)):
             batch = collate(corpus, sentences).to(next(model.parameters()).device)
             positions = source_positions(batch.source, batch.source_positions)
-            hidden = model(batch.source, batch.target_input, source_positions=positions)
+            with repeatable(number):
+                hidden = model(batch.source, batch.target_input, source_positions=positions)
             yield Forced(sentences, batch, _log_probabilities(model, hidden, batch.target_output), recording.take())
             progress.advance(len(sentences))
 
@@ -72,7 +74,8 @@ def source_positions(source: Tensor, reordered: Tensor | None) -> Positions:
 
 def encode(model: Translator, source: Tensor, reordered: Tensor | None = None) -> Tensor:
     """Return the last representation of source tokens (B, S), padded at the right: (B, S, d)."""
-    return model.encoder_output(source, positions=source_positions(source, reordered))
+    with repeatable(0):
+        return model.encoder_output(source, positions=source_positions(source, reordered))
 
 
 def _log_probabilities(model: Translator, hidden: Tensor, labels: Tensor) -> Tensor:

@@ -22,6 +22,7 @@ from wordorder.data.subword import Subword
 from wordorder.data.text import line_writer
 from wordorder.data.tokenise import detokeniser
 from wordorder.decoding.beam import Hypothesis, max_length, search
+from wordorder.draws import repeatable
 from wordorder.errors import WordorderError
 from wordorder.model.architectures.base import Translator
 from wordorder.progress import Progress
@@ -73,11 +74,12 @@ def translate(
         model = copy.deepcopy(model).bfloat16()
     found: dict[Sentence, list[Hypothesis]] = {}
     with Progress("translate", total=len(set(keys)), unit="sentences") as progress:
-        for batch in plan(keys, config):
+        for number, batch in enumerate(plan(keys, config)):
             padded, reordered = _tensors(batch, pairs=positions is not None)
-            hypotheses = search(
-                model, padded.to(device), config, positions=None if reordered is None else reordered.to(device)
-            )
+            with repeatable(number):
+                hypotheses = search(
+                    model, padded.to(device), config, positions=None if reordered is None else reordered.to(device)
+                )
             found.update(zip(batch, hypotheses, strict=True))
             progress.advance(len(batch))
     lost = sum(not hypotheses for hypotheses in found.values())

@@ -90,7 +90,11 @@ class ALiBiAttention(AttentionEncoding):
         self.register_buffer("rises", rises, persistent=False)
 
     def bias(self, query: Positions, key: Positions) -> Tensor:
-        apart = distances(query, key)[:, None]  # (1 | B, 1, Lq, Lk)
+        return self.of(distances(query, key))
+
+    def of(self, apart: Tensor) -> Tensor:
+        """Compute the bias of distances j - i: (1 | B, Lq, Lk) -> (1 | B, H, Lq, Lk)."""
+        apart = apart[:, None]
         before, behind = self.rises[0, :, None, None], self.rises[-1, :, None, None]
         if not self.offset and len(self.rises) == 1:
             return before * apart.abs().to(before.dtype)

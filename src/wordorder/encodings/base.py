@@ -50,6 +50,7 @@ class Positions:
     limit: a number above every position; kept as an int so that checking a table's length needs no GPU transfer.
     reordered: (B, L) int64, the position each token would take in target order, or None.
     drawn: (B, D), the random numbers of each sentence that :meth:`Encoding.draw` gave for this pass, or None.
+    lengths: (B, 1) int64, how many tokens each sentence has; None where nobody knows yet, as in a target.
     state: (B, L, S), what :meth:`AttentionEncoding.gates` returned for these tokens in one attention, or None.
     """
 
@@ -58,6 +59,7 @@ class Positions:
     reordered: Tensor | None = None
     drawn: Tensor | None = None
     state: Tensor | None = None
+    lengths: Tensor | None = None
 
     @staticmethod
     def range(length: int, *, offset: int = 0, on: device | str = "cpu") -> Positions:
@@ -91,14 +93,14 @@ class Positions:
             if own is not None
         ]
         state = cat(parts, dim=1) if parts else None
-        return Positions(absolute, max(self.limit, other.limit), drawn=self.drawn, state=state)
+        return replace(self, absolute=absolute, limit=max(self.limit, other.limit), reordered=None, state=state)
 
     def select(self, rows: Tensor) -> Positions:
         """Keep the positions of the given sentences (indices into B), in that order."""
         absolute = self.absolute if len(self.absolute) == 1 else self.absolute.index_select(0, rows)
-        others = (self.reordered, self.drawn, self.state)
-        reordered, drawn, state = (None if of is None else of.index_select(0, rows) for of in others)
-        return replace(self, absolute=absolute, reordered=reordered, drawn=drawn, state=state)
+        others = (self.reordered, self.drawn, self.state, self.lengths)
+        reordered, drawn, state, lengths = (None if of is None else of.index_select(0, rows) for of in others)
+        return replace(self, absolute=absolute, reordered=reordered, drawn=drawn, state=state, lengths=lengths)
 
 
 class AttentionEncoding(nn.Module):
@@ -231,10 +233,10 @@ class Encoding(nn.Module):
 
     # An absolute encoding gives every position its own mark at the embeddings. Two of them in one composition are
     # an error, because their sum is neither.
-    absolute: ClassVar[bool] = False
+    absolute: bool = False
 
     # A relative encoding sees only how far apart tokens are: moving all positions of a sentence changes nothing.
-    relative: ClassVar[bool] = False
+    relative: bool = False
 
     # The class of its parameters, which @register sets.
     configuration: ClassVar[type[EncodingConfig]]
@@ -244,6 +246,16 @@ class Encoding(nn.Module):
         self.config = config
         self.shape = shape
         self._nothing = AttentionEncoding()
+
+    @classmethod
+    def marks(cls, config: EncodingConfig) -> bool:
+        """Return whether an encoding of this configuration is absolute."""
+        return cls.absolute
+
+    def inside_attention(self) -> bool:
+        """Return whether an encoding is about attention, also where its placement leaves nothing of that."""
+        names = ("_attention", "_cross_attention")
+        return any(getattr(type(self), name) is not getattr(Encoding, name) for name in names)
 
     def acts_in(self, stack: Stack) -> bool:
         return stack in self.config.stacks

@@ -40,7 +40,7 @@ class ComposedConfig(EncodingConfig):
         names = [part.type for part in self.compose]
         if COMPOSED in names:
             raise ValueError("a composition cannot hold another composition; write all encodings in one list")
-        absolute = [name for name in names if name in REGISTRY and REGISTRY.get(name).absolute]
+        absolute = [part.type for part in self.compose if part.type in REGISTRY and REGISTRY.get(part.type).marks(part)]
         if len(absolute) > 1:
             raise ValueError(
                 f"the encodings {' and '.join(absolute)} are both absolute and cannot be used at once, because the sum "

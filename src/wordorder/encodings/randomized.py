@@ -1,70 +1,299 @@
-"""Randomized positions.
+"""Randomized positions: a base encoding at positions, or with distances, that are drawn at random.
 
-    training     sinusoids of the first L of n positions drawn from 0 … range - 1 without repetition, in order
-    afterwards   sinusoids of pos · range / n, the mean of what was drawn
+    base sinusoidal, learned, rope    the i-th token of a sentence of L takes the i-th smallest of L positions drawn
+                                      from 0 … M - 1 without repetition
+    base alibi, transformer_xl        the n-th neighbour on either side is as far away as the n-th smallest of L - 1
+                                      distances drawn from 1 … M - 1 without repetition
 
-Source: Ruoss et al. 2023 (Randomized Positional Encodings), which draws as many positions as the sentence has tokens.
-Here n is fixed (``longest``), because a draw that depends on the length would make the vectors of a sentence depend on
-its neighbours in the batch, and a decoder does not know how long its sentence will become; and evaluation takes means
-instead of draws, so that a translation is always the same.
-Promises: absolute; no parameters. Works at any length, and up to ``longest`` tokens meets no position beyond the
-range of the training, however short the sentences of the training are.
+Source: Ruoss et al. 2023 (Randomized Positional Encodings), section 3, and their released code: one draw for the
+embeddings, or one for each layer, shared by the sentences of a batch; ``sides: independent`` draws distances to the
+left and to the right separately. Draws are made again for every batch, in evaluation too. Here each sentence keeps its
+own L, whatever its neighbours: what a shorter one takes was drawn for the longest as well. ALiBi is that of
+``sides: offset``.
+Promises: absolute with the bases sinusoidal and learned, relative with alibi and transformer_xl; parameters are those
+of the base, range · d a stack with learned. In an encoder with ``draw: length`` short sentences meet every position (or
+distance) of the range, each as often as any other, so that sentences of up to M tokens meet none that training has not
+met. Works at any length, except that the base learned stops with an error beyond M tokens (``longest`` where the length
+is unknown).
+Departures: the paper has encoders only. A decoder does not know how long its sentence becomes, and a language model's
+source does not know how long its target becomes: there, and everywhere with ``draw: fixed``, L is ``longest``, and a
+sentence takes the first of so many draws. They grow with the index, so nothing is promised for long targets. Source and
+target draw separately, unless they are one stream. Tokens beyond M, or ``longest``, count on from M.
+``evaluation: mean`` takes the rounded means of all draws instead; the paper has no such variant. The released code's
+Transformer-XL looks negative distances up at the wrong rows; here they are the mirrored ones, as in the paper.
+Start values: those of the base.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Annotated, Literal
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Annotated, Literal, cast
 
 import torch
 from pydantic import Field, model_validator
-from torch import Tensor
+from torch import Tensor, nn
 
-from wordorder.encodings.base import EncodingConfig, Positions, Shape, Stack
-from wordorder.encodings.registry import register
-from wordorder.encodings.sinusoidal import frequencies
-from wordorder.encodings.waves import WaveEncoding
+from wordorder.encodings.alibi import ALiBiAttention, ALiBiConfig
+from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
+from wordorder.encodings.learned import LearnedConfig
+from wordorder.encodings.lookup import distances
+from wordorder.encodings.registry import build, register
+from wordorder.encodings.rope import RoPEConfig
+from wordorder.encodings.sinusoidal import SinusoidalConfig
+from wordorder.encodings.transformer_xl import TransformerXLAttention, TransformerXLConfig
+from wordorder.errors import WordorderError
 
 
 class RandomizedConfig(EncodingConfig):
     type: Literal["randomized"] = "randomized"
-    range: Annotated[int, Field(gt=0, description="Positions are drawn from 0 … range - 1.")] = 2048
-    longest: Annotated[int, Field(gt=0, description="n: positions drawn for a sentence.")] = 512
+    base: Literal["sinusoidal", "learned", "rope", "alibi", "transformer_xl"] = "sinusoidal"
+    range: Annotated[int, Field(gt=1, description="M: positions are drawn from 0 … M - 1.")] = 2048
+    draw: Literal["length", "fixed"] = Field(
+        default="length",
+        description="As many draws as a sentence has tokens, where that is known; or 'longest' always.",
+    )
+    longest: Annotated[int, Field(gt=0, description="L where the length of a sentence is not known.")] = 512
+    evaluation: Literal["draw", "mean"] = Field(
+        default="draw", description="After training: draws as in training, or the means of all draws."
+    )
+    sides: Literal["same", "independent"] = Field(
+        default="same",
+        description="Distances drawn once for both sides of a token, or for each (alibi, transformer_xl).",
+    )
 
     @model_validator(mode="after")
-    def _enough(self) -> RandomizedConfig:
+    def _can_be_drawn(self) -> RandomizedConfig:
         if self.longest > self.range:
             raise ValueError(f"longest ({self.longest}) cannot exceed range ({self.range})")
+        if self.sides == "independent" and not self.draws_distances:
+            raise ValueError(f"'sides: independent' is about distances, but the base '{self.base}' has positions")
         return self
+
+    @property
+    def draws_distances(self) -> bool:
+        """Whether distances are drawn, and not positions."""
+        return self.base in ("alibi", "transformer_xl")
+
+    @property
+    def encoding(self) -> EncodingConfig:
+        """The base's own configuration."""
+        bases: dict[str, EncodingConfig] = {
+            "sinusoidal": SinusoidalConfig(placement=self.placement),
+            "learned": LearnedConfig(table=self.range, placement=self.placement),
+            "rope": RoPEConfig(placement=self.placement),
+            "alibi": ALiBiConfig(sides="offset", placement=self.placement),
+            "transformer_xl": TransformerXLConfig(placement=self.placement),
+        }
+        return bases[self.base]
+
+    def parameter_count(self, shape: Shape) -> int:
+        return self.encoding.parameter_count(shape)
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Looks up what was drawn for a pass.
+
+    Attributes:
+        first: The least number that can be drawn: 0 for positions, 1 for distances.
+        among: How many numbers can be drawn.
+        fixed: How many are drawn where the length of a sentence is not known.
+        by_length: Whether a known length decides.
+        sides: How many draws a layer needs.
+    """
+
+    first: int
+    among: int
+    fixed: int
+    by_length: bool
+    sides: int
+
+    def orders(self, layers: int) -> Tensor:
+        """Draw the orders in which all numbers would be drawn: for each layer, a length not known or known, and side.
+
+        Returns:
+            When each number is drawn, (layers · 2 · sides · among,) int32.
+        """
+        return torch.cat([torch.randperm(self.among, dtype=torch.int32) for _ in range(layers * 2 * self.sides)])
+
+    def sorted(self, positions: Positions, count: int, *, layer: int = 0, side: int = 0) -> Tensor:
+        """Look up the smallest, the second smallest … of a sentence's draws; without draws, their rounded means.
+
+        Args:
+            positions: Positions of the tokens, with what was drawn for their pass.
+            count: How many to look up. Beyond what a sentence draws, numbers count on from ``first + among``.
+            layer: The layer, from 0.
+            side: The side, from 0.
+
+        Returns:
+            The numbers, (1 | B, count) int64.
+        """
+        on = positions.absolute.device
+        known = positions.lengths is not None
+        number = positions.lengths if self.by_length else None
+        number = torch.full((1, 1), self.fixed, device=on) if number is None else number
+        number = (number - self.first).clamp(0, self.among)  # (1 | B, 1)
+        index = torch.arange(count, device=on).expand(len(number), -1)
+        if positions.drawn is None:
+            # The mean of the i-th smallest of n of N numbers is (i + 1)(N + 1)/(n + 1) - 1, counted from 0.
+            found = (2 * (index + 1) * (self.among + 1) + number + 1) // (2 * (number + 1)) - 1
+        else:
+            # All sentences of a batch have the same orders.
+            order = positions.drawn[0].view(-1, 2, self.sides, self.among)[layer, int(known), side]
+            found = torch.searchsorted((order < number).cumsum(1), index + 1)
+        return self.first + torch.where(index < number, found, self.among + index - number)
+
+    def positions(self, positions: Positions, *, layer: int = 0) -> Positions:
+        """Replace positions by what was drawn for them."""
+        drawn = self.sorted(positions, positions.limit, layer=layer)
+        rows = max(len(drawn), len(positions.absolute))
+        absolute = drawn.expand(rows, -1).gather(1, positions.absolute.expand(rows, -1))
+        return replace(positions, absolute=absolute, limit=self.among + positions.limit)
+
+    def distances(self, query: Positions, key: Positions, *, layer: int) -> tuple[Tensor, Tensor]:
+        """Find the distances of all neighbours, and those of each pair of tokens among them.
+
+        Args:
+            query: Positions of the queries.
+            key: Positions of the keys.
+            layer: The layer, from 0.
+
+        Returns:
+            The distances j - i in ascending order, (1 | B, 2n + 1); the index of each pair, (1 | B, Lq, Lk).
+        """
+        farthest = max(query.limit, key.limit) - 1
+        sides = [self.sorted(query, farthest, layer=layer, side=side) for side in (0, self.sides - 1)]
+        every = torch.cat((-sides[0].flip(1), sides[0].new_zeros(len(sides[0]), 1), sides[1]), dim=1)
+        return every, distances(query, key) + farthest
+
+
+class RandomizedRoPE(AttentionEncoding):
+    """Rotates by drawn positions."""
+
+    needs = frozenset({"rotate"})
+
+    def __init__(self, base: AttentionEncoding, draws: Draws, layer: int) -> None:
+        super().__init__()
+        self.base, self.draws, self.layer = base, draws, layer
+
+    def rotate(self, queries: Tensor, keys: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        return self.base.rotate(queries, keys, self.draws.positions(positions, layer=self.layer))
+
+
+class RandomizedALiBi(AttentionEncoding):
+    """Adds ALiBi's bias of drawn distances."""
+
+    needs = frozenset({"bias"})
+
+    def __init__(self, base: ALiBiAttention, draws: Draws, layer: int) -> None:
+        super().__init__()
+        self.base, self.draws, self.layer = base, draws, layer
+
+    def bias(self, query: Positions, key: Positions) -> Tensor:
+        every, pairs = self.draws.distances(query, key, layer=self.layer)
+        rows = max(len(every), len(pairs))
+        apart = every.expand(rows, -1).gather(1, pairs.expand(rows, -1, -1).flatten(1))
+        return self.base.of(apart.view(rows, *pairs.shape[1:]))
+
+
+class RandomizedTransformerXL(AttentionEncoding):
+    """Adds Transformer-XL's terms of drawn distances."""
+
+    needs = frozenset({"rotate", "scores"})
+
+    def __init__(self, base: TransformerXLAttention, draws: Draws, layer: int) -> None:
+        super().__init__()
+        self.base, self.draws, self.layer = base, draws, layer
+
+    def rotate(self, queries: Tensor, keys: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        return self.base.rotate(queries, keys, positions)
+
+    def scores(self, scores: Tensor, queries: Tensor, keys: Tensor, query: Positions, key: Positions) -> Tensor:
+        every, pairs = self.draws.distances(query, key, layer=self.layer)
+        products = self.base.products(queries, -every, self.draws.among + every.size(1))
+        return scores + products.gather(-1, pairs[:, None].expand(scores.shape))
 
 
 @register(RandomizedConfig)
-class Randomized(WaveEncoding):
-    """Adds the sinusoids of drawn positions to the scaled embeddings; all sentences of a batch share a draw."""
+class Randomized(Encoding):
+    """Acts where its base acts."""
 
     def __init__(self, config: RandomizedConfig, shape: Shape) -> None:
-        super().__init__(config, shape, frequencies(shape.dim))
-        self.range, self.longest = config.range, config.longest
+        super().__init__(config, shape)
+        base = build(config.encoding, shape)
+        self.absolute = base.absolute
+        self.relative = config.draws_distances
+        self.evaluation, self.name = config.evaluation, config.base
+        self.limits: dict[Stack, int] = {
+            "encoder": config.range if config.draw == "length" else config.longest,
+            "decoder": config.longest,
+        }
+        first = int(config.draws_distances)
+        self.draws = Draws(
+            first, config.range - first, config.longest, config.draw == "length", 1 + (config.sides == "independent")
+        )
+        self.base = base if base.absolute else None
+        self.layers = nn.ModuleDict()
+        if self.base is None:
+            for stack in config.stacks:
+                self.layers[stack] = nn.ModuleList(
+                    _randomized(base.attention(stack, layer), self.draws, layer) for layer in range(shape.layers(stack))
+                )
+
+    def inside_attention(self) -> bool:
+        return self.base is None
+
+    @classmethod
+    def marks(cls, config: EncodingConfig) -> bool:
+        return cast(RandomizedConfig, config).base in ("sinusoidal", "learned")
+
+    def draw(self, sentences: int) -> Tensor | None:
+        if not self.training and self.evaluation == "mean":
+            return None
+        layers = max([len(cast(nn.ModuleList, stack)) for stack in self.layers.values()], default=1)
+        return self.draws.orders(layers).expand(sentences, -1)
 
     def _add_to_embeddings(self, x: Tensor, positions: Positions, stack: Stack) -> Tensor:
-        moved = self._drawn(positions) if self.training else self._mean(positions)
-        return super()._add_to_embeddings(x, moved, stack)
+        return x if self.base is None else self.base.add_to_embeddings(x, self._moved(positions), stack)
 
-    def _mean(self, positions: Positions) -> Positions:
-        return replace(
-            positions,
-            absolute=positions.absolute * self.range // self.longest,
-            limit=positions.limit * self.range // self.longest + 1,
-        )
+    def _moved(self, positions: Positions) -> Positions:
+        moved = self.draws.positions(positions)
+        if self.name != "learned":
+            return moved
+        most = self.limits["decoder" if positions.lengths is None else "encoder"]
+        if positions.limit > most:
+            raise WordorderError(
+                f"The encoding 'randomized' with 'base: learned' has {most} positions, but a sentence needs "
+                f"{positions.limit}. Raise 'range' and 'longest' of this encoding in encodings.yaml and train again, "
+                "or shorten the sentence.",
+                code="too-long",
+                key="range",
+                found=positions.limit,
+                expected=most,
+            )
+        # Padding, which nobody sees, may count on beyond the table.
+        size = self.draws.among
+        return replace(moved, absolute=moved.absolute.clamp(max=size - 1), limit=size)
 
-    def _drawn(self, positions: Positions) -> Positions:
-        # Sentences that are longer draw from a range that is longer in proportion. On the CPU, whose generator the
-        # saved state of a training keeps.
-        number = max(self.longest, positions.limit)
-        limit = -(-number * self.range // self.longest)
-        drawn = torch.randperm(limit)[:number].sort().values.to(positions.absolute.device)
-        return replace(positions, absolute=drawn[positions.absolute], limit=limit)
+    def _attention(self, stack: Stack, layer: int) -> AttentionEncoding:
+        return cast(AttentionEncoding, cast(nn.ModuleList, self.layers[stack])[layer]) if self.layers else self._nothing
 
-    def _table(self, length: int, stack: Stack) -> Tensor:
-        mean = self._mean(Positions.range(length))
-        return self._vectors(mean.absolute[0], mean.limit)
+    def _table(self, length: int, stack: Stack) -> Tensor | None:
+        """The vectors at the means of what a sentence of unknown length draws."""
+        if self.base is None:
+            return None
+        device = next(chain(self.base.parameters(), self.base.buffers())).device
+        zeros = torch.zeros(1, length, self.shape.dim, device=device)
+        return self._add_to_embeddings(zeros, Positions.range(length, on=device), stack)[0].detach()
+
+    def _limit(self, stack: Stack) -> int | None:
+        return self.limits[stack] if self.name == "learned" else None
+
+
+def _randomized(base: AttentionEncoding, draws: Draws, layer: int) -> AttentionEncoding:
+    if isinstance(base, ALiBiAttention):
+        return RandomizedALiBi(base, draws, layer)
+    if isinstance(base, TransformerXLAttention):
+        return RandomizedTransformerXL(base, draws, layer)
+    return RandomizedRoPE(base, draws, layer)

@@ -66,11 +66,11 @@ class DistanceWaves(nn.Module):
         """Look up the vectors of distances.
 
         Args:
-            apart: Distances, (n,) int64.
+            apart: Distances, (…) int64.
             farthest: A number that no distance exceeds.
 
         Returns:
-            The vectors, (n, d).
+            The vectors, (…, d).
         """
         if farthest > len(self._table) // 2:
             self._table = self._waves(2 * farthest).to(self._table)
@@ -103,25 +103,34 @@ class TransformerXLAttention(AttentionEncoding):
         return queries + self.content_bias[:, None].to(queries.dtype), keys
 
     def scores(self, scores: Tensor, queries: Tensor, keys: Tensor, query: Positions, key: Positions) -> Tensor:
-        products, rows = self._products(queries, query, key)
-        return scores + products.gather(-1, rows[:, None].expand(scores.shape))
+        apart, farthest, rows = self.distances(query, key)
+        return scores + self.products(queries, apart, farthest).gather(-1, rows[:, None].expand(scores.shape))
 
     def score_function(self, queries: Tensor, query: Positions, key: Positions) -> ScoreFunction:
-        products, rows = self._products(queries, query, key)
-        rows = rows.expand(len(queries), -1, -1)
+        apart, farthest, rows = self.distances(query, key)
+        products, rows = self.products(queries, apart, farthest), rows.expand(len(queries), -1, -1)
 
         def score(value: Tensor, sentence: Tensor, head: Tensor, row: Tensor, column: Tensor) -> Tensor:
             return value + products[sentence, head, row, rows[sentence, row, column]]
 
         return score
 
-    def _products(self, queries: Tensor, query: Positions, key: Positions) -> tuple[Tensor, Tensor]:
-        """(q_i + v) · W_R R of n distances, (B, H, Lq, n), and the one of each pair of tokens, (1 | B, Lq, Lk)."""
-        apart, farthest, rows = self.distances(query, key)
+    def products(self, queries: Tensor, apart: Tensor, farthest: int) -> Tensor:
+        """Multiply queries by the vectors of distances.
+
+        Args:
+            queries: Queries divided by √d_h, (B, H, Lq, d_h).
+            apart: Distances i - j, (1 | B, n) int64.
+            farthest: A number that no distance exceeds.
+
+        Returns:
+            (q_i + v) · W_R R / √d_h, (B, H, Lq, n).
+        """
         heads, size = self.position_bias.shape
-        projected = self.project(self.waves(apart, farthest)).view(-1, heads, size)  # (n, H, d_h)
+        projected = self.project(self.waves(apart, farthest)).view(*apart.shape, heads, size)  # (1 | B, n, H, d_h)
         own = queries + (self.position_bias[:, None] * size**-0.5).to(queries.dtype)  # (B, H, Lq, d_h)
-        return own @ projected.permute(1, 2, 0).to(queries.dtype), rows
+        products: Tensor = own @ projected.permute(0, 2, 3, 1).to(queries.dtype)
+        return products
 
     def distances(self, query: Positions, key: Positions) -> tuple[Tensor, int, Tensor]:
         """Find the distances i - j that tokens may have.
@@ -131,12 +140,12 @@ class TransformerXLAttention(AttentionEncoding):
             key: Positions of the keys.
 
         Returns:
-            The distances, (n,); a number that none of them exceeds; the index of each pair of tokens among them,
+            The distances, (1 | B, n); a number that none of them exceeds; the index of each pair of tokens among them,
             (1 | B, Lq, Lk).
         """
         farthest = max(query.limit, key.limit) - 1
         nearest = -farthest if self.both_sides else 0
-        apart = torch.arange(nearest, farthest + 1, device=query.absolute.device)
+        apart = torch.arange(nearest, farthest + 1, device=query.absolute.device)[None]
         return apart, farthest, -distances(query, key).clamp(max=-nearest) - nearest
 
 

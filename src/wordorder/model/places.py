@@ -10,7 +10,6 @@ from wordorder.encodings.compose import Composed
 from wordorder.errors import WordorderError
 
 _STACKS: tuple[Stack, ...] = ("encoder", "decoder")
-_GIVES_ATTENTION = ("_attention", "_cross_attention")
 
 
 def acts(attention: AttentionEncoding) -> bool:
@@ -25,7 +24,7 @@ def refuse_attention(encoding: Encoding, architecture: str) -> None:
         WordorderError: The encoding acts inside attention.
     """
     for part in _parts(encoding):
-        if _gives_attention(part):
+        if part.inside_attention():
             raise WordorderError(
                 f"The encoding '{part.config.type}' acts inside the attention of a Transformer, but the size's "
                 f"architecture is '{architecture}', where an encoding can act at the embeddings alone. Choose an "
@@ -49,7 +48,7 @@ def refuse_idle(encoding: Encoding, *, cross: bool = True) -> None:
     """
     for part in _parts(encoding):
         inside = list(_attentions(part, cross=cross))
-        if _gives_attention(part) and not any(map(acts, inside)):
+        if part.inside_attention() and not any(map(acts, inside)):
             if not cross and any(map(acts, _attentions(part, cross=True))):
                 raise _no_cross(part)
             given = next((type(each).__name__ for each in inside if each is not part._nothing), None)
@@ -124,8 +123,3 @@ def _attentions(encoding: Encoding, *, cross: bool) -> Iterator[AttentionEncodin
 
 def _parts(encoding: Encoding) -> list[Encoding]:
     return cast(list[Encoding], list(encoding.parts)) if isinstance(encoding, Composed) else [encoding]
-
-
-def _gives_attention(encoding: Encoding) -> bool:
-    """Return whether an encoding is about attention, also where its placement leaves nothing of that."""
-    return any(getattr(type(encoding), name) is not getattr(Encoding, name) for name in _GIVES_ATTENTION)

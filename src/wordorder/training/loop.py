@@ -15,6 +15,7 @@ from lightning_fabric import Fabric
 
 from wordorder.config.models import Cell
 from wordorder.data.binary import ParallelCorpus
+from wordorder.draws import repeatable
 from wordorder.errors import Interrupted
 from wordorder.model.objective import TranslationObjective
 from wordorder.progress import Progress
@@ -205,9 +206,10 @@ class Trainer:
         self.model.eval()
         batches = plan_batches(self.valid_corpus, self.recipe.batch_tokens)
         sums = torch.zeros(2, dtype=torch.float64, device=self.fabric.device)
-        for sentences in batches[self.fabric.global_rank :: self.fabric.world_size]:
-            batch = collate(self.valid_corpus, sentences).to(self.fabric.device)
-            _, nll = self.model(batch)
+        for number in range(self.fabric.global_rank, len(batches), self.fabric.world_size):
+            batch = collate(self.valid_corpus, batches[number]).to(self.fabric.device)
+            with repeatable(number):
+                _, nll = self.model(batch)
             sums += torch.stack((nll.double(), nll.new_tensor(batch.target_tokens, dtype=torch.float64)))
         self.model.train()
         total, tokens = summed(self.fabric, sums).tolist()

@@ -141,9 +141,10 @@ class Translator(nn.Module, ABC):
         return functional.linear(hidden, self.output.weight)
 
     def _drawn(self, positions: Positions, tokens: Tensor) -> Positions:
-        """Add the random numbers that the encoding draws once per pass for each of the B sentences of (B, S) tokens."""
+        """Add what the encoding draws once per pass for each of the B sentences of (B, S) tokens, and their lengths."""
         drawn = self.encoding.draw(len(tokens))
-        return positions if drawn is None else replace(positions, drawn=drawn.to(tokens.device))
+        lengths = None if self.one_stream else (tokens != PAD).sum(1, keepdim=True)
+        return replace(positions, drawn=None if drawn is None else drawn.to(tokens.device), lengths=lengths)
 
     def _reader(self, kind: Kind, layer: int) -> WeightsReader | None:
         """Return who reads the weights of one attention."""

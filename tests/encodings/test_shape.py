@@ -1,4 +1,4 @@
-"""SHAPE and randomized positions: sinusoids at other positions in training than in translation."""
+"""SHAPE: sinusoids at other positions in training than in translation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from torch import Tensor
 from torch.testing import assert_close
 
 from golden import golden
-from raises import raises
 from wordorder.encodings.base import Encoding, Positions, Shape
 from wordorder.encodings.registry import build, parse
 from wordorder.encodings.sinusoidal import frequencies
@@ -64,40 +63,3 @@ def test_shape_translates_as_released_code() -> None:
     x = arrays["x_length_first"].transpose(0, 1)
     found = encoding.add_to_embeddings(8**0.5 * x, Positions.range(x.size(1)), "encoder")
     assert_close(found, arrays["eval_out"].transpose(0, 1), rtol=0, atol=1e-5)
-
-
-def test_randomized_draws_in_order_without_repetition() -> None:
-    torch.manual_seed(0)
-    encoding = build(parse({"type": "randomized", "range": 40, "longest": 10}), SHAPE).train()
-    drawn = torch.stack([places(added(encoding, 2, 6), 40)[0] for _ in range(300)])
-    assert bool((drawn.diff(dim=1) > 0).all())
-    # The i-th smallest of n of N numbers without repetition is (i + 1)(N + 1)/(n + 1) - 1 in the mean.
-    expected = torch.arange(1, 7) * 41 / 11 - 1
-    assert_close(drawn.float().mean(0), expected, rtol=0, atol=1.0)
-    assert len(set(map(tuple, drawn.tolist()))) > 250
-    # All sentences of a batch share the draw.
-    both = places(added(encoding, 1, 6).expand(2, -1, -1), 40)
-    assert torch.equal(both[0], both[1])
-
-
-def test_randomized_translates_at_the_mean_of_its_draws() -> None:
-    encoding = build(parse({"type": "randomized", "range": 40, "longest": 10}), SHAPE).eval()
-    assert places(added(encoding, 1, 6), 40).tolist() == [[0, 4, 8, 12, 16, 20]]
-    step = encoding.add_to_embeddings(torch.zeros(1, 1, DIM), Positions.range(1, offset=3), "decoder")
-    assert places(step, 40).tolist() == [[12]]
-    table = encoding.table(4)
-    assert table is not None
-    assert_close(table, sinusoids(13)[::4])
-
-
-def test_randomized_longer_than_its_longest_draws_from_more() -> None:
-    torch.manual_seed(0)
-    encoding = build(parse({"type": "randomized", "range": 40, "longest": 10}), SHAPE).train()
-    drawn = places(added(encoding, 1, 25), 100)[0]
-    assert bool((drawn.diff() > 0).all())
-    assert int(drawn.max()) < 100
-
-
-def test_randomized_needs_room() -> None:
-    with raises("invalid-value", says="longest (50) cannot exceed range (40)"):
-        parse({"type": "randomized", "range": 40, "longest": 50})
