@@ -4,23 +4,25 @@
     m_h = 2^(-8h/H),   h = 1 … H, for H a power of two; other H take the slopes of the next lower power of two, and then
                        every other slope, from the first on, of the next higher one
 
-Source: Press et al. 2022, section 3; the rule for other H is that of the released code. The paper is about decoders.
-For encoders there are four ways to tell, or not to tell, keys before the query from keys behind it (``sides``):
+The paper is about decoders. For encoders there are four ways to tell, or not to tell, keys before the query from keys
+behind it (``sides``):
 
 | sides     | keys before the query, j < i                                 | keys behind the query, j > i            |
 |-----------|--------------------------------------------------------------|-----------------------------------------|
 | symmetric | -m_h |i - j|                                                 | the same                                |
 | masked    | as above with the slopes of H/2 heads, for heads 1 … H/2     | the same for the other heads            |
 |           | unseen by the other heads                                    | unseen by heads 1 … H/2                 |
-| learned   | l_h |i - j|, l_h trained, started from N(-2, 1)              | r_h |i - j|, of its own                 |
+| learned   | l_h |i - j|, l_h trained                                     | r_h |i - j|, of its own                 |
 | offset    | -m_h (|i - j| - 1/2)                                         | -m_h |i - j|                            |
 
-The first three are the authors' (their repository, issue 5), the fourth that of Ruoss et al. 2023. Symmetric, a
-sentence and its mirror image look alike except through the END token, which stays last and alone tells which end is
-which. In the decoder masked is symmetric, since no head can see what is behind.
-Departures: none.
+Source: Press et al. 2022, section 3; the rule for other H is that of the released code. Of ``sides``, the first three
+are the authors' (their repository, issue 5), the fourth is that of Ruoss et al. 2023.
+Start: learned slopes l and r from N(-2, 1).
 Promises: relative; works at any length; no parameters, except learned: 2H in the encoder and H in the decoder, shared
-by the layers of a stack.
+by the layers of a stack. Symmetric, a sentence and its mirror image look alike except through the END token, which
+stays last and alone tells which end is which; other sides tell them apart. In the decoder masked is symmetric, since no
+head can see what is behind.
+Departures: none.
 """
 
 from __future__ import annotations

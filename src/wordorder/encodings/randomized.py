@@ -21,7 +21,7 @@ sentence takes the first of so many draws. They grow with the index, so nothing 
 target draw separately, unless they are one stream. Tokens beyond M, or ``longest``, count on from M.
 ``evaluation: mean`` takes the rounded means of all draws instead; the paper has no such variant. The released code's
 Transformer-XL looks negative distances up at the wrong rows; here they are the mirrored ones, as in the paper.
-Start values: those of the base.
+Start: those of the base.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     z_i  = Σ_j α_ij (x_j W_V + a^V_ij),         a_ij = w_clip(j - i, -k, k)
 
 Source: Shaw et al. 2018, equations 3 and 4. Keys and values can each be left out.
-Start values: uniform within Glorot's bound of a (2k + 1) × d_h matrix, as in tensor2tensor, whatever the number of
+Start: uniform within Glorot's bound of a (2k + 1) × d_h matrix, as in tensor2tensor, whatever the number of
 heads and whether all rows exist.
 Departures: rows of distances that a causal mask hides are not stored, so the decoder has k fewer than tensor2tensor.
 Promises: relative, so a shift of all positions changes nothing; works at any length (distances beyond k share one

@@ -9,7 +9,7 @@ Source: Raffel et al. 2020 (T5), section 2.1; the bucket's formula is that of th
 the buckets for keys up to the query and the other half for keys behind it, n = buckets / 2 each; the decoder has all of
 them for keys up to the query. The Adaptive-T5 paper compares with 64 buckets. T5 has one table a stack, umT5 (Chung et
 al. 2023) one a layer (``tables``).
-Start values: normal with standard deviation d^-1/2, as in T5's code.
+Start: normal with standard deviation d^-1/2, as in T5's code.
 Departures: T5 leaves out the division by √d_h, but starts W_Q smaller by the same factor.
 Promises: relative; works at any length (distances from m on share one bucket); buckets · H parameters a stack, whose
 layers share them, or with ``tables: per_layer`` a layer. As in T5, the encoder's first bucket for keys behind the
