@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from raises import raises
 from wordorder.comparison.families import FamilyTest
-from wordorder.comparison.levels import level_of
+from wordorder.comparison.levels import level_of, looks_file, read_looks, remember_look
 from wordorder.config.models import Comparison, Family, Looks
 from wordorder.metrics.base import build
 from wordorder.statistics.power import power
@@ -170,3 +172,14 @@ def test_after_looks_that_were_not_declared_no_level_is_exact(
 def test_looking_again_at_the_same_seeds_changes_nothing() -> None:
     found = level_of(0.05, [1, 2], None, [[1, 2]])
     assert (found.level, found.exact, found.looks) == (0.05, True, [2])
+
+
+def test_looks_are_remembered_beside_the_comparison(tmp_path: Path) -> None:
+    path = looks_file(tmp_path / "pair.tiny.test.json")
+    assert read_looks(path) == []
+    for seeds in ([1, 2], [1, 2, 3], [1, 2]):
+        remember_look(path, seeds)
+    assert read_looks(path) == [[1, 2], [1, 2, 3]]
+    path.write_text('{"seeds": 3}')
+    with raises("damaged-file", path=path):
+        read_looks(path)

@@ -211,6 +211,16 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     p = json.loads(first)["metrics"]["bleu"]["comparisons"][0]["t_test"]["p"]
     assert p is not None and math.isfinite(p)
 
+    assert json.loads(first)["metrics"]["bleu"]["family"]["level"]["exact"]
+    # Another look, at other seeds, which the study did not declare.
+    fewer = asked.model_copy(update={"seeds": [2]}).model_dump_json()
+    second = [str(hypotheses[name, 2]) for name in ("base", "good")]
+    assert main([*command[:3], fewer, *command[4:], *files[:4], *second]) == 0
+    assert not json.loads(output.read_text())["metrics"]["bleu"]["family"]["level"]["exact"]
+    output.with_suffix(".looks").unlink()
+    assert main([*command, *files]) == 0
+    assert output.read_bytes() == first
+
     write_lines(hypotheses["good", 2], ["zu kurz"])
     assert main([*command, *files]) == 1
     assert "has 1 lines but its references" in capsys.readouterr().err

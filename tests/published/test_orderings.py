@@ -8,10 +8,11 @@ import pandas as pd
 import pytest
 
 from evaluation_samples import frame_of, report
-from wordorder.config.published_scores import PublishedScores, Shown
+from wordorder.config.published_scores import PublishedInStudy, PublishedScores, Shown
 from wordorder.published.orderings import orderings_frame, orderings_table
 from wordorder.published.scores import published_table
-from wordorder.statistics.all_pairs import tukey_test
+from wordorder.statistics.all_pairs import all_pairs
+from wordorder.statistics.blocked import block
 
 PRINTED = {"none": 13.0, "sinusoidal": 27.0, "learned": 26.0, "opr": 27.5, "relative": 27.5, "rope": 28.0, "cope": None}
 
@@ -44,6 +45,13 @@ def scores(values: dict[str, list[float]], metric: str = "bleu") -> pd.DataFrame
     )
 
 
+LANGUAGES = {"big": "en-de", "mini": "en-de", "other": "ja-en"}
+
+
+def beside(shown: Shown, table: PublishedScores) -> PublishedInStudy:
+    return PublishedInStudy(shown=shown, printed=table, languages=LANGUAGES)
+
+
 SHOWN = Shown(table="paper_table1", datasets={"big": "mini"}, sizes={"base": "tiny"})
 OURS = {
     "none": [5.0, 5.2, 5.1, 4.9],
@@ -55,7 +63,7 @@ OURS = {
 
 
 def frame(ours: dict[str, list[float]], metric: str = "bleu") -> pd.DataFrame:
-    found = orderings_frame(scores(ours, metric), [(SHOWN, printed(PRINTED, metric))], alpha=0.05)
+    found = orderings_frame(scores(ours, metric), [beside(SHOWN, printed(PRINTED, metric))], alpha=0.05)
     return found.set_index(["better", "worse"])
 
 
@@ -77,7 +85,7 @@ def test_the_test_is_of_the_systems_of_the_column() -> None:
     found = frame(OURS)
     assert found.loc[("RELATIVE", "SINUSOIDAL"), "n"] == 3, "of the one with fewer seeds"
     known = {name: {seed: x for seed, x in enumerate(row) if x == x} for name, row in OURS.items()}
-    p_values = {frozenset(pair): p for pair, p in tukey_test(known).items()}
+    p_values = {frozenset(pair): found.p for pair, found in all_pairs(block(known)).differences.items()}
     run = found[found["verdict"] != "not run"]
     assert len(run) == 9
     for (better, worse), p in run["p"].items():
@@ -99,7 +107,7 @@ def test_one_seed_and_equal_scores_are_said_to_be_untested() -> None:
 
 
 def test_the_table_counts_and_names_them() -> None:
-    table = orderings_table(scores(OURS), [(SHOWN, printed(PRINTED))], report(["sinusoidal"], [1, 2, 3, 4]))
+    table = orderings_table(scores(OURS), [beside(SHOWN, printed(PRINTED))], report(["sinusoidal"], [1, 2, 3, 4]))
     (shown_block,) = table.blocks
     caption, block = shown_block.caption, frame_of(shown_block)
     assert caption == "A paper, Table 1: the order of its systems, and that of ours."
@@ -107,38 +115,46 @@ def test_the_table_counts_and_names_them() -> None:
     assert row["Ours"] == "mini, news, tiny" and row["Pairs"] == "14"
     same = int(table.data["same_order"].fillna(False).astype(bool).sum())
     assert row["Same order"] == f"{same} of 9 run"
-    assert row["Confirmed"].split("; ")[0] == "SINUSOIDAL > NONE"
-    assert "SINUSOIDAL > LEARNED" in row["Contradicted"].split("; ")
+    assert row["Confirmed"].split("; ")[0] == "SINUSOIDAL > NONE (+14.00, +15.10)"
+    assert "SINUSOIDAL > LEARNED (+1.00, -4.03)" in row["Contradicted"].split("; ")
+    assert row["Languages"] == "as printed"
     assert row["Untested"] == "0"
 
 
 def test_a_table_beside_two_datasets_has_a_row_for_each() -> None:
     ours = pd.concat([scores(OURS), scores({"none": [20.0, 20.1], "sinusoidal": [5.0, 5.2]}).assign(dataset="other")])
     other = Shown(table="paper_table1", datasets={"big": "other"}, sizes={"base": "tiny"})
-    shown = [(SHOWN, printed(PRINTED)), (other, printed(PRINTED))]
+    shown = [beside(SHOWN, printed(PRINTED)), beside(other, printed(PRINTED))]
     block = frame_of(orderings_table(ours, shown, report(["sinusoidal"], [1, 2, 3, 4])).blocks[0])
-    assert block["Ours"].tolist() == ["mini, news, tiny", "other, news, tiny"]
-    assert block["Same order"].str.split(" of ").str[1].tolist() == ["9 run", "1 run"]
+    assert block["Ours"].tolist()[:2] == ["mini, news, tiny", "other, news, tiny"]
+    assert block["Same order"].str.split(" of ").str[1].tolist()[:2] == ["9 run", "1 run"]
     assert block["Same order"].str[0].tolist()[1] == "0"
-    not_run = orderings_table(scores({"cope": [1.0]}), [(other, printed(PRINTED))], report(["sinusoidal"], [1]))
+    assert block["Contradicted"].tolist()[1] == "ja-en instead of en-de: SINUSOIDAL > NONE (+14.00, -14.95)"
+    assert block["Languages"].tolist()[1] == "ja-en instead of en-de"
+    not_run = orderings_table(scores({"cope": [1.0]}), [beside(other, printed(PRINTED))], report(["sinusoidal"], [1]))
     assert frame_of(not_run.blocks[0])["Same order"].tolist() == ["not run"]
-    captions = [block.caption for block in published_table(ours, shown, report(["sinusoidal"], [1, 2, 3, 4])).blocks]
+    captions = [
+        block.caption
+        for block in published_table(
+            ours, [(each.shown, each.printed) for each in shown], report(["sinusoidal"], [1, 2, 3, 4])
+        ).blocks
+    ]
     assert [caption.split("ours: ")[1].split(",")[0] for caption in captions] == ["mini", "other"]
 
 
 def test_pairs_without_scores_say_why() -> None:
     ours = scores(OURS).assign(status=lambda rows: rows["status"].where(rows["encoding"] != "learned", "diverged"))
     ours.loc[ours["encoding"] == "learned", "score"] = float("nan")
-    found = orderings_frame(ours, [(SHOWN, printed(PRINTED))], alpha=0.05).set_index(["better", "worse"])
+    found = orderings_frame(ours, [beside(SHOWN, printed(PRINTED))], alpha=0.05).set_index(["better", "worse"])
     assert found.loc[("SINUSOIDAL", "LEARNED"), "verdict"] == "diverged"
-    table = orderings_table(ours, [(SHOWN, printed(PRINTED, "chrf"))], report(["none"], [1]))
+    table = orderings_table(ours, [beside(SHOWN, printed(PRINTED, "chrf"))], report(["none"], [1]))
     block = frame_of(table.blocks[0])
     assert set(block["Same order"].iloc[0].split(", ")) == {"not scored", "not run"}, "ROPE alone was not run"
 
 
 def test_a_table_that_orders_nothing_has_no_block() -> None:
     equal = printed({"none": 13.0, "sinusoidal": 13.0})
-    table = orderings_table(scores(OURS), [(SHOWN, equal)], report(["sinusoidal"], [1, 2, 3, 4]))
+    table = orderings_table(scores(OURS), [beside(SHOWN, equal)], report(["sinusoidal"], [1, 2, 3, 4]))
     assert table.data.empty and not table.blocks
 
 
@@ -149,7 +165,7 @@ def test_a_printed_difference_orders_a_system_and_its_baseline() -> None:
         {**row, "scores": []} | gaps
         for row, gaps in zip(table["rows"], ({}, {"gaps": [0.4]}, {"gaps": [-9.0]}), strict=True)
     ]
-    found = orderings_frame(scores(OURS), [(SHOWN, PublishedScores.model_validate(table))], alpha=0.05)
+    found = orderings_frame(scores(OURS), [beside(SHOWN, PublishedScores.model_validate(table))], alpha=0.05)
     found = found.set_index(["better", "worse"])
     assert found["published_gap"].to_dict() == pytest.approx(
         {("OPR", "SINUSOIDAL"): 0.4, ("SINUSOIDAL", "NONE"): 9.0, ("OPR", "NONE"): 9.4}
@@ -159,4 +175,51 @@ def test_a_printed_difference_orders_a_system_and_its_baseline() -> None:
 
 def test_what_is_no_score_is_in_no_order() -> None:
     table = printed(PRINTED, "aer")
-    assert orderings_frame(scores(OURS, "aer"), [(SHOWN, table)], alpha=0.05).empty
+    assert orderings_frame(scores(OURS, "aer"), [beside(SHOWN, table)], alpha=0.05).empty
+
+
+def test_a_pair_of_other_languages_says_so_with_its_verdict() -> None:
+    other = Shown(table="paper_table1", datasets={"big": "other"}, sizes={"base": "tiny"})
+    found = orderings_frame(scores(OURS).assign(dataset="other"), [beside(other, printed(PRINTED))], alpha=0.05)
+    verdicts = found.set_index(["better", "worse"])["verdict"]
+    assert verdicts["SINUSOIDAL", "NONE"] == "confirmed (ja-en instead of en-de)"
+    assert verdicts["SINUSOIDAL", "LEARNED"] == "contradicted (ja-en instead of en-de)"
+    assert verdicts["ROPE", "OPR"] == "not run"
+
+
+def of_columns(*columns: dict[str, float]) -> PublishedScores:
+    """A table of several columns of BLEU."""
+    named = [{"column": f"C{i}", "dataset": "big", "test": f"news{i}", "metric": "bleu"} for i in range(len(columns))]
+    rows = [
+        {"row": name.upper(), "encoding": name, "size": "base", "scores": [column[name] for column in columns]}
+        for name in columns[0]
+    ]
+    base = printed(dict.fromkeys(columns[0], 1.0)).model_dump()
+    return PublishedScores.model_validate(base | {"columns": named, "rows": rows, "baseline": rows[0]["row"]})
+
+
+def test_the_order_of_a_column_is_tested_by_permuting_our_systems() -> None:
+    # The worked example: S = 8 of 10, p = 5/120.
+    names = ["none", "sinusoidal", "learned", "opr", "relative"]
+    theirs = dict(zip(names, [27.3, 27.5, 27.9, 28.1, 28.6], strict=True))
+    ours = dict(zip(names, [17.0, 17.4, 17.2, 18.1, 18.3], strict=True))
+    found = scores({name: [score, score + 0.1] for name, score in ours.items()})
+    table = orderings_table(found, [beside(SHOWN, printed(theirs))], report(names, [1, 2]))
+    assert table.data["order"].unique().tolist() == ["order reproduced"]
+    assert table.data["order_p"].unique() == pytest.approx([5 / 120])
+    assert frame_of(table.blocks[0])["Order"].tolist() == ["order reproduced (p = 0.042)"]
+    few = orderings_table(found, [beside(SHOWN, printed({"none": 1.0, "opr": 2.0}))], report(names, [1, 2]))
+    assert few.data["order"].tolist() == ["too few systems"]
+
+
+def test_pairs_and_orders_are_corrected_over_the_columns_of_a_table() -> None:
+    names = ["none", "sinusoidal", "learned", "opr", "relative"]
+    theirs = dict(zip(names, [27.3, 27.5, 27.9, 28.1, 28.6], strict=True))
+    shown = beside(SHOWN, of_columns(theirs, theirs))
+    ours = scores({name: [score, score + 0.1] for name, score in theirs.items()})
+    both = pd.concat([ours.assign(test="news0"), ours.assign(test="news1")])
+    two, one = (orderings_frame(own, [shown], alpha=0.05) for own in (both, ours.assign(test="news0")))
+    assert two["level"].unique().tolist() == [0.025] and one["level"].unique().tolist() == [0.05]
+    table = orderings_table(both, [shown], report(names, [1, 2]))
+    whole = frame_of(table.blocks[0]).iloc[-1]
+    assert whole["Column"] == "all" and whole["Order"] == "order reproduced (p = 0.008)"

@@ -122,15 +122,20 @@ def compare(
 ) -> None:
     """Test whether systems differ from their baseline.
 
-    Test every declared comparison on one test set: for each seed sacreBLEU's paired tests and the sign test, over the
-    seeds a paired t-test and stratified randomisation, and Holm's correction within the family. Seeds without
-    translations are listed. docs/statistics.md explains each test.
+    Give a verdict on every declared comparison on one test set, and make other tests of it: for each seed sacreBLEU's
+    paired tests and the sign test, over the seeds a paired t-test and stratified randomisation, with Holm's correction.
+    Seeds without translations are listed. A file OUTPUT with the suffix .looks remembers the seeds of earlier
+    comparisons. docs/statistics.md explains each test.
     """
+    from wordorder.comparison.levels import looks_file, read_looks, remember_look
     from wordorder.comparison.significance import compare, of_cells
     from wordorder.files import write_json
 
     translations = of_cells(config, hypotheses or [])
-    write_json(output, compare(config, translations, size, test, references, systems or []))
+    looks = looks_file(output)
+    result = compare(config, translations, size, test, references, systems or [], read_looks(looks))
+    remember_look(looks, config.seeds)
+    write_json(output, result)
 
 
 @stage("table scores --config SLICE --results results/demo --output-prefix results/demo/tables/scores")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from wordorder.config.models import Looks
+from wordorder.errors import WordorderError
+from wordorder.files import write_json
 from wordorder.statistics.looks import obrien_fleming_levels
 
 
@@ -51,3 +55,36 @@ def level_of(
         return Level(alpha, alpha, sorted({*counts, *(look for look in looks.looks if look <= looks.now)}), exact=False)
     levels = dict(zip(looks.looks, obrien_fleming_levels(looks.looks, alpha=alpha), strict=True))
     return Level(alpha, levels[len(seeds)], looks.looks, exact=True)
+
+
+def looks_file(comparison: str | Path) -> Path:
+    """Return the file beside a comparison that remembers its looks.
+
+    Snakemake deletes the comparison before it is made again, but not this file.
+    """
+    return Path(comparison).with_suffix(".looks")
+
+
+def read_looks(path: Path) -> list[list[int]]:
+    """Return the seeds of each look so far.
+
+    Raises:
+        WordorderError: The file does not hold lists of seeds.
+    """
+    try:
+        looks = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+        return [[int(seed) for seed in seeds] for seeds in looks]
+    except (ValueError, TypeError, OSError) as error:
+        raise WordorderError(
+            f"{path} does not hold the seeds of earlier looks, such as [[1, 2, 3]]: {error}. Delete it if there was "
+            "none.",
+            code="damaged-file",
+            path=path,
+        ) from error
+
+
+def remember_look(path: Path, seeds: Sequence[int]) -> None:
+    """Add a look at these seeds, unless it is known."""
+    looks = read_looks(path)
+    if list(seeds) not in looks:
+        write_json(path, [*looks, list(seeds)])

@@ -246,3 +246,6 @@ class PublishedInStudy(Model):
 
     shown: Shown
     printed: PublishedScores
+    languages: dict[Name, str] = Field(
+        default={}, description="By dataset, of the table and of the study: its languages, such as 'en-de'."
+    )

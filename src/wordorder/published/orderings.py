@@ -1,115 +1,266 @@
-"""Which orderings of published tables ours confirm.
+"""Is the order of systems in published tables that of ours?
 
-A paper that prints 27.68 for one system and 27.48 for another says, of one run each, that the first is better. Here
-each such pair of a column of scores is looked up in ours: by the sign of our difference, and by Tukey's test over our
-seeds (:mod:`wordorder.statistics.all_pairs`) of the systems of the column. What is published names the pairs and takes
-no part in the test.
+A paper that prints 27.68 for one system and 27.48 for another says, of one run each, that the first is better. The
+order of a column, and of a whole table, is tested by permuting our systems. Single pairs are tested over our seeds by
+Tukey's test of the systems of the column, at a level corrected for the number of columns of the table. What is
+published names systems and pairs and is never tested against.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations, groupby
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from wordorder.comparison.levels import level_of
 from wordorder.config.models import Report
-from wordorder.config.published_scores import PublishedScores, PublishedScoresRow, Shown
+from wordorder.config.published_scores import PublishedColumn, PublishedInStudy, PublishedScoresRow
 from wordorder.metrics.base import metric
 from wordorder.published.scores import OurScores
 from wordorder.published.statuses import Status
 from wordorder.results.frames import groups
-from wordorder.statistics.all_pairs import tukey_test
-from wordorder.tables.table import Block, Row, Table, number, text
+from wordorder.statistics.all_pairs import Pairs, all_pairs
+from wordorder.statistics.blocked import block
+from wordorder.statistics.orderings import Order, PairOutcome, order_outcomes, pair_outcome, permutation_test
+from wordorder.statistics.resampling import Array
+from wordorder.tables.table import Block, Row, Table, format_p, number, text
+
+_PAIR_STATUSES = {
+    PairOutcome.CONFIRMED: Status.CONFIRMED,
+    PairOutcome.CONTRADICTED: Status.CONTRADICTED,
+    PairOutcome.NOT_TOLD_APART: Status.NOT_TOLD_APART,
+}
 
 
-def orderings_frame(
-    scores: pd.DataFrame, tables: Sequence[tuple[Shown, PublishedScores]], *, alpha: float
-) -> pd.DataFrame:
-    """A row for each pair of systems whose printed scores differ.
+@dataclass(frozen=True)
+class Column:
+    """A column of scores of a published table, with ours."""
 
-    paper, table, column; better and worse, as the paper orders them, and the encodings of ours; dataset, test, metric;
-    published_gap and gap (better minus worse, ours of the means), n (seeds of the one with fewer), p, same_order and
-    verdict: "confirmed" and "contradicted" are significant at ``alpha``; "untested" has too few seeds, or no spread; of
-    what has no score it says why ("not run", "diverged", "not scored").
+    shown: PublishedInStudy
+    index: int
+    scores: pd.DataFrame
+    level: float
+
+    @property
+    def column(self) -> PublishedColumn:
+        return self.shown.printed.columns[self.index]
+
+    @property
+    def lower_is_better(self) -> bool:
+        return metric(self.column.metric).lower_is_better
+
+    @cached_property
+    def ours(self) -> OurScores:
+        return OurScores(self.scores, self.shown.shown)
+
+    @cached_property
+    def printed(self) -> list[tuple[PublishedScoresRow, float]]:
+        """The rows of which the column says something, with numbers that differ as they do."""
+        return self.shown.printed.in_order(self.index)
+
+    @cached_property
+    def own(self) -> dict[str, dict[int, float]]:
+        """Our scores by row and seed."""
+        return {row.row: self.ours.of(self.column, row.encoding, row.size) for row, _ in self.printed}
+
+    @cached_property
+    def run(self) -> list[str]:
+        """The rows that have a score of ours."""
+        return [row.row for row, _ in self.printed if self.own[row.row]]
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """Tukey's test of our systems."""
+        diverged = [row.row for row, _ in self.printed if self._lack(row) is Status.DIVERGED]
+        known = {name: of for name, of in self.own.items() if of and name not in diverged}
+        return all_pairs(block(known, diverged=diverged), alpha=self.level)
+
+    def _lack(self, row: PublishedScoresRow) -> Status | None:
+        return self.ours.lack(self.column, row.encoding, row.size) if not self.own[row.row] else None
+
+    @property
+    def other_languages(self) -> str:
+        """The languages of ours and of the paper's, if they differ: "ja-en instead of en-de"."""
+        known = self.shown.languages
+        ours, theirs = (known.get(name) for name in (self.place[0], self.column.dataset))
+        return f"{ours} instead of {theirs}" if ours and theirs and ours != theirs else ""
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Dataset and test set of ours."""
+        return self.ours.place(self.column, self.shown.printed.base.size)[:2]
+
+    def values(self, names: Sequence[str]) -> tuple[Array, Array]:
+        """The published numbers and our means of some rows, (k,) each; nan for what does not exist."""
+        printed = {row.row: value for row, value in self.printed}
+        means = {name: float(np.mean(list(of.values()))) for name, of in self.own.items() if of}
+        return (
+            np.array([printed.get(name, np.nan) for name in names]),
+            np.array([means.get(name, np.nan) for name in names]),
+        )
+
+    @cached_property
+    def order(self) -> Order | None:
+        """The test of the order; None for fewer than two systems."""
+        return permutation_test(*self.values(self.run)) if len(self.run) > 1 else None
+
+    def ordered(self) -> Iterator[tuple[PublishedScoresRow, PublishedScoresRow, float]]:
+        """Yield (better, worse, difference) for each pair of different published scores."""
+        for pair in combinations(self.printed, 2):
+            (worse, low), (better, high) = sorted(pair, key=lambda each: each[1], reverse=self.lower_is_better)
+            if low != high:
+                yield better, worse, high - low
+
+    def found(self, better: PublishedScoresRow, worse: PublishedScoresRow, columns: int) -> dict[str, Any]:
+        """Return gap, n, p, same_order and verdict of a pair."""
+        lack = self._lack(better) or self._lack(worse)
+        if lack is not None:
+            return {"gap": None, "n": 0, "p": None, "same_order": None, "verdict": lack.label}
+        one, other = self.own[better.row], self.own[worse.row]
+        gap = float(np.mean(list(one.values())) - np.mean(list(other.values())))
+        same = gap < 0 if self.lower_is_better else gap > 0
+        differences = self.pairs.differences
+        difference = differences.get((better.row, worse.row)) or differences.get((worse.row, better.row))
+        status = Status.UNTESTED
+        if difference is not None:
+            status = _PAIR_STATUSES[pair_outcome(difference.p, same_order=same, columns=columns, alpha=self.level)]
+        verdict = status.label + (f" ({self.other_languages})" if self.other_languages and difference else "")
+        p = difference and difference.p
+        return {"gap": gap, "n": min(len(one), len(other)), "p": p, "same_order": same, "verdict": verdict}
+
+
+@dataclass(frozen=True)
+class PublishedOrder:
+    """A published table with all columns of scores that stand beside ours.
+
+    Attributes:
+        paper: The paper.
+        table: The table.
+        columns: Its columns of scores, once for each place of ours.
+        alpha: The level of the table.
     """
-    rows = []
-    for shown, table in tables:
-        ours = OurScores(scores, shown)
-        for index, column in enumerate(table.columns):
-            if not column.is_score:
-                continue
-            printed, lower_is_better = table.in_order(index), metric(column.metric).lower_is_better
-            own = {row.row: ours.of(column, row.encoding, row.size) for row, _ in printed}
-            p_values = tukey_test(own)
-            for better, worse, published_gap in _ordered(printed, lower_is_better=lower_is_better):
-                p = p_values.get((better.row, worse.row), p_values.get((worse.row, better.row)))
-                dataset, test, size = ours.place(column, better.size)
-                lacks = (ours.lack(column, row.encoding, row.size) for row in (better, worse) if not own[row.row])
-                rows.append(
-                    {"paper": table.paper, "table": table.table, "column": column.column}
+
+    paper: str
+    table: str
+    columns: list[Column]
+    alpha: float
+
+    @property
+    def tested(self) -> list[Column]:
+        """The columns in which at least two systems were run, which share the level."""
+        return [column for column in self.columns if column.order is not None]
+
+    @cached_property
+    def outcomes(self) -> dict[int, tuple[Order, str]]:
+        """The test of each tested column, by the identity of the column, with its outcome."""
+        orders = [column.order for column in self.tested if column.order is not None]
+        found = order_outcomes(orders, alpha=self.alpha) if orders else []
+        return {id(c): (order, str(own)) for c, order, own in zip(self.tested, orders, found, strict=True)}
+
+    @cached_property
+    def whole(self) -> tuple[Order, str] | None:
+        """The test of the whole table, in which one permutation serves all columns; None for fewer than two columns."""
+        if len(self.tested) < 2:
+            return None
+        names = list(dict.fromkeys(name for column in self.tested for name in column.run))
+        signed = [
+            [-each if column.lower_is_better else each for each in column.values(names)] for column in self.tested
+        ]
+        published, ours = (np.stack(side) for side in zip(*signed, strict=True))
+        order = permutation_test(published, ours)
+        return order, str(order_outcomes([order], alpha=self.alpha)[0])
+
+    @property
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield a row for each pair of systems whose printed scores differ, of each column."""
+        count = max(1, len(self.tested))
+        for column in self.columns:
+            for better, worse, published_gap in column.ordered():
+                dataset, test = column.place
+                sizes = [column.ours.place(column.column, row.size)[2] for row in (better, worse)]
+                order, outcome = self.outcomes.get(id(column), (None, None))
+                yield (
+                    {"paper": self.paper, "table": self.table, "column": column.column.column}
                     | {"better": better.row, "worse": worse.row}
                     | {"better_encoding": better.encoding, "worse_encoding": worse.encoding}
-                    | {"better_size": size, "worse_size": ours.place(column, worse.size)[2]}
-                    | {"dataset": dataset, "test": test, "metric": column.metric, "published_gap": published_gap}
-                    | _found(own[better.row], own[worse.row], lower_is_better, p, alpha=alpha, lack=next(lacks, None))
+                    | {"better_size": sizes[0], "worse_size": sizes[1], "dataset": dataset, "test": test}
+                    | {"other_languages": column.other_languages, "metric": column.column.metric}
+                    | {"published_gap": published_gap, **column.found(better, worse, count)}
+                    | {"level": self.alpha / count, "order": outcome, "order_p": order and order.p_same}
+                    | {"order_p_reversed": order and order.p_reversed}
                 )
-    return pd.DataFrame(rows)
 
 
-def _ordered(
-    printed: Sequence[tuple[PublishedScoresRow, float]], *, lower_is_better: bool
-) -> Iterator[tuple[PublishedScoresRow, PublishedScoresRow, float]]:
-    """(better, worse, difference) for each pair of different scores."""
-    for pair in combinations(printed, 2):
-        (worse, low), (better, high) = sorted(pair, key=lambda each: each[1], reverse=lower_is_better)
-        if low != high:
-            yield better, worse, high - low
-
-
-def _found(
-    better: dict[int, float],
-    worse: dict[int, float],
-    lower_is_better: bool,
-    p: float | None,
-    *,
-    alpha: float,
-    lack: Status | None,
-) -> dict[str, Any]:
-    """Return gap, n, p, same_order and verdict, of scores by seed, or of their ``lack``."""
-    if lack is not None:
-        return {"gap": None, "n": 0, "p": None, "same_order": None, "verdict": lack.label}
-    n = min(len(better), len(worse))
-    gap = float(np.mean(list(better.values())) - np.mean(list(worse.values())))
-    same = gap < 0 if lower_is_better else gap > 0
-    if p is None:
-        verdict = Status.UNTESTED
-    elif p >= alpha:
-        verdict = Status.NOT_TOLD_APART
-    else:
-        verdict = Status.CONFIRMED if same else Status.CONTRADICTED
-    return {"gap": gap, "n": n, "p": p, "same_order": same, "verdict": verdict.label}
-
-
-def orderings_table(scores: pd.DataFrame, tables: Sequence[tuple[Shown, PublishedScores]], report: Report) -> Table:
-    """A block for each published table, a row for each of its columns and what of ours stands beside it."""
-    data = orderings_frame(scores, tables, alpha=report.alpha)
-    blocks = []
-    for (paper, table), group in groups(data, ["paper", "table"]) if len(data) else ():
-        shown = [
-            {"Column": text(column), "Ours": text(", ".join([dataset, test, *_sizes(pairs)]))} | _counts(pairs)
-            for (column, dataset, test), pairs in groups(group, ["column", "dataset", "test"])
+def published_orders(scores: pd.DataFrame, shown: Sequence[PublishedInStudy], *, alpha: float) -> list[PublishedOrder]:
+    """Return each published table with its columns of scores and ours."""
+    found = []
+    ordered = sorted(shown, key=lambda each: (each.printed.paper, each.printed.table))
+    names = list(dict.fromkeys((each.printed.paper, each.printed.table) for each in shown))
+    tables = {name: list(own) for name, own in groupby(ordered, key=lambda e: (e.printed.paper, e.printed.table))}
+    for paper, table in names:
+        columns = [
+            Column(each, index, scores, alpha)
+            for each in tables[paper, table]
+            for index, column in enumerate(each.printed.columns)
+            if column.is_score
         ]
-        blocks.append(Block(f"{paper}, {table}: the order of its systems, and that of ours.", shown))
-    notes = [
-        "Pairs: those of one column whose printed scores differ. Same order: the means of ours differ in the same "
-        "direction, which half of the pairs would do by chance alone. Confirmed, contradicted: they do so, or do the "
-        "opposite, by Tukey's test over our seeds of the systems of the column, at "
-        f"{100 * report.alpha:g} %. A paper's own scores are most often of one run each and take part in no test.",
-    ]
-    return Table("orderings", data, blocks, notes)
+        found.append(PublishedOrder(paper, table, columns, alpha))
+    return found
+
+
+def orderings_frame(scores: pd.DataFrame, shown: Sequence[PublishedInStudy], *, alpha: float) -> pd.DataFrame:
+    """Return one row per pair of systems whose printed scores differ.
+
+    The columns are paper, table, column; better and worse, as the paper orders them, and the encodings of ours;
+    dataset, test, metric, other_languages (where ours are of other languages than the paper's); published_gap and gap
+    (better minus worse, ours of the means), n (seeds of the one with fewer), p, same_order, verdict, level, and the
+    test of the column's order. The verdict "confirmed" or "contradicted" is significant at ``level``; "untested" has
+    too few seeds, or no spread; of what has no score it says why ("not run", "diverged", "not scored").
+    """
+    return pd.DataFrame([row for order in published_orders(scores, shown, alpha=alpha) for row in order.rows])
+
+
+def orderings_table(scores: pd.DataFrame, shown: Sequence[PublishedInStudy], report: Report) -> Table:
+    """Make a block for each published table, with a row for each of its columns and what of ours stands beside it."""
+    level = level_of(report.alpha, report.seeds, report.looks)
+    orders = published_orders(scores, shown, alpha=level.level)
+    data = pd.DataFrame([row for order in orders for row in order.rows])
+    blocks = []
+    for order in orders:
+        own = pd.DataFrame(order.rows)
+        if own.empty:
+            continue
+        rows: list[Row] = [
+            {"Column": text(column), "Ours": text(", ".join([dataset, test, *_sizes(pairs)]))} | _counts(pairs)
+            for (column, dataset, test), pairs in groups(own, ["column", "dataset", "test"])
+        ]
+        if order.whole is not None:
+            whole, outcome = order.whole
+            rows.append({"Column": text("all"), "Order": text(_order(outcome, whole.p_same, whole.p_reversed))})
+        title = f"{order.paper}, {order.table}: the order of its systems, and that of ours."
+        blocks.append(Block(title, rows))
+    return Table("orderings", data, blocks, [*_NOTES, *([] if level.exact else [_NOT_EXACT])])
+
+
+_NOTES = (
+    "Pairs: those of one column whose printed scores differ. Same order: the means of ours differ in the same "
+    "direction; half of the pairs would do so by chance. Pairs are not independent: their share proves nothing.",
+    "Order: permutation test of all systems of the column, one-sided, corrected by Holm's method over the columns of "
+    "the table; 'all' permutes the systems of all columns together. 'Too few systems': no order of so few is unlikely "
+    "enough.",
+    "Confirmed, contradicted: pairs that our seeds order as printed, or the other way, by Tukey's test of the systems "
+    "of the column, at a level divided by the number of columns, with both differences (printed, ours). If m pairs are "
+    "confirmed, at least these m orders hold for other seeds, with a confidence of 95 %. 'Not told apart' does not "
+    "speak against a paper, whose own scores are most often of one run each.",
+    "Where ours are of other languages than the paper's, each line says so: such a pair says nothing about the printed "
+    "languages.",
+)
+_NOT_EXACT = "Seeds were added after results had been seen, which was not declared: no level is exact."
 
 
 def _sizes(pairs: pd.DataFrame) -> list[str]:
@@ -119,20 +270,41 @@ def _sizes(pairs: pd.DataFrame) -> list[str]:
     return list(dict.fromkeys([*named["better_size"], *named["worse_size"]]))
 
 
+def _order(outcome: str, p_same: float, p_reversed: float) -> str:
+    p = p_reversed if outcome == "reversed" else p_same
+    return f"{outcome} (p {'' if p < 0.001 else '= '}{format_p(p)})"
+
+
 def _counts(pairs: pd.DataFrame) -> Row:
     run = pairs[pairs["n"] > 0]
-    verdicts = pairs["verdict"].value_counts()
+    statuses = pairs["verdict"].map(_status)
+    first = pairs.iloc[0]
     same = int(run["same_order"].sum())
-    order = text(f"{same} of {len(run)} run", key=same) if len(run) else text(", ".join(verdicts.index))
+    how = text(f"{same} of {len(run)} run", key=same) if len(run) else text(", ".join(dict.fromkeys(statuses)))
+    tested = first["order"] is not None and not pd.isna(first["order_p"])
+    named = {status: _named(pairs, status) for status in (Status.CONFIRMED, Status.CONTRADICTED)}
     return {
+        "Languages": text(first["other_languages"] or "as printed"),
         "Pairs": number(len(pairs)),
-        "Same order": order,
-        "Confirmed": text(_named(pairs, Status.CONFIRMED) or "none"),
-        "Contradicted": text(_named(pairs, Status.CONTRADICTED) or "none"),
-        "Not told apart": number(verdicts.get(Status.NOT_TOLD_APART.label, 0)),
-        "Untested": number(verdicts.get(Status.UNTESTED.label, 0)),
+        "Same order": how,
+        "Order": text(_order(first["order"], first["order_p"], first["order_p_reversed"]) if tested else ""),
+        "Confirmed": text(named[Status.CONFIRMED]),
+        "Contradicted": text(named[Status.CONTRADICTED]),
+        "Not told apart": number(int((statuses == Status.NOT_TOLD_APART.label).sum())),
+        "Untested": number(int((statuses == Status.UNTESTED.label).sum())),
     }
 
 
-def _named(pairs: pd.DataFrame, verdict: Status) -> str:
-    return "; ".join(f"{row.better} > {row.worse}" for row in pairs.itertuples() if row.verdict == verdict.label)
+def _named(pairs: pd.DataFrame, status: Status) -> str:
+    """Name the pairs with a verdict, with the published and our own difference, and the languages if they differ."""
+    chosen = [row for row in pairs.to_dict("records") if _status(row["verdict"]) == status.label]
+    if not chosen:
+        return "none"
+    languages = chosen[0]["other_languages"]
+    named = [f"{row['better']} > {row['worse']} ({row['published_gap']:+.2f}, {row['gap']:+.2f})" for row in chosen]
+    return f"{f'{languages}: ' if languages else ''}{'; '.join(named)}"
+
+
+def _status(verdict: str) -> str:
+    """Return a verdict without the languages behind it."""
+    return verdict.partition(" (")[0]

@@ -39,7 +39,7 @@ def build_table(name: str, report: Report, folder: str | Path, shown: Sequence[P
     if name in PUBLISHED_TABLES:
         printed = [(each.shown, each.printed) for each in shown]
         if name == "orderings":
-            return orderings.orderings_table(load_printed(report, folder), printed, report)
+            return orderings.orderings_table(load_printed(report, folder), shown, report)
         tested = results.load_significance(report, folder) if any(table.marks_mean for _, table in printed) else []
         return published.published_table(load_printed(report, folder, printed), printed, report, OurMarks(tested))
     if name == "credibility":

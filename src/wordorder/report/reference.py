@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import product, zip_longest
 from pathlib import Path
 
+from wordorder.comparison.levels import looks_file, read_looks
 from wordorder.comparison.significance import compare
 from wordorder.config.models import Family, Report
 from wordorder.config.published_scores import PublishedInStudy
@@ -168,8 +169,9 @@ def _test(study: Bundled, results: Path, data: Path) -> None:
             }
             systems = [systems_path(results, name, dataset.name, size, test) for name in systems_metrics(report)]
             references = raw(data, dataset.name, test, "target")
-            tested = compare(family, translations, size, test, references, systems)
-            write_json(results / "significance" / f"{dataset.name}.{size}.{test}.json", tested)
+            path = results / "significance" / f"{dataset.name}.{size}.{test}.json"
+            earlier = read_looks(looks_file(path))
+            write_json(path, compare(family, translations, size, test, references, systems, earlier))
 
 
 def _compare(

@@ -116,7 +116,7 @@ def pack(
         "".join(json.dumps(each, ensure_ascii=False, separators=(",", ":")) + "\n" for each in records),
     )
     _write_archive(folder / TRANSLATIONS, {name: _interleaved(own) for name, own in lines.items()})
-    kept = [*results.glob("significance/*.json"), *results.glob("scores/*/*.json")]
+    kept = [*results.glob("significance/*"), *results.glob("scores/*/*.json")]
     kept += [*results.glob("figures/*.csv"), *results.glob("analyses/*.csv")]
     _write_archive(folder / DATA, {file.relative_to(results).as_posix(): file.read_bytes() for file in kept})
 
@@ -212,7 +212,7 @@ def unpack(folder: Path, results: Path) -> Bundled:
     Args:
         folder: The folder of the bundle.
         results: The folder to write, as an index describes it; significance tests and scores that the bundle holds are
-            not taken over, except those by metrics with environments of their own.
+            not taken over, except those by metrics with environments of their own; the seeds of earlier looks are.
 
     Raises:
         WordorderError: The bundle is damaged or incomplete.
@@ -243,7 +243,7 @@ def unpack(folder: Path, results: Path) -> Bundled:
                 with atomic(index.cell(*names).hypotheses(test)) as temporary:
                     temporary.write_bytes(text)
     for name, content in _read_archive(folder / DATA).items():
-        if name.startswith("scores/"):
+        if name.startswith("scores/") or name.endswith(".looks"):
             write_text(results / name, content.decode())
     return study
 

@@ -22,7 +22,7 @@ from wordorder.config.models import (
     metric_name,
 )
 from wordorder.config.problems import nearest
-from wordorder.config.published_scores import PublishedInStudy
+from wordorder.config.published_scores import PublishedInStudy, PublishedScores, Shown
 from wordorder.errors import WordorderError
 from wordorder.figures.catalogue import FIGURES
 from wordorder.metrics.scores import system_metrics
@@ -110,7 +110,18 @@ def published_tables(study: Study, configuration: Configuration) -> list[Publish
                 f"{Path(configuration.root, 'published', 'scores.yaml')}{nearest(shown.table, tables, 'tables')}",
                 code="unknown-name",
             )
-    return [PublishedInStudy(shown=shown, printed=tables[shown.table]) for shown in study.published]
+    return [_in_study(shown, tables[shown.table], configuration) for shown in study.published]
+
+
+def _in_study(shown: Shown, printed: PublishedScores, configuration: Configuration) -> PublishedInStudy:
+    """A published table with the languages of its datasets and of those that stand in for them."""
+    names = {name for column in printed.columns for name in (column.dataset, shown.place(column)[0])}
+    languages = {
+        data.name: f"{data.source_language}-{data.target_language}"
+        for data in configuration.valid_datasets
+        if data.name in names
+    }
+    return PublishedInStudy(shown=shown, printed=printed, languages=languages)
 
 
 def page_slice(study: Study, configuration: Configuration) -> str:
