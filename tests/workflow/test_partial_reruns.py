@@ -15,10 +15,12 @@ PAGE = {"make_page": ["results/little/index.html"]}
 REPORTED = {
     **PAGE,
     "make_table": [
-        f"results/little/tables/{name}.csv" for name in ("credibility", "parameters", "scores", "significance")
+        f"results/little/tables/{name}.csv"
+        for name in ("credibility", "parameters", "scores", "significance", "variance")
     ],
     "draw_figure": [
-        f"results/little/figures/{name}.pdf" for name in ("encoding_matrix", "perplexity", "scores", "similarity")
+        f"results/little/figures/{name}.pdf"
+        for name in ("encoding_matrix", "forest", "perplexity", "scores", "similarity", "variance")
     ],
 }
 
@@ -92,8 +94,10 @@ def test_a_deleted_evaluation_comes_back_alone(study: Workspace) -> None:
     assert study.would_run() == {
         "evaluate_model": [study.evaluation("opr")],
         **COMPARED,
-        "make_table": [f"results/little/tables/{name}.csv" for name in ("credibility", "scores", "significance")],
-        "draw_figure": ["results/little/figures/scores.pdf"],
+        "make_table": [
+            f"results/little/tables/{name}.csv" for name in ("credibility", "scores", "significance", "variance")
+        ],
+        "draw_figure": [f"results/little/figures/{name}.pdf" for name in ("forest", "scores", "variance")],
         **PAGE,
     }
 
@@ -159,13 +163,13 @@ def test_the_report_holds_tables_and_figures(study: Workspace) -> None:
     done = snakemake(study.folder, *study.arguments(), "--report", "report.html")
     assert done.returncode == 0, done.stderr
     page = (study.folder / "report.html").read_text(encoding="utf-8")
-    for name in ("scores", "significance", "parameters"):
+    for name in ("scores", "significance", "variance", "parameters"):
         assert re.search(rf"results/little/tables/{name}\.html", page)
-    for name in ("scores", "perplexity", "similarity", "encoding_matrix"):
+    for name in ("forest", "variance", "scores", "perplexity", "similarity", "encoding_matrix"):
         assert re.search(rf"results/little/figures/{name}\.svg", page)
     for caption in (
         "Scores of each encoding",
-        "Holm",
+        "Every comparison that the study declared",
         "Parameters of each model",
         "Perplexity on",
         "Cosine similarity of",

@@ -29,7 +29,7 @@ def figure(
 ) -> None:
     """Draw a figure of a study as SVG, PDF and PNG, with a CSV of the data drawn.
 
-    The figures of vectors are all but scores, perplexity and mathematics.
+    The figures of vectors are all but forest, variance, scores, perplexity and mathematics.
     """
     from wordorder.drawing import style
     from wordorder.figures.catalogue import Choices, figure_of

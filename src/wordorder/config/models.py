@@ -353,6 +353,8 @@ class Reordering(Positions):
 
 # Each is an entry of wordorder.figures.catalogue.
 FigureName = Literal[
+    "forest",
+    "variance",
     "scores",
     "perplexity",
     "similarity",
@@ -412,7 +414,7 @@ class Study(Model):
     published: list[Shown] = Field(
         default=[], description="Published tables to show beside our scores, from published/scores.yaml."
     )
-    figures: list[FigureName] = ["similarity", "encoding_matrix", "perplexity", "scores"]
+    figures: list[FigureName] = ["forest", "variance", "scores", "perplexity", "similarity", "encoding_matrix"]
     shown_positions: Positive | None = Field(
         default=None, description="How many positions the figures of vectors show; 64 if missing."
     )

@@ -53,7 +53,7 @@ class StudyFigure:
         draw: From the study, the folder of its results and the choices to the figure and the data drawn.
     """
 
-    reads: Literal["scores", "metrics", "models", "nothing"]
+    reads: Literal["scores", "metrics", "models", "significance", "nothing"]
     caption: str
     draw: Callable[[Report, Path, Choices], Drawn]
 
@@ -80,6 +80,24 @@ def _perplexity(report: Report, results: Path, choices: Choices) -> Drawn:
 
     frame = perplexity.drawn(load_metrics(report, results))
     return perplexity.draw(frame, list(report.encodings), _titles(report), choices.against), frame
+
+
+def _forest(report: Report, results: Path, choices: Choices) -> Drawn:
+    from wordorder.figures import comparisons
+    from wordorder.results.frames import load_significance
+    from wordorder.tables.comparisons import comparisons_frame
+
+    frame = comparisons_frame(load_significance(report, results))
+    return comparisons.draw_forest(frame, report), frame
+
+
+def _variance(report: Report, results: Path, choices: Choices) -> Drawn:
+    from wordorder.figures import comparisons
+    from wordorder.results.frames import load_significance
+    from wordorder.tables.comparisons import variance_frame
+
+    frame = variance_frame(load_significance(report, results))
+    return comparisons.draw_variance(frame, report), frame
 
 
 def _titles(report: Report) -> dict[str, str]:
@@ -117,6 +135,18 @@ def _mathematics(report: Report, results: Path, choices: Choices) -> Drawn:
 
 
 FIGURES: Mapping[str, StudyFigure] = {
+    "forest": StudyFigure(
+        "significance",
+        "Every declared comparison: the difference with its simultaneous interval, the band of the margin within which "
+        "two encodings count as equivalent, and the verdict. Undecided does not mean equal.",
+        _forest,
+    ),
+    "variance": StudyFigure(
+        "significance",
+        "How much a score varies, and why: what a seed adds to all systems and to one, what the choice of test "
+        "sentences adds to all systems, to one system, and to single trainings.",
+        _variance,
+    ),
     "scores": StudyFigure("scores", "Scores of each encoding, with every seed shown.", _scores),
     "perplexity": StudyFigure(
         "metrics",

@@ -238,6 +238,8 @@ class StudyRules:
             return []
         if reads == "scores":
             return self.evaluations(study)
+        if reads == "significance":
+            return self.significance_files(study)
         if reads == "metrics":
             return self.cell_files(study, "metrics.jsonl")
         # Figures of models show one model of each encoding.

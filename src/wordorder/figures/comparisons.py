@@ -1,0 +1,130 @@
+"""The comparisons of a study as a forest plot, and the variances that they must overcome."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from wordorder.config.models import Report
+from wordorder.drawing.style import PALETTE, cue, panels, say, styled, wrap
+from wordorder.metrics.base import metric
+from wordorder.results.frames import groups
+from wordorder.tables.comparisons import COMPONENTS
+
+_BETTER, _WORSE, _EQUIVALENT, _OPEN = PALETTE[2], PALETTE[1], PALETTE[0], "#777777"
+# Colour and marker of a verdict, by its first word; a verdict is also printed beside its interval.
+_STYLES = {
+    "better": (_BETTER, "^"),
+    "worse": (_WORSE, "v"),
+    "equivalent": (_EQUIVALENT, "D"),
+    "undecided": (_OPEN, "o"),
+    "untested": (_OPEN, "x"),
+}
+_BAND = "#E3ECF4"
+_FAMILY = ["dataset", "size", "test", "metric"]
+
+
+@styled
+def draw_forest(comparisons: pd.DataFrame, report: Report) -> Figure:
+    """Draw every comparison with its simultaneous interval, the margin and the verdict; a panel for each family.
+
+    Args:
+        comparisons: From :func:`.tables.comparisons.comparisons_frame`.
+        report: The study.
+    """
+    if comparisons.empty:
+        figure, axes = panels(1, 1, 4.8, 1.5)
+        say(axes[0], "no comparisons were declared")
+        return figure
+    families = list(groups(comparisons, _FAMILY))
+    most = max(len(family) for _, family in families)
+    figure, axes = panels(len(families), 2 if len(families) > 1 else 1, 5.6, 0.9 + 0.26 * most)
+    for panel, (place, family) in zip(axes, families, strict=True):
+        panel.set_title(wrap(_title(report, comparisons, *place), 60))
+        _draw_family(panel, family, metric(place[3]).label)
+    figure.legend(
+        handles=[Patch(facecolor=_BAND, label="margin of equivalence")],
+        loc="outside lower center",
+    )
+    return figure
+
+
+def _title(report: Report, comparisons: pd.DataFrame, dataset: str, size: str, test: str, name: str) -> str:
+    titles = {each.name: each.title for each in report.datasets}
+    parts = [titles[dataset]] if comparisons["dataset"].nunique() > 1 else []
+    parts += [size] if comparisons["size"].nunique() > 1 else []
+    return ", ".join([*parts, test, metric(name).label])
+
+
+def _draw_family(panel: Axes, family: pd.DataFrame, label: str) -> None:
+    rows = family.to_dict("records")
+    baselines = dict.fromkeys(row["baseline"] for row in rows)
+    panel.axvline(0, color="#000000", linewidth=0.8, zorder=1)
+    margin = rows[0]["margin"]
+    if margin is not None and not pd.isna(margin):
+        panel.axvspan(-margin, margin, color=_BAND, linewidth=0, zorder=0)
+    for place, row in enumerate(rows):
+        colour, marker = _STYLES[row["outcome"].partition(",")[0]]
+        known = row["difference"] is not None and not pd.isna(row["difference"])
+        if known:
+            panel.plot([row["low"], row["high"]], [place, place], color=colour, linewidth=1.4, zorder=2)
+            panel.plot(row["difference"], place, marker=marker, color=colour, markersize=4.5, zorder=3)
+        further = ", other sentences" if row["reach"] == "and on other sentences" else ""
+        panel.annotate(
+            f"{row['outcome']}{further}",
+            (1.01, place),
+            xycoords=("axes fraction", "data"),
+            va="center",
+            fontsize=7,
+            color=colour,
+            annotation_clip=False,
+        )
+    names = [row["system"] if len(baselines) == 1 else f"{row['system']} − {row['baseline']}" for row in rows]
+    panel.set_yticks(range(len(rows)), names)
+    panel.set_ylim(len(rows) - 0.4, -0.6)
+    panel.grid(axis="x")
+    against = f" from {next(iter(baselines))}" if len(baselines) == 1 else ""
+    panel.set_xlabel(f"difference in {label}{against}, {100 * (1 - rows[0]['level']):.3g} % intervals of all together")
+
+
+@styled
+def draw_variance(variances: pd.DataFrame, report: Report) -> Figure:
+    """Draw the components of variance as standard deviations; a panel for each metric, a mark for each test set.
+
+    Args:
+        variances: From :func:`.tables.comparisons.variance_frame`.
+        report: The study.
+    """
+    if variances.empty:
+        figure, axes = panels(1, 1, 4.8, 1.5)
+        say(axes[0], "fewer than two systems with two seeds were compared")
+        return figure
+    families = list(groups(variances, ["metric"]))
+    figure, axes = panels(len(families), 2, 4.6, 2.5)
+    places = list(dict.fromkeys(variances[["dataset", "size", "test"]].itertuples(index=False, name=None)))
+    for panel, ((name,), rows) in zip(axes, families, strict=True):
+        panel.set_title(metric(name).label)
+        for row in rows.to_dict("records"):
+            index = places.index((row["dataset"], row["size"], row["test"]))
+            shift = 0.5 * ((index + 0.5) / len(places) - 0.5)
+            look = cue(index)
+            label = _title(report, variances, row["dataset"], row["size"], row["test"], name).rpartition(", ")[0]
+            panel.plot(
+                [row[component] for component in COMPONENTS],
+                [place + shift for place in range(len(COMPONENTS))],
+                linestyle="none",
+                marker=look["marker"],
+                color=look["color"],
+                markersize=5,
+                label=label,
+            )
+        panel.set_yticks(range(len(COMPONENTS)), list(COMPONENTS.values()))
+        panel.set_ylim(len(COMPONENTS) - 0.5, -0.5)
+        panel.set_xlim(left=0)
+        panel.grid(axis="x")
+        panel.set_xlabel(f"standard deviation in {metric(name).label}")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 3))
+    return figure
