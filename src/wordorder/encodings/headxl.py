@@ -8,6 +8,7 @@ Source: "Self-Attention with Cross-Lingual Position Representation" (2020), equa
 ``fusion`` PE_XL is InXL's tanh(PE_abs U + PE_XL V): the paper's combination of both.
 Promises: absolute; works at any length; no parameters without a fusion. At τ = 0 it is the sinusoidal encoding, so the
 residual connection carries X + PE_abs. The decoder has plain sinusoids.
+Departures: none known; where dropout and the residual connection stand is not printed.
 """
 
 from __future__ import annotations

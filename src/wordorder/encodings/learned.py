@@ -5,6 +5,8 @@
 Source: Gehring et al. 2017; the PosNet paper's LAPE (two tables of 1,024 vectors).
 Promises: absolute; stops with an error beyond its table; 2 · table · d parameters (one table where it is placed in
 one stack only). Positions longer than any training sentence keep their random start.
+Start: normal with standard deviation d^-1/2, like the word embeddings.
+Departures: Gehring et al. have convolutions, embeddings that are not scaled, and start both tables from N(0, 0.1²).
 """
 
 from __future__ import annotations

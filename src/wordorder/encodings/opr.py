@@ -6,6 +6,9 @@
 Source: the OPR paper (2025), with the formula as its released module states it; k = 8 by default.
 Promises: absolute; works at any length but repeats with period k·d/2 positions; no parameters. At k = 1 any two
 positions of one period are orthogonal; the similarity of neighbours is a Dirichlet kernel that widens with k.
+Departures: the released module has all sines before all cosines, computes angles in single precision and starts at
+position 2. Where it is built, k and the table's length change places, so that what was trained is a k of about 1026
+(the preset ``opr_released``).
 """
 
 from __future__ import annotations

@@ -6,6 +6,8 @@
 Source: Vaswani et al. 2017, section 3.5; "The Positional Encoding" (2019). Sines and cosines interleaved, as written.
 Promises: absolute; works at any length; no parameters. P_i · P_j depends on |i - j| alone, and for every offset there
 is a rotation, the same at all positions, that takes P_pos to P_(pos + offset).
+Departures: none. Toolkits order the dimensions otherwise (Marian: all sines, then all cosines), and fairseq also has
+the frequencies 10000^(-m / (d/2 - 1)) and starts at position 2 where the padding index is 1.
 """
 
 from __future__ import annotations

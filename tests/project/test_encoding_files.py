@@ -1,0 +1,15 @@
+"""The file of every encoding says where it comes from, what it promises and how it departs from its source."""
+
+from __future__ import annotations
+
+import pytest
+
+from fidelity import sections
+from wordorder.encodings.registry import encoding_types
+
+
+@pytest.mark.parametrize("name", encoding_types())
+def test_a_file_has_source_promises_and_departures(name: str) -> None:
+    texts = sections(name)
+    for heading in ("Source", "Promises", "Departures"):
+        assert texts.get(heading, "").endswith("."), f"encodings/{name}.py: '{heading}: …' is missing or no sentence"
