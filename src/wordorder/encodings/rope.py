@@ -120,6 +120,19 @@ class RoPEAttention(AttentionEncoding):
         return torch.cat((both, others), dim=-1) if others.size(-1) else both
 
 
+def even_heads(name: str, shape: Shape) -> None:
+    """Refuse heads of an odd size, whose numbers make no pairs, for the encoding ``name``."""
+    if shape.head_dim % 2:
+        raise WordorderError(
+            f"The encoding '{name}' needs heads of an even size, because it turns pairs of numbers, but the size's "
+            f"dim {shape.dim} and {shape.heads} heads make {shape.head_dim}. Choose another dim or number of heads in "
+            "sizes.yaml.",
+            code="unfit-size",
+            key="heads",
+            found=shape.head_dim,
+        )
+
+
 @register(RoPEConfig)
 class RoPE(Encoding):
     """Acts inside the self-attention of the stacks where it is placed."""
@@ -128,15 +141,7 @@ class RoPE(Encoding):
 
     def __init__(self, config: RoPEConfig, shape: Shape) -> None:
         super().__init__(config, shape)
-        if shape.head_dim % 2:
-            raise WordorderError(
-                "The encoding 'rope' needs heads of an even size, because it turns pairs of numbers, but the size's "
-                f"dim {shape.dim} and {shape.heads} heads make {shape.head_dim}. Choose another dim or number of "
-                "heads in sizes.yaml.",
-                code="unfit-size",
-                key="heads",
-                found=shape.head_dim,
-            )
+        even_heads("rope", shape)
         pairs = config.pairs(shape)
         if not pairs:
             raise WordorderError(

@@ -1,0 +1,101 @@
+"""Rotary positions that fade with the distance (xPos).
+
+    e_ij = Σ_m (R_i q_i)_m · (R_j k_j)_m · ζ_m^(|i - j| / scale_base) / √d_h      over the pairs m of RoPE
+    ζ_m = (2m + 0.4 d_h) / (1.4 d_h),   m = 0 … d_h/2 - 1
+
+For keys up to the query this is a product of R_i q_i · ζ^(i / scale_base) and R_j k_j · ζ^(-j / scale_base).
+
+Source: Sun et al. 2023 (A Length-Extrapolatable Transformer), whose xPos is about decoders; ζ and the scale base are
+those of the released code (torchscale).
+Promises: relative; works at any length up to some 20,000 tokens, where the factors of single queries and keys leave the
+range of single precision; no parameters. No factor of a pair exceeds 1.
+Departures: keys later than the query, in the encoder, fade as well. The released code uses one product for both sides
+(``sides: released``), so that they grow with the distance. Pairs are those of ``layout``, as in RoPE; released are
+neighbours. Blockwise attention to longer texts, the paper's other idea, is no encoding and is missing.
+Start values: none.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
+from wordorder.encodings.lookup import distances
+from wordorder.encodings.registry import register
+from wordorder.encodings.rope import RoPEAttention, even_heads
+
+SMOOTHING = 0.4  # the released γ
+
+
+class XPosConfig(EncodingConfig):
+    type: Literal["xpos"] = "xpos"
+    base: Annotated[float, Field(gt=1, description="Frequencies are powers of it.")] = 10000.0
+    scale_base: Annotated[float, Field(gt=0, description="Distance, in tokens, at which the factor is ζ.")] = 512.0
+    layout: Annotated[
+        Literal["half", "interleaved"], Field(description="Pairs of a head: (m, m + d_h/2), or neighbours.")
+    ] = "half"
+    sides: Annotated[
+        Literal["symmetric", "released"],
+        Field(description="In the encoder: later keys fade as earlier ones, or grow with the distance."),
+    ] = "symmetric"
+
+
+class XPosAttention(RoPEAttention):
+    """Rotations and factors, shared by heads and layers.
+
+    Args:
+        head_dim: Size of a head, d_h.
+        config: The configuration.
+        symmetric: Whether keys may be later than the query and fade there.
+    """
+
+    needs = frozenset({"rotate", "scores"})
+
+    def __init__(self, head_dim: int, config: XPosConfig, *, symmetric: bool) -> None:
+        super().__init__(head_dim, config.base, interleaved=config.layout == "interleaved")
+        self.symmetric = symmetric
+        self.needs = XPosAttention.needs if symmetric else frozenset({"rotate"})
+        zeta = (torch.arange(0, head_dim, 2, dtype=torch.float64) / head_dim + SMOOTHING) / (1 + SMOOTHING)
+        fading = zeta.log() / config.scale_base
+        self._fading = fading.repeat_interleave(2) if self.interleaved else fading.repeat(2)  # (d_h,)
+
+    def _factors(self, positions: Positions, dtype: torch.dtype) -> Tensor:
+        """ζ^(position / scale_base): (1 | B, 1, L, d_h)"""
+        exponents = positions.absolute[:, None, :, None] * self._fading.to(positions.absolute.device)
+        return exponents.exp().to(dtype)
+
+    def rotate(self, queries: Tensor, keys: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        queries, keys = super().rotate(queries, keys, positions)
+        factors = self._factors(positions, queries.dtype)
+        return queries * factors, keys / factors
+
+    def scores(self, scores: Tensor, queries: Tensor, keys: Tensor, query: Positions, key: Positions) -> Tensor:
+        if not self.symmetric:
+            return scores
+        rotated, _ = super().rotate(queries, queries, query)
+        own, other = (self._factors(positions, queries.dtype) for positions in (query, key))
+        # What fades to the other side, less what is in the scores already: one product of twice the size.
+        change = torch.cat((rotated / own, -rotated * own), -1) @ torch.cat((keys * other * other, keys), -1).mT
+        return scores + change.masked_fill(distances(query, key)[:, None] <= 0, 0)
+
+
+@register(XPosConfig)
+class XPos(Encoding):
+    """Acts inside every self-attention of the stacks where it is placed."""
+
+    relative = True
+
+    def __init__(self, config: XPosConfig, shape: Shape) -> None:
+        super().__init__(config, shape)
+        even_heads("xpos", shape)
+        self.one_side, self.both_sides = (
+            XPosAttention(shape.head_dim, config, symmetric=symmetric) for symmetric in (False, True)
+        )
+        self.released = config.sides == "released"
+
+    def _attention(self, stack: Stack, layer: int) -> AttentionEncoding:
+        return self.one_side if stack == "decoder" or self.released else self.both_sides
