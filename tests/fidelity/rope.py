@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from fidelity import Compared, formula, numbers, package, released
+from fidelity import Compared, doubled, formula, numbers, package, pairs, released
 from golden import golden
 from wordorder.encodings.base import Positions
 from wordorder.encodings.rope import RoPEAttention
@@ -23,6 +23,25 @@ def llama() -> Compared:
     return Compared(found, torch.cat((values["half_q"], values["half_k"])))
 
 
+def _part(kind: str, pairs: int) -> Compared:
+    values = golden("rope_partial", dtype=None)
+    inside = RoPEAttention(16, 10000.0, pairs=pairs, proportional=kind == "proportional")
+    found = inside.rotate(values["q"], values["k"], Positions(values["positions"][None], 12))
+    return Compared(torch.cat(found), torch.cat((values[f"{kind}_q"], values[f"{kind}_k"])))
+
+
+@released("transformers 5.23.0 (GPT-NeoX)")
+def partial() -> Compared:
+    """Queries and keys of which a half is rotated"""
+    return _part("partial", 4)
+
+
+@released("transformers 5.23.0 (proportional)")
+def proportional() -> Compared:
+    """Queries and keys of which the lower quarter of the frequencies is not rotated"""
+    return _part("proportional", 6)
+
+
 @formula("equation 14, as complex numbers")
 def complex_numbers() -> Compared:
     """Rotated queries and keys, positions to 2,000"""
@@ -34,6 +53,21 @@ def complex_numbers() -> Compared:
     )
     expected = torch.cat((turned.real, turned.imag), dim=-1)
     return Compared(ours(queries, keys, positions), expected, [(queries, queries_), (keys, keys_)])
+
+
+@formula("equation 14, with log w as leaves")
+def trained() -> Compared:
+    """Rotated queries and keys with trained frequencies, positions to 60"""
+    (queries, queries_), (keys, keys_) = numbers(2, 2, 5, 8), numbers(2, 2, 5, 8)
+    inside = RoPEAttention(8, 10000.0, trained=True)
+    own = doubled(inside, drawn=False)
+    positions = torch.tensor([0, 1, 17, 33, 60])
+    angles = positions[:, None] * own["log_frequencies"].exp()
+    both = torch.cat((queries_, keys_))
+    turned = torch.complex(both[..., :4], both[..., 4:]) * torch.complex(angles.cos(), angles.sin())
+    found = torch.cat(inside.rotate(queries, keys, Positions(positions[None], 61)))
+    leaves = [(queries, queries_), (keys, keys_), *pairs(inside, own)]
+    return Compared(found, torch.cat((turned.real, turned.imag), dim=-1), leaves)
 
 
 @package("rotary-embedding-torch")
