@@ -29,6 +29,7 @@ from wordorder.analyses.alignment import (
     word_weights,
 )
 from wordorder.cli.main import main
+from wordorder.config import datasets
 from wordorder.config.alignments import GoldImport, GoldSet, GoldText, gold_split
 from wordorder.config.datasets import Preparation, TextPreprocessing
 from wordorder.config.load import load_gold_sets
@@ -294,7 +295,9 @@ def test_a_line_without_its_other_side(tmp_path: Path, joint: GoldText) -> None:
 def test_each_word_is_cleaned_by_itself_and_its_pieces_are_counted(tmp_path: Path) -> None:
     """Moses cuts "dog." and joins nothing: the text is that of words cleaned one by one, which lose none of theirs."""
     write_lines(tmp_path / "text", [f"der hund {n} ja ." for n in range(60)] + [f"the dog . , {n}" for n in range(60)])
-    train_subword([tmp_path / "text"], tmp_path / "model", vocabulary=60, sentences=1000)
+    train_subword(
+        [tmp_path / "text"], tmp_path / "model", config=datasets.Subword(vocabulary=60, subword_sentences=1000)
+    )
     subword = Subword.load(tmp_path / "model")
     (tmp_path / "words").write_text("der hund. \u00ad ja ||| the dog\n", encoding="utf-8")
     (tmp_path / "links").write_text("0-0 1-1 2-1\n")

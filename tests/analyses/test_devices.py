@@ -13,6 +13,7 @@ from elsewhere import DEVICE, Elsewhere
 from tiny_models import SIZE, tiny_model
 from wordorder.analyses.probes import Sources, cosine_distance
 from wordorder.cli.main import main
+from wordorder.config import datasets
 from wordorder.config.analyses import Analyses
 from wordorder.config.models import Cell, Measured, Recipe
 from wordorder.data.binary import ParallelCorpus
@@ -41,7 +42,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_lines(
         folder / "raw/test.alignments", [" ".join(f"{i}-{i}" for i in range(len(line.split()))) for line in lines[:7]]
     )
-    train_subword([folder / "many"], folder / "subword/model.model", vocabulary=VOCABULARY, sentences=1000)
+    train_subword(
+        [folder / "many"],
+        folder / "subword/model.model",
+        config=datasets.Subword(vocabulary=VOCABULARY, subword_sentences=1000),
+    )
     text = [folder / f"raw/test.{side}" for side in ("source", "target")]
     binarise(folder / "subword/model.model", *text, folder / "binary/test")
     corpus = ParallelCorpus.open(folder / "binary/test")

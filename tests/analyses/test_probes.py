@@ -18,6 +18,7 @@ from measured_samples import analysed, cell_folder
 from tiny_models import SIZE, tiny_model
 from wordorder.analyses import probes
 from wordorder.analyses.probes import Perturbation, Probes, Sources, cosine_distance, piece_order
+from wordorder.config import datasets
 from wordorder.data.binary import ParallelCorpus, write_corpus
 from wordorder.data.positions import write_positions
 from wordorder.data.subword import Subword, train_subword
@@ -180,7 +181,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> tuple[Subword, Path, list[
     words = ["haus", "hund", "baum", "und", "aber", "rot", "gehen"]
     lines = [" ".join(generator.choice(words, int(generator.integers(1, 8)))) for _ in range(120)]
     write_lines(folder / "text", lines)
-    train_subword([folder / "text"], folder / "model", vocabulary=23, sentences=1000)
+    train_subword([folder / "text"], folder / "model", config=datasets.Subword(vocabulary=23, subword_sentences=1000))
     subword = Subword.load(folder / "model")
     rows = [subword.encode(line) for line in lines[:20]]
     write_corpus(folder / "corpus", [(row, row) for row in rows], vocabulary_size=subword.size)

@@ -219,7 +219,7 @@ def test_the_help_lists_every_command_of_people_and_none_of_the_stages(capsys: p
     assert set(listed) == people | {"stage"}
 
 
-@pytest.mark.parametrize("words", ["--help", "stage --help", "stage train --help", "--version"])
+@pytest.mark.parametrize("words", ["--help", "stage --help", "plan --help", "--version"])
 def test_help_imports_nothing_slow(words: str) -> None:
     code = f"""
 import sys
@@ -251,13 +251,8 @@ def test_list_options_take_all_values_that_follow() -> None:
 
 
 def test_slices_are_of_models_that_exist() -> None:
-    named = [
-        re.findall(r'Annotated\[\s*(\w+\.\w+),\s*slice_of\(\s*"(\w+\.\w+)"', path.read_text("utf-8"))
-        for path in Path(main.__code__.co_filename).parent.glob("*.py")
-    ]
-    pairs = [pair for found in named for pair in found]
-    assert len(pairs) > 15
-    for annotated, parsed in pairs:
-        module, _, name = parsed.partition(".")
-        assert annotated == parsed
+    texts = [path.read_text("utf-8") for path in Path(main.__code__.co_filename).parent.glob("*.py")]
+    named = [found for text in texts for found in re.findall(r'slice_of\("(\w+)\.(\w+)"', text)]
+    assert named
+    for module, name in named:
         assert isinstance(getattr(import_module(f"wordorder.config.{module}"), name), type)

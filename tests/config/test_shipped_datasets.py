@@ -16,7 +16,7 @@ from wordorder.config.load import dataset_names, load_dataset, load_published_sc
 from wordorder.data.download import download
 from wordorder.data.importing import import_parts
 from wordorder.data.overlap import HeldOut
-from wordorder.data.pairs import count_pairs, describe_pairs
+from wordorder.data.pairs import compare_pairs, describe_pairs
 from wordorder.data.text import read_pairs
 from wordorder.errors import WordorderError
 from wordorder.workflow.dataset_slices import (
@@ -150,7 +150,7 @@ def test_the_nearer_of_two_counts_is_compared(tmp_path: Path) -> None:
     for split, read, kept in (("train", 4_520_000, 4_400_000), ("valid", 3000, 3000)):
         (tmp_path / split).write_text(f'{{"read": {read}, "kept": {kept}}}')
     published = {"train": 4_508_785, "valid": 3000}
-    table = count_pairs(published, [tmp_path / split for split in published])
+    table = compare_pairs(published, [tmp_path / split for split in published])
     assert table["train"] == {"published": 4508785, "imported": 4520000, "kept": 4400000, "difference": 11215}
     assert describe_pairs("wmt", table).splitlines() == [
         "wmt, train: 4,508,785 pairs published, 4,520,000 imported, 4,400,000 kept: +11,215 (+0.25%)",
@@ -160,12 +160,12 @@ def test_the_nearer_of_two_counts_is_compared(tmp_path: Path) -> None:
 
 def test_a_report_too_many_is_told(tmp_path: Path) -> None:
     with raises("wrong-count"):
-        count_pairs({"train": 1}, [tmp_path / "train", tmp_path / "valid"])
+        compare_pairs({"train": 1}, [tmp_path / "train", tmp_path / "valid"])
 
 
 def test_each_of_several_counts_is_compared(tmp_path: Path) -> None:
     (tmp_path / "train").write_text('{"read": 4520000, "kept": 4400000}')
-    table = count_pairs({"train": {"A (2023)": 4_430_000, "B": 4_520_000}}, [tmp_path / "train"])
+    table = compare_pairs({"train": {"A (2023)": 4_430_000, "B": 4_520_000}}, [tmp_path / "train"])
     claims = {"A (2023)": {"pairs": 4430000, "difference": -30000}, "B": {"pairs": 4520000, "difference": 0}}
     assert table == {"train": {"published": claims, "imported": 4520000, "kept": 4400000}}
     assert describe_pairs("wmt", table).splitlines() == [

@@ -120,7 +120,7 @@ def test_gathering_gives_the_corpus_written_at_once(tmp_path: Path, shards: int)
         parts.append(tmp_path / f"part{shard}")
         write_corpus(parts[-1], pairs[shard * 20 // shards : (shard + 1) * 20 // shards], vocabulary_size=100)
     write_corpus(tmp_path / "empty", [], vocabulary_size=100)
-    assert gather_corpora(tmp_path / "gathered", [*parts, tmp_path / "empty"]) == 20
+    gather_corpora(tmp_path / "gathered", [*parts, tmp_path / "empty"])
     assert contents(tmp_path / "gathered") == contents(tmp_path / "whole")
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from full_disk import no_file_larger_than
 from raises import raises
+from wordorder.config import datasets
 from wordorder.config.datasets import TextPreprocessing
 from wordorder.data.binary import ParallelCorpus
 from wordorder.data.clean import preprocessor
@@ -38,7 +39,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def train(folder: Path, name: str, *, vocabulary: int = 200, sentences: int = 10_000) -> bytes:
-    train_subword([folder / "source", folder / "target"], folder / name, vocabulary=vocabulary, sentences=sentences)
+    train_subword(
+        [folder / "source", folder / "target"],
+        folder / name,
+        config=datasets.Subword(vocabulary=vocabulary, subword_sentences=sentences),
+    )
     return (folder / name).read_bytes()
 
 
@@ -146,7 +151,9 @@ def test_alphabets_are_kept_whole_and_many_characters_are_not() -> None:
 
 def test_a_rare_letter_of_a_small_corpus_has_a_piece(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("the same words again\n" * 1000 + "Ω\n")
-    train_subword([tmp_path / "text"], tmp_path / "model", vocabulary=40, sentences=10_000)
+    train_subword(
+        [tmp_path / "text"], tmp_path / "model", config=datasets.Subword(vocabulary=40, subword_sentences=10_000)
+    )
     assert UNKNOWN not in Subword.load(tmp_path / "model").encode("Ω")
 
 
@@ -154,19 +161,25 @@ def test_a_rare_letter_of_a_small_corpus_has_a_piece(tmp_path: Path) -> None:
 def test_no_text_is_said(tmp_path: Path, content: str) -> None:
     (tmp_path / "text").write_text(content)
     with raises("empty-file"):
-        train_subword([tmp_path / "text"], tmp_path / "model", vocabulary=40, sentences=1000)
+        train_subword(
+            [tmp_path / "text"], tmp_path / "model", config=datasets.Subword(vocabulary=40, subword_sentences=1000)
+        )
 
 
 def test_invalid_text_is_said_and_nothing_written(tmp_path: Path) -> None:
     (tmp_path / "text").write_bytes(b"good\n" * 10 + b"\xff\n")
     with raises("not-utf-8", line=11):
-        train_subword([tmp_path / "text"], tmp_path / "model", vocabulary=10, sentences=1000)
+        train_subword(
+            [tmp_path / "text"], tmp_path / "model", config=datasets.Subword(vocabulary=10, subword_sentences=1000)
+        )
     assert [path.name for path in tmp_path.iterdir()] == ["text"]
 
 
 def test_a_full_disk_leaves_no_model(folder: Path, tmp_path: Path) -> None:
     with raises("disk-full"), no_file_larger_than(1000):
-        train_subword([folder / "source"], tmp_path / "model", vocabulary=200, sentences=1000)
+        train_subword(
+            [folder / "source"], tmp_path / "model", config=datasets.Subword(vocabulary=200, subword_sentences=1000)
+        )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -188,8 +201,9 @@ def test_a_model_with_other_special_pieces_is_refused(folder: Path, tmp_path: Pa
 
 
 def test_from_text_to_binary_to_text(folder: Path, model: Subword, tmp_path: Path) -> None:
-    assert binarise(folder / "model", folder / "source", folder / "target", tmp_path / "corpus") == 400
+    binarise(folder / "model", folder / "source", folder / "target", tmp_path / "corpus")
     corpus = ParallelCorpus.open(tmp_path / "corpus")
+    assert len(corpus) == 400
     assert corpus.vocabulary_size == model.size
     assert [model.decode(corpus.source(i)) for i in range(400)] == list(read_lines(folder / "source"))
     assert [model.decode(corpus.target(i)) for i in range(400)] == list(read_lines(folder / "target"))

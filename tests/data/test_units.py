@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from raises import raises
+from wordorder.config import datasets
 from wordorder.data.ragged import Ragged
 from wordorder.data.subword import Subword, train_subword
 from wordorder.data.units import Shard, Vocabulary, read_units, spread
@@ -66,7 +67,7 @@ def test_words_are_what_stands_between_spaces(tmp_path: Path) -> None:
 def test_subwords_are_those_of_the_model(tmp_path: Path) -> None:
     path = tmp_path / "text"
     path.write_text("lower newer\nnewest lowest wide\n" * 30)
-    train_subword([path], tmp_path / "model", vocabulary=22, sentences=1000)
+    train_subword([path], tmp_path / "model", config=datasets.Subword(vocabulary=22, subword_sentences=1000))
     model = Subword.load(tmp_path / "model")
     first = next(read_units(path, model))
     assert len(first) == len(model.encode("lower newer")) > 2

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from wordorder.cli.main import main
+from wordorder.config import datasets
 from wordorder.config.models import Cell, Decoding, Recipe
 from wordorder.data.binary import ParallelCorpus, write_corpus
 from wordorder.data.positions import write_positions
@@ -49,7 +50,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
     folder = tmp_path_factory.mktemp("files")
     text = folder / "text"
     text.write_text("\n".join(LINES) + "\n", encoding="utf-8")
-    train_subword([text], folder / "subword.model", vocabulary=80, sentences=1000)
+    train_subword([text], folder / "subword.model", config=datasets.Subword(vocabulary=80, subword_sentences=1000))
     subword = Subword.load(folder / "subword.model")
     encoded = [subword.encode(line) for line in LINES]
     write_corpus(folder / "corpus", zip(encoded, encoded, strict=True), vocabulary_size=subword.size)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from raises import raises
 from wordorder.cli.main import main
+from wordorder.config import datasets
 from wordorder.config.datasets import Generator, Preparation, TextPreprocessing
 from wordorder.data.binary import ParallelCorpus
 from wordorder.data.clean import clean_files
@@ -21,8 +22,8 @@ from wordorder.data.generate import write_split
 from wordorder.data.positions import SourcePositions
 from wordorder.data.subword import Subword, binarise, train_subword
 from wordorder.data.text import write_lines
+from wordorder.reordering.corpus import write_identity_positions
 from wordorder.reordering.gold import gold_positions
-from wordorder.reordering.identity import identity_positions
 from wordorder.reordering.subwords import subword_positions
 
 PREPROCESSING = {"tokenise": False, "normalise_punctuation": False}
@@ -63,7 +64,7 @@ def prepare(folder: Path, *, vocabulary: int, keep_all: bool = False, **preproce
         keep_all=keep_all,
     )
     texts = [folder / "clean.source", folder / "clean.target"]
-    train_subword(texts, folder / "subword", vocabulary=vocabulary, sentences=10_000)
+    train_subword(texts, folder / "subword", config=datasets.Subword(vocabulary=vocabulary, subword_sentences=10_000))
     binarise(folder / "subword", *texts, folder / "corpus")
     return Data(folder, preparation, keep_all)
 
@@ -227,8 +228,11 @@ def test_words_of_several_pieces_move_as_a_whole(pieces: Data) -> None:
     assert longer == len(numbers), "no word is one piece in so small a vocabulary"
 
 
-def test_identity_changes_nothing(pieces: Data) -> None:
-    rows = [row.tolist() for row in identity_positions(pieces.corpus)]
+def test_identity_changes_nothing(pieces: Data, tmp_path: Path) -> None:
+    write_identity_positions(corpus=pieces.folder / "corpus", output=tmp_path / "positions")
+    read = ParallelCorpus.open(pieces.folder / "corpus", positions=tmp_path / "positions").positions
+    assert read is not None
+    rows = [read[index].tolist() for index in range(len(pieces.corpus))]
     assert rows == [list(range(length)) for length in pieces.corpus.source_lengths]
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from raises import raises
+from wordorder.config import datasets
 from wordorder.data.binary import ParallelCorpus, write_corpus
 from wordorder.reordering.orders import order_positions, read_orders, word_starts, write_orders
 
@@ -72,6 +73,6 @@ def test_the_subword_model_of_another_corpus_is_refused(tmp_path: Path, corpus: 
     from wordorder.data.subword import train_subword
 
     text = written(tmp_path / "text", *("a b c d e f g h " * 4 for _ in range(20)))
-    train_subword([text], tmp_path / "model", vocabulary=14, sentences=1000)
+    train_subword([text], tmp_path / "model", config=datasets.Subword(vocabulary=14, subword_sentences=1000))
     with raises("different-vocabularies"):
         word_starts(tmp_path / "model", corpus)

@@ -22,7 +22,7 @@ from wordorder.files import read_json
 from wordorder.model.checkpoint import load_model, load_tensors
 from wordorder.training import loop
 from wordorder.training import run as run_module
-from wordorder.training.run import Outputs, run
+from wordorder.training.run import run
 
 # The recorded validation perplexities of the run below. They change when the numerics of the model, the batches or the
 # optimizer change; then record them anew and say why in the changelog. Processors differ by far less than 1e-3.
@@ -35,6 +35,12 @@ RunMaker = Callable[..., TrainingRun]
 def corpora(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("corpora")
     return write_reversals(folder / "train", pairs=400, seed=1), write_reversals(folder / "valid", pairs=50, seed=2)
+
+
+def outputs(folder: Path) -> dict[str, Path]:
+    """What a training writes."""
+    names = {"model": "model.pt", "metrics": "metrics.jsonl", "record": "record.json", "state": "state"}
+    return {name: folder / file for name, file in names.items()}
 
 
 @pytest.fixture
@@ -249,14 +255,13 @@ def test_a_training_that_diverges_after_a_validation_leaves_no_model_of_before(
     real = loop.learning_rate
     monkeypatch.setattr(loop, "learning_rate", lambda recipe, update: real(recipe, update) if update < 42 else 1e25)
     monkeypatch.setattr(run_module, "_listen", lambda: lambda: False)  # the signals stay pytest's
-    outputs = Outputs(*(tmp_path / name for name in ("model.pt", "metrics.jsonl", "record.json")))
     train, valid = corpora
     settings = cell(max_epochs=None, max_updates=200, validate_every=40, average=1)
-    run(settings, train=train, valid=valid, outputs=outputs, state=tmp_path / "state", threads=1)
-    record = read_json(outputs.record)
+    run(settings, train=train, valid=valid, **outputs(tmp_path), threads=1)
+    record = read_json(tmp_path / "record.json")
     assert (record["status"], record["updates"], record["best_update"]) == ("diverged", 50, 40)
     assert record["averaged_checkpoints"] == 0
-    assert all(weight.isnan().all() for weight in load_model(outputs.model).parameters())
+    assert all(weight.isnan().all() for weight in load_model(tmp_path / "model.pt").parameters())
 
 
 def test_bf16_learns_too(make_run: RunMaker, uninterrupted: TrainingRun) -> None:
@@ -358,15 +363,13 @@ def test_positions_are_demanded_and_refused_before_any_work(tmp_path: Path) -> N
         ({"type": "sinusoidal"}, {"train_positions": nothing, "valid_positions": nothing}, idle),
         ({"type": "sinusoidal"}, {"valid_positions": nothing}, idle),
     ]
-    outputs = Outputs(tmp_path / "model.pt", tmp_path / "metrics.jsonl", tmp_path / "record.json")
     for encoding, given, message in cases:
         with pytest.raises(WordorderError, match=re.escape(message)):
             run(
                 cell(encoding=encoding),
                 train=nothing,
                 valid=nothing,
-                outputs=outputs,
-                state=tmp_path / "state",
+                **outputs(tmp_path),
                 **given,
             )
         assert not list(tmp_path.iterdir()), "nothing was made"

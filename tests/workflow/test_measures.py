@@ -153,13 +153,11 @@ def test_the_perplexity_of_the_validation_set_is_that_of_the_training(asking: Wo
     analysis = analysis_of(configuration.study("little"), "perplexity")
     assert isinstance(analysis, ModelAnalysis)
     found = measure(
-        slice_argument(measure_slice(configuration.dataset("pair"), analysis), Measured),
         "perplexity",
-        asking.folder / asking.cell("opr", "model.pt"),
-        asking.folder / "results/data/pair",
-        ["valid"],
-        positions=None,
-        models=[],
+        config=slice_argument(measure_slice(configuration.dataset("pair"), analysis), Measured),
+        model=asking.folder / asking.cell("opr", "model.pt"),
+        data=asking.folder / "results/data/pair",
+        sets=["valid"],
     )
     rows = [json.loads(line) for line in (asking.folder / asking.cell("opr", "metrics.jsonl")).read_text().splitlines()]
     reported = [row["perplexity"] for row in rows if row["kind"] == "valid"][-1]

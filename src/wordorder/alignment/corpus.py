@@ -13,15 +13,22 @@ from wordorder.data.units import Shard, Vocabulary, count_lines, read_units, spr
 from wordorder.errors import WordorderError
 
 
-def train_aligner(config: HMM, source: Path, target: Path, subword: Path | None, model: Path, *, threads: int) -> None:
+def train_aligner(
+    config: HMM, source: Path, target: Path, subword: Path | None = None, *, model: Path, threads: int = 1
+) -> None:
     """Train the embedded aligner.
 
+    It consists of two HMMs that learn to agree.
+
+    Example:
+        wordorder stage train-aligner --config '{}' --source train.en --target train.ja --model aligner.npz
+
     Args:
-        config: Its settings.
+        config: The settings of the aligner, of the type 'hmm'.
         source: The cleaned source text.
         target: The cleaned target text.
         subword: The sentencepiece model whose subwords are aligned; words are if missing.
-        model: The file to write.
+        model: The aligner to write.
         threads: The CPU threads, on which the result does not depend.
 
     Raises:
@@ -42,17 +49,22 @@ def align(
     config: Alignment,
     source: Path,
     target: Path,
-    subword: Path | None,
-    output: Path,
+    subword: Path | None = None,
     *,
-    model: Path | None,
-    shard: str,
-    threads: int,
+    output: Path,
+    model: Path | None = None,
+    shard: str = "1/1",
+    threads: int = 1,
 ) -> None:
-    """Align two texts, sentence by sentence; see :func:`train_aligner`.
+    """Align two texts, sentence by sentence.
+
+    Each line of the result has the links of one sentence pair, such as '0-1 2-0'.
+
+    Example:
+        wordorder stage align --config '{}' --source train.en --target train.ja --model aligner.npz --output train.links
 
     Args:
-        config: The aligner and its symmetrisation.
+        config: The aligner and its symmetrisation, as in aligners.yaml.
         source: The cleaned source text.
         target: The cleaned target text.
         subword: The sentencepiece model whose subwords are aligned; words are if missing.

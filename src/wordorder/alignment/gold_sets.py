@@ -35,7 +35,25 @@ def import_gold(
     clean_target: str | Path,
     report: str | Path,
 ) -> None:
-    """Write the words of a gold set, its links, counted from 0, and its cleaned text, in the dataset's direction."""
+    """Import a set of gold alignments.
+
+    Write the set as a split of a dataset, in its direction: the words that were linked, the links, counted from 0, and
+    the text as the dataset's preprocessing makes it, word by word.
+
+    Example:
+        wordorder stage import-gold --config SLICE --downloads DIR --source s --target t --alignments a \\
+            --clean-source c --clean-target d --report report.json
+
+    Args:
+        config: The set and the preprocessing of the dataset.
+        downloads: The folder of the downloaded files.
+        source: The source words to write.
+        target: The target words to write.
+        alignments: The links to write.
+        clean_source: The cleaned source text to write.
+        clean_target: The cleaned target text to write.
+        report: The report to write, JSON.
+    """
     words, gold = read_gold_set(config.text, downloads, config.members)
     if config.reverse:
         words, gold = (words[1], words[0]), reverse(gold)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from wordorder.analyses.base import REGISTRY, Analysis, JointAnalysis, MeasuredSet, ModelAnalysis
 from wordorder.config.analyses import Analyses
-from wordorder.config.models import Measured
+from wordorder.config.models import Analysed, Measured
 from wordorder.errors import WordorderError
 
 if TYPE_CHECKING:
@@ -29,25 +29,58 @@ def the_analysis(settings: Analyses, name: str) -> Analysis:
     return analysis
 
 
-def measure(
-    asked: Measured,
-    name: str,
-    model: Path | None,
-    data: Path | None,
-    sets: Sequence[str],
-    positions: str | None,
-    models: Sequence[str],
-    threads: int | None = None,
-) -> dict[str, Any]:
-    """Measure one model on sets of sentences, or several models together.
+def analyse(name: str, /, *, config: Analysed, results: Path, data: Path, output_prefix: str) -> None:
+    """Compute and draw an analysis of a study.
+
+    Compute an analysis of a study's translations or models and draw it as SVG, PDF and PNG, with a CSV of the data
+    drawn. docs/analyses.md explains each.
+
+    Example:
+        wordorder stage analyse length --config SLICE --results results/demo --data results/data --output-prefix PREFIX
 
     Args:
-        asked: The settings of the analysis and the preprocessing of the dataset.
-        name: The analysis.
+        name: The name of the analysis, as in a study.
+        config: The study and the settings.
+        results: The folder results/{study}.
+        data: The folder results/data.
+        output_prefix: Writes PREFIX.svg, .pdf, .png and .csv.
+    """
+    from wordorder.drawing import style
+
+    analysis = the_analysis(config.settings, name)
+    frame = analysis.frame(config, results, data)
+    style.save(style.styled(analysis.draw)(frame, config), output_prefix, frame)
+
+
+def measure(
+    name: str,
+    /,
+    *,
+    config: Measured,
+    model: Path | None = None,
+    data: Path | None = None,
+    sets: Sequence[str] | None = None,
+    positions: str | None = None,
+    models: Sequence[str] | None = None,
+    threads: int | None = None,
+) -> dict[str, Any]:
+    """Measure finished models for an analysis.
+
+    Measure one model on sets of sentences or, for an analysis that compares models directly, several models.
+    docs/analyses.md defines what is measured.
+
+    Example:
+        wordorder stage measure perplexity --config SLICE --model model.pt --data results/data/demo --sets test \\
+            --output perplexity.json
+        wordorder stage measure forward_time --config SLICE --models rope=a.pt learned=b.pt --output forward_time.json
+
+    Args:
+        name: The name of the analysis, as in a study.
+        config: The settings of the analysis and the preprocessing of the dataset.
         model: The model to measure.
-        data: The folder of the dataset.
-        sets: The sets to measure the model on.
-        positions: The folder below ``data/positions`` of the reordered source positions, if the model needs them.
+        data: The folder results/data/{dataset}.
+        sets: The sets to measure the model on: test sets, 'valid', or 'gold.NAME'.
+        positions: The folder below --data/positions of the reordered source positions, if the model needs them.
         models: Several models as NAME=PATH, for an analysis that compares models.
         threads: The CPU threads; PyTorch's choice if missing.
 
@@ -59,17 +92,17 @@ def measure(
     """
     from wordorder.training.device import finished_model
 
-    analysis = the_analysis(asked.settings, name)
+    analysis = the_analysis(config.settings, name)
     if isinstance(analysis, JointAnalysis):
         _demand(name, models=models)
-        named = dict(map(_named, models))
+        named = dict(map(_named, models or []))
         return analysis.measure({own: finished_model(path, threads) for own, path in named.items()})
     if not isinstance(analysis, ModelAnalysis):
         raise WordorderError(f"The analysis '{name}' measures no models.", code="no-measure", key="NAME")
     _demand(name, model=model, data=data, sets=sets)
-    assert model is not None and data is not None
+    assert model and data and sets
     loaded = finished_model(model, threads)
-    found = (_set(asked, each, loaded, data, positions) for each in sets)
+    found = (_set(config, each, loaded, data, positions) for each in sets)
     return {"sets": {each.name: analysis.measure(loaded, each) for each in found}}
 
 

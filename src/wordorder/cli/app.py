@@ -14,7 +14,9 @@ from typer.exceptions import TyperException
 from typer.main import get_command_from_info, get_group_from_info
 from typer.models import CommandInfo, TyperInfo
 
-Function = TypeVar("Function", bound=Callable[..., None])
+from wordorder.cli.functions import FunctionCommand
+
+Function = TypeVar("Function", bound=Callable[..., None] | str)
 
 # The headings of 'wordorder --help', in order.
 STUDY, MODEL, ENCODING, DATA, OTHER = PANELS = ("Study", "Model", "Encoding", "Data", "Other")
@@ -87,6 +89,8 @@ class Group(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         for info in _infos(self.members):
             if info.name == cmd_name:
+                if isinstance(info, FunctionCommand):
+                    info.load()
                 if isinstance(info, CommandInfo):
                     return get_command_from_info(info, pretty_exceptions_short=False, rich_markup_mode=None)
                 return get_group_from_info(
@@ -129,7 +133,8 @@ def _rows(members: typer.Typer, path: str = "", *, deep: bool = False) -> Iterat
     for info in _infos(members):
         name = f"{path}{info.name}"
         if isinstance(info, CommandInfo):
-            yield info.rich_help_panel, name, (inspect.getdoc(info.callback) or "").partition("\n")[0].rstrip(".")
+            text = info.summary if isinstance(info, FunctionCommand) else inspect.getdoc(info.callback) or ""
+            yield info.rich_help_panel, name, text.partition("\n")[0].rstrip(".")
         elif info.name == "stage" and not deep:
             yield info.rich_help_panel, name, "Run one stage of a study, as the workflow does"
         else:
@@ -192,7 +197,10 @@ def command(panel: str, *examples: str, name: str | None = None) -> Callable[[Fu
 
 
 def stage(*examples: str, name: str | None = None) -> Callable[[Function], Function]:
-    """Register a command that only workflow rules call; see :func:`command`."""
+    """Register a command that only workflow rules call; see :func:`command`.
+
+    Instead of a function it may get the name of one, of which :mod:`wordorder.cli.functions` makes a command.
+    """
     return _register(_stages, "wordorder stage", None, examples, name)
 
 
@@ -221,12 +229,16 @@ def _register(
     members: typer.Typer, path: str, panel: str | None, examples: tuple[str, ...], name: str | None
 ) -> Callable[[Function], Function]:
     def register(function: Function) -> Function:
-        members.command(
-            name or function.__name__.replace("_", "-"),
-            cls=Command,
-            rich_help_panel=panel,
-            epilog="\n".join(f"{path} {example}" for example in examples),
-        )(function)
+        if isinstance(function, str):
+            assert name is not None
+            members.registered_commands.append(FunctionCommand(name, function, Command))
+        else:
+            members.command(
+                name or function.__name__.replace("_", "-"),
+                cls=Command,
+                rich_help_panel=panel,
+                epilog="\n".join(f"{path} {example}" for example in examples),
+            )(function)
         return function
 
     return register

@@ -8,9 +8,8 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from wordorder.cli.app import DATA, group, stage
-from wordorder.cli.options import Results, Root, complete_dataset, many, seconds, slice_of
-from wordorder.cli.slices import datasets
+from wordorder.cli.app import DATA, group
+from wordorder.cli.options import Results, Root, complete_dataset, seconds
 from wordorder.errors import WordorderError
 
 data = group("data", "Check datasets, and compare their numbers of pairs with published ones.", DATA)
@@ -89,22 +88,3 @@ def pairs(
             )
     if not printed:
         print(f"No dataset that has 'published_pairs' has been prepared in {results / 'data'}.")
-
-
-@stage(
-    "count-pairs --config SLICE --dataset multi30k --reports train.report.json valid.report.json --output pairs.json"
-)
-def count_pairs(
-    *,
-    config: Annotated[datasets.PublishedPairs, slice_of("datasets.PublishedPairs", "published numbers")],
-    dataset: Annotated[str, Option(help="name of the dataset, for the log")],
-    reports: Annotated[list[Path], many("cleaning reports, in the order of SLICE")],
-    output: Annotated[Path, Option(help="JSON")],
-) -> None:
-    """Compare the numbers of pairs in cleaning reports with the published ones."""
-    from wordorder.data.pairs import count_pairs, describe_pairs
-    from wordorder.files import write_json
-
-    table = count_pairs(config.root, reports)
-    print(describe_pairs(dataset, table))
-    write_json(output, table)

@@ -12,11 +12,12 @@ import typer
 from typer import Option
 
 
-def slice_of(model: str, text: str, *, optional: bool = False) -> Any:
+def slice_of(model: str | type[Any], text: str, *, optional: bool = False) -> Any:
     """Return the option for the slice of the configuration on which a command depends, which it parses.
 
     Args:
-        model: Module and class of ``wordorder.config`` that describe the slice, imported when the option is parsed.
+        model: The class that describes the slice, or its module and name in ``wordorder.config``, to be imported when
+            the option is parsed.
         text: The help.
         optional: Use the defaults of the model if the option is missing.
     """
@@ -24,6 +25,8 @@ def slice_of(model: str, text: str, *, optional: bool = False) -> Any:
     def parse(value: Any) -> Any:
         from wordorder.config.load import slice_argument
 
+        if isinstance(model, type):
+            return slice_argument(value, model)
         module, _, name = model.partition(".")
         return slice_argument(value, getattr(importlib.import_module(f"wordorder.config.{module}"), name))
 
@@ -95,21 +98,8 @@ Root = Annotated[Path, Option(parser=folder, metavar="DIR", help="configuration 
 Results = Annotated[Path, Option(parser=folder, metavar="DIR", help="folder that runs write to")]
 StudyResults = Annotated[Path, Option(parser=folder, metavar="DIR", help="results/{study}")]
 Data = Annotated[Path, Option(help="results/data")]
-OutputPrefix = Annotated[str, Option(metavar="PREFIX", help="writes PREFIX.svg, .pdf, .png and .csv")]
 
-Corpus = Annotated[Path, Option(help="binary corpus")]
-Positions = Annotated[Path | None, Option(help="reordered source positions, for a model whose encoding needs them")]
 Subword = Annotated[Path, Option(help="sentencepiece model")]
 Model = Annotated[Path, Option(help="trained model")]
-AsItIs = Annotated[bool, flag("as-it-is", "do not detokenise: the corpus was not tokenised")]
 ModelThreads = Annotated[int | None, Option(min=1, help="CPU threads (default: PyTorch's choice)", show_default=False)]
-Threads = Annotated[int, Option(min=1, help="CPU threads")]
 JSONOut = Annotated[Path, Option(help="JSON to write")]
-
-# Of word alignment and reordering.
-Source = Annotated[Path, Option(help="cleaned source text")]
-Target = Annotated[Path, Option(help="cleaned target text")]
-Subwords = Annotated[Path | None, Option(help="sentencepiece model: take its subwords instead of words")]
-Links = Annotated[Path, Option(help="links, one line per sentence pair")]
-Orders = Annotated[Path, Option(help="orders, one line per sentence")]
-Shard = Annotated[str, Option(metavar="K/N", help="only the K-th of N blocks of sentences")]

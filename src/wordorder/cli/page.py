@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Option
 
 from wordorder.cli.app import stage
 from wordorder.cli.options import Data, StudyResults, slice_of
-from wordorder.cli.slices import models
 
 
 @stage("page --config SLICE --results results/demo --data results/data --output results/demo/index.html")
 def page(
     *,
-    config: Annotated[models.Page, slice_of("models.Page", "contents of the study")],
+    config: Annotated[Any, slice_of("models.Page", "contents of the study")],
     results: StudyResults,
     data: Data,
     output: Annotated[Path, Option(help="HTML")],

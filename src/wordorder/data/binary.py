@@ -115,29 +115,39 @@ def write_corpus(
     return count
 
 
-def gather_corpora(directory: str | Path, inputs: Sequence[str | Path]) -> int:
-    """Write the pairs of several corpora, in the order of ``inputs``, as one corpus; return how many pairs."""
+def gather_corpora(output: str | Path, inputs: Sequence[str | Path]) -> None:
+    """Concatenate binary corpora.
+
+    Example:
+        wordorder stage gather-binary --inputs binary0 binary1 --output binary
+
+    Args:
+        output: The corpus to write.
+        inputs: The corpora, in order.
+
+    Raises:
+        WordorderError: There are no corpora, or their vocabularies differ.
+    """
     if not inputs:
         raise WordorderError(
-            f"No corpora were given from which {directory} could be gathered.", code="missing-argument", path=directory
+            f"No corpora were given from which {output} could be gathered.", code="missing-argument", path=output
         )
     corpora = [ParallelCorpus.open(path) for path in inputs]
     sizes = {corpus.vocabulary_size for corpus in corpora}
     if len(sizes) > 1:
         raise WordorderError(
-            f"The corpora for {directory} were made with vocabularies of different sizes "
+            f"The corpora for {output} were made with vocabularies of different sizes "
             f"({', '.join(map(str, sorted(sizes)))}). Binarise all of them with one subword model.",
             code="different-vocabularies",
-            path=directory,
+            path=output,
             found=sorted(sizes),
         )
-    with _corpus_writer(directory, sizes.pop()) as sides:
+    with _corpus_writer(output, sizes.pop()) as sides:
         for corpus in corpora:
             for side, (tokens, offsets) in zip(sides, corpus.arrays, strict=True):
                 for start in range(0, len(corpus), BLOCK):
                     bounds = offsets[start : start + BLOCK + 1]
                     side.extend(tokens[bounds[0] : bounds[-1]], np.diff(bounds))
-    return sum(map(len, corpora))
 
 
 class ParallelCorpus:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +15,7 @@ from wordorder.data.overlap import HeldOut
 from wordorder.data.segment import segmenter
 from wordorder.data.text import line_writer, read_pairs
 from wordorder.data.tokenise import tokeniser
+from wordorder.errors import WordorderError
 from wordorder.files import write_json
 from wordorder.progress import track
 
@@ -113,7 +114,7 @@ def clean_pairs(
 
 
 def clean_files(
-    preparation: Preparation,
+    config: Preparation,
     source: str | Path,
     target: str | Path,
     *,
@@ -122,24 +123,46 @@ def clean_files(
     report: str | Path,
     kept: str | Path | None = None,
     keep_all: bool = False,
-    held_out: HeldOut | None = None,
-) -> Report:
-    """Clean a parallel text into two files and a JSON report; see :func:`clean_pairs`.
+    held_out: Sequence[str | Path] | None = None,
+) -> None:
+    """Normalise, tokenise and clean a parallel text, and report what was dropped.
 
-    ``kept`` gets the numbers, from 0, of the kept lines of the input, one a line, by which annotations of the sentences
-    (alignments, trees) can be chosen to match.
+    Example:
+        wordorder stage clean --config SLICE --source raw.s --target raw.t --output-source s --output-target t \\
+            --report report.json
+
+    Args:
+        config: The preprocessing and the two languages.
+        source: The raw source text.
+        target: The raw target text.
+        output_source: The cleaned source text to write.
+        output_target: The cleaned target text to write.
+        report: The report to write, JSON.
+        kept: The line numbers, from 0, of the kept pairs, to write.
+        keep_all: Drop no pair, as validation and test sets need it.
+        held_out: The source and target texts, in turn, of held-out sets. Pairs are dropped that share a side with them,
+            whatever its case, spaces and punctuation.
+
+    Raises:
+        WordorderError: The files of held-out sets are not pairs.
     """
+    if held_out and len(held_out) % 2:
+        raise WordorderError(
+            f"--held-out was given {len(held_out)} files. Give pairs of a source and a target text.",
+            code="odd-number-of-files",
+            key="--held-out",
+        )
+    dropped = HeldOut.read(zip(held_out[::2], held_out[1::2], strict=True)) if held_out else None
     counts = Report()
     pairs = track(read_pairs(source, target), "Cleaning", unit="pairs")
     with ExitStack() as stack:
         write_source, write_target = (stack.enter_context(line_writer(path)) for path in (output_source, output_target))
         write_kept = stack.enter_context(line_writer(kept)) if kept else None
         for number, source_line, target_line in clean_pairs(
-            pairs, preparation, report=counts, keep_all=keep_all, held_out=held_out
+            pairs, config, report=counts, keep_all=keep_all, held_out=dropped
         ):
             write_source(source_line)
             write_target(target_line)
             if write_kept:
                 write_kept(str(number))
     write_json(report, counts.as_json())
-    return counts

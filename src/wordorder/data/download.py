@@ -35,39 +35,44 @@ class _Interrupted(Exception):
     """The download stopped in the middle or could not start, and may go better soon."""
 
 
-def download(entry: Download, output: str | Path, *, mirror: str | Path | None, pause: float = 1.0) -> None:
-    """Put the file that ``entry`` describes at ``output``.
+def download(config: Download, output: str | Path, *, mirror: str | Path | None = None, pause: float = 1.0) -> None:
+    """Fetch one file.
+
+    Copy what a person put into the folder by_hand beside the output, or what the local mirror has; otherwise download
+    the URL. The checksum is always verified; an interrupted download resumes.
+
+    Example:
+        wordorder stage download --config @download.yaml --output resources/downloads/multi30k/train.en
 
     Args:
-        entry: URL, checksums and place in the mirror.
-        output: Where the file goes. It appears when its checksum is right. A copy in the folder ``by_hand`` beside it
-            is tried first.
-        mirror: Folder with local copies. There ``entry.mirror`` and the same with ``.gz`` (decompressed) are tried. A
-            copy with another checksum is passed over with a warning, unless its text has the right one.
-        pause: Seconds before the second attempt; doubled before each further one.
+        config: The entry of a dataset's 'downloads': URL, checksums and place in the mirror.
+        output: The file to write. It appears when its checksum is right.
+        mirror: The folder with local copies, plain or with .gz. A copy with another checksum is passed over with a
+            warning, unless its text has the right one.
+        pause: The seconds before the second attempt; doubled before each further one.
     """
     output = Path(output)
     tried = []
-    for candidate in candidates(entry, output, mirror):
+    for candidate in candidates(config, output, mirror):
         try:
             with atomic(output) as temporary:
-                copy(candidate, entry, temporary, name=output.name)
-            _tell(entry, output)
+                copy(candidate, config, temporary, name=output.name)
+            _tell(config, output)
             return
         except Unusable as error:
             tried.append(f"{candidate.path} {error}.")
             if candidate.path.exists():
-                instead = " The URL is tried instead." if entry.url else ""
+                instead = " The URL is tried instead." if config.url else ""
                 print(f"wordorder: warning: {tried[-1]}{instead}", file=sys.stderr)
     try:
-        if entry.url is None:
-            raise WordorderError(_by_hand(entry, output, tried), code="manual-download", path=output)
-        _fetch(entry, entry.url, output, pause)
-        _tell(entry, output)
+        if config.url is None:
+            raise WordorderError(_by_hand(config, output, tried), code="manual-download", path=output)
+        _fetch(config, config.url, output, pause)
+        _tell(config, output)
     except Unusable as error:
         raise WordorderError(
-            f"{output.name} could not be obtained. {' '.join([*tried, f'{entry.url} {error}.'])} "
-            f"{_advice(entry, output)}",
+            f"{output.name} could not be obtained. {' '.join([*tried, f'{config.url} {error}.'])} "
+            f"{_advice(config, output)}",
             code="download-failed",
             path=output,
         ) from error

@@ -23,16 +23,24 @@ from wordorder.errors import WordorderError
 from wordorder.progress import track
 
 
-def write_split(generator: Generator, *, split: str, source: Path, target: Path, alignments: Path, trees: Path) -> None:
-    """Write one split: four files with one line a sentence pair.
+def write_split(config: Generator, *, split: str, source: Path, target: Path, alignments: Path, trees: Path) -> None:
+    """Generate one split of the embedded language pair, with its gold alignments and trees.
 
-    ``alignments`` holds pairs ``i-j`` (source-target, from 0) and ``trees`` the trees of :mod:`wordorder.data.trees`,
-    both over the words of ``source`` and ``target``.
+    Example:
+        wordorder stage generate --config '{}' --split valid --source s --target t --alignments a --trees trees
+
+    Args:
+        config: The 'generator' of the dataset.
+        split: 'train', 'valid' or the name of a test set.
+        source: The source text to write.
+        target: The target text to write.
+        alignments: The gold alignments to write: pairs i-j of a source and a target word, from 0.
+        trees: The gold trees to write, over the words of the source.
 
     Raises:
-        WordorderError: the configuration has no such split.
+        WordorderError: The configuration has no such split.
     """
-    sizes = {**generator.tests, "train": generator.train, "valid": generator.valid}
+    sizes = {**config.tests, "train": config.train, "valid": config.valid}
     if split not in sizes:
         raise WordorderError(
             f"The generated pair has no split '{split}'. Its splits are {', '.join(sorted(sizes))}; "
@@ -44,7 +52,7 @@ def write_split(generator: Generator, *, split: str, source: Path, target: Path,
         )
     with ExitStack() as stack:
         writers = [stack.enter_context(line_writer(path)) for path in (source, target, alignments, trees)]
-        pairs = islice(generate(generator, split), sizes[split])
+        pairs = islice(generate(config, split), sizes[split])
         for pair in track(pairs, f"generate {split}", total=sizes[split], unit="sentences"):
             lines = (
                 " ".join(pair.source),

@@ -5,12 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from wordorder.config.datasets import Choice, Part, TextFile
+from wordorder.config.datasets import Choice, Import, Part, TextFile
 from wordorder.data.archive import open_member
 from wordorder.data.formats.base import Sentence, read_sentences
 from wordorder.data.overlap import bucket, letters
 from wordorder.data.text import strict_pairs, write_pairs
 from wordorder.errors import WordorderError
+
+
+def import_split(config: Import, downloads: Path, source: Path, target: Path) -> None:
+    """Write the parts of one split as two text files, with one sentence per line.
+
+    Example:
+        wordorder stage import --config SLICE --downloads downloads --source train.en --target train.de
+
+    Args:
+        config: The parts of the split.
+        downloads: The folder of the downloaded files.
+        source: The source text to write.
+        target: The target text to write.
+    """
+    import_parts(config.parts, downloads, source, target, by_hand=config.by_hand)
 
 
 def import_parts(

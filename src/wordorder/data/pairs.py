@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from wordorder.config.datasets import PublishedPairs
 from wordorder.errors import WordorderError
 from wordorder.files import read_json
 
 
-def count_pairs(
+def count_pairs(*, config: PublishedPairs, dataset: str, reports: Sequence[Path]) -> dict[str, dict[str, Any]]:
+    """Compare the numbers of pairs in cleaning reports with the published ones.
+
+    Example:
+        wordorder stage count-pairs --config SLICE --dataset multi30k --reports train.report.json valid.report.json \\
+            --output pairs.json
+
+    Args:
+        config: The published numbers.
+        dataset: The name of the dataset, for the log.
+        reports: The cleaning reports, in the order of the slice.
+    """
+    table = compare_pairs(config.root, reports)
+    print(describe_pairs(dataset, table))
+    return table
+
+
+def compare_pairs(
     published: Mapping[str, int | Mapping[str, int]], reports: Iterable[str | Path]
 ) -> dict[str, dict[str, Any]]:
     """By split: the pairs that are ``published``, that were imported and that cleaning kept; and the ``difference``.

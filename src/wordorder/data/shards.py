@@ -20,10 +20,19 @@ def scatter(
     target: str | Path,
     output_sources: Sequence[str | Path],
     output_targets: Sequence[str | Path],
-) -> int:
-    """Split a parallel text into as many contiguous blocks as there are outputs; return how many pairs.
+) -> None:
+    """Split a parallel text into contiguous blocks of the same size.
 
-    The blocks differ by at most one pair; with fewer pairs than outputs some are empty.
+    There are as many blocks as outputs. They differ by at most one pair; with fewer pairs than outputs some are empty.
+
+    Example:
+        wordorder stage scatter --source s --target t --output-sources 0.s 1.s --output-targets 0.t 1.t
+
+    Args:
+        source: The source text.
+        target: The target text.
+        output_sources: The source blocks to write, in order.
+        output_targets: The target blocks to write, in order.
     """
     shards = len(output_sources)
     if shards == 0 or shards != len(output_targets):
@@ -38,16 +47,31 @@ def scatter(
     for shard, (output_source, output_target) in enumerate(zip(output_sources, output_targets, strict=True)):
         size = (shard + 1) * count // shards - shard * count // shards
         write_pairs(output_source, output_target, islice(pairs, size))
-    return count
 
 
-def gather_text(inputs: Sequence[str | Path], output: str | Path) -> int:
-    """Write the lines of ``inputs``, in that order, to ``output``; return how many."""
-    return write_lines(output, chain.from_iterable(map(read_lines, inputs)))
+def gather_text(inputs: Sequence[str | Path], output: str | Path) -> None:
+    """Concatenate texts.
+
+    Example:
+        wordorder stage gather-text --inputs 0.s 1.s --output s
+
+    Args:
+        inputs: The texts, in order.
+        output: The text to write.
+    """
+    write_lines(output, chain.from_iterable(map(read_lines, inputs)))
 
 
 def gather_reports(inputs: Sequence[str | Path], output: str | Path) -> None:
-    """Add up the counts of several cleaning reports."""
+    """Add up the counts of cleaning reports.
+
+    Example:
+        wordorder stage gather-reports --inputs 0.json 1.json --output report.json
+
+    Args:
+        inputs: The cleaning reports.
+        output: The report to write, JSON.
+    """
     total: dict[str, Any] = {}
     for path in inputs:
         try:

@@ -12,6 +12,7 @@ import numpy as np
 import sentencepiece
 from numpy.typing import NDArray
 
+from wordorder.config import datasets
 from wordorder.data.binary import write_corpus
 from wordorder.data.text import read_lines, read_pairs
 from wordorder.errors import WordorderError
@@ -39,12 +40,23 @@ def character_coverage(lines: Iterable[str], vocabulary: int) -> float:
     return 1.0 if len(characters) <= max(_ALPHABET, vocabulary // 10) else 0.9995
 
 
-def train_subword(inputs: Sequence[str | Path], output: str | Path, *, vocabulary: int, sentences: int) -> None:
-    """Train a BPE model of ``vocabulary`` pieces on at most ``sentences`` lines of ``inputs`` and write it.
+def train_subword(inputs: Sequence[str | Path], output: str | Path, *, config: datasets.Subword) -> None:
+    """Train the joint subword model of both languages.
 
-    The same input gives the same model. A vocabulary that the text cannot fill, or that has no room for its
-    characters, is a :class:`WordorderError`.
+    The same input gives the same model.
+
+    Example:
+        wordorder stage train-subword --config '{}' --inputs train.s train.t --output model.model
+
+    Args:
+        inputs: The cleaned texts of both languages.
+        output: The sentencepiece model to write.
+        config: The size of the vocabulary and the amount of text.
+
+    Raises:
+        WordorderError: The text cannot fill the vocabulary, or the vocabulary has no room for its characters.
     """
+    vocabulary, sentences = config.vocabulary, config.subword_sentences
     names = ", ".join(map(str, inputs))
     if sentences <= _SMALLEST_SAMPLE:
         raise WordorderError(
@@ -156,9 +168,19 @@ class Subword:
         return " ".join(str(self._processor.decode([int(token) for token in tokens])).split())
 
 
-def binarise(model: str | Path, source: str | Path, target: str | Path, directory: str | Path) -> int:
-    """Write a cleaned parallel text as a binary corpus of the model's subwords; return how many pairs."""
-    subword = Subword.load(model)
+def binarise(subword: str | Path, source: str | Path, target: str | Path, output: str | Path) -> None:
+    """Turn a cleaned parallel text into a binary corpus.
+
+    Example:
+        wordorder stage binarise --subword model.model --source train.s --target train.t --output binary/train
+
+    Args:
+        subword: The sentencepiece model.
+        source: The cleaned source text.
+        target: The cleaned target text.
+        output: The corpus to write.
+    """
+    model = Subword.load(subword)
     pairs = track(read_pairs(source, target), "Binarising", unit="pairs")
-    encoded = ((subword.encode(source_line), subword.encode(target_line)) for source_line, target_line in pairs)
-    return write_corpus(directory, encoded, vocabulary_size=subword.size)
+    encoded = ((model.encode(source_line), model.encode(target_line)) for source_line, target_line in pairs)
+    write_corpus(output, encoded, vocabulary_size=model.size)

@@ -12,6 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
+
+from wordorder.data.text import read_lines, write_lines
 
 UNSPACED_LANGUAGES = ("ja", "zh")
 
@@ -59,3 +62,17 @@ def detokeniser(language: str) -> Callable[[str], str]:
     if base_language(language) not in UNSPACED_LANGUAGES:
         return detokenise
     return lambda line: _SPACE_AT_WIDE.sub("", detokenise(line))
+
+
+def detokenise(*, language: str, input: Path, output: Path) -> None:
+    """Detokenise text that is distributed tokenised, so that scores are comparable.
+
+    Example:
+        wordorder stage detokenise --language de --input test.tokenised --output test.txt
+
+    Args:
+        language: The language of the text, for the Moses rules.
+        input: The tokenised text.
+        output: The text to write.
+    """
+    write_lines(output, map(detokeniser(language), read_lines(input)))

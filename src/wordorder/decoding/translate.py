@@ -27,6 +27,7 @@ from wordorder.errors import WordorderError
 from wordorder.model.architectures.base import Translator
 from wordorder.progress import Progress
 from wordorder.training.batches import pad_positions, pad_sources
+from wordorder.training.device import finished_model
 
 # The tokens of a source; where the model needs reordered positions, pairs of a token and its position.
 Sentence = tuple[Any, ...]
@@ -167,6 +168,52 @@ def check_vocabularies(model: Translator, subword: Subword, corpus: ParallelCorp
 def texts(hypotheses: list[Hypothesis], subword: Subword, detokenise: Callable[[str], str]) -> list[str]:
     """Hypotheses as people write them."""
     return [detokenise(subword.decode(hypothesis.tokens)) for hypothesis in hypotheses]
+
+
+def translate_files(
+    *,
+    config: Decoding,
+    model: Path,
+    subword: Path,
+    corpus: Path,
+    positions: Path | None = None,
+    language: str,
+    as_it_is: bool = False,
+    output: Path,
+    nbest: Path,
+    threads: int | None = None,
+) -> None:
+    """Translate the source side of a binary corpus by beam search.
+
+    Both outputs have one line per sentence, in the order of the corpus; see :func:`translate_corpus`.
+
+    Example:
+        wordorder stage translate --config SLICE --model model.pt --subword model.model --corpus binary/test \\
+            --language de --output test.hypotheses --nbest test.nbest.jsonl
+
+    Args:
+        config: The search.
+        model: The trained model.
+        subword: The sentencepiece model.
+        corpus: The binary corpus.
+        positions: The reordered source positions, for a model whose encoding needs them.
+        language: The target language, for the detokenisation.
+        as_it_is: Do not detokenise: the corpus was not tokenised.
+        output: The detokenised translations to write.
+        nbest: The n-best lists with scores to write, JSON lines.
+        threads: The CPU threads; PyTorch's choice if missing.
+    """
+    loaded = finished_model(model, threads)
+    check_positions(loaded, given=positions is not None)
+    translate_corpus(
+        loaded,
+        ParallelCorpus.open(corpus, positions=positions),
+        Subword.load(subword),
+        language=None if as_it_is else language,
+        config=config,
+        output=output,
+        nbest=nbest,
+    )
 
 
 def translate_corpus(

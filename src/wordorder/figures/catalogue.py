@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from wordorder.config.encodings import Stack
 from wordorder.config.models import Report
 from wordorder.config.problems import nearest
 from wordorder.errors import WordorderError
@@ -15,32 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-    from wordorder.encodings.base import Stack
-
 Drawn = tuple["Figure", "DataFrame"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Choices:
-    """What a person may choose of a figure; the study's first or own where None.
-
-    Attributes:
-        metric: The metric of the scores.
-        against: The x axis of the perplexity.
-        dataset: The dataset whose models' vectors are drawn.
-        size: The size of these models.
-        seed: The seed of these models.
-        stack: The stack whose vectors are drawn.
-        length: How many positions are drawn.
-    """
-
-    metric: str | None = None
-    against: Literal["update", "epoch"] = "update"
-    dataset: str | None = None
-    size: str | None = None
-    seed: int | None = None
-    stack: Stack = "encoder"
-    length: int | None = None
 
 
 @dataclass(frozen=True)
@@ -50,19 +26,20 @@ class StudyFigure:
     Attributes:
         reads: What it reads of each cell; of 'models' only those of the first dataset, size and seed.
         caption: Sentences of reStructuredText for Snakemake's report and the study page.
-        draw: From the study, the folder of its results and the choices to the figure and the data drawn.
+        draw: From the study, the folder of its results and the options of :func:`draw_figure` to the figure and the
+            data drawn.
     """
 
     reads: Literal["scores", "metrics", "models", "significance", "nothing"]
     caption: str
-    draw: Callable[[Report, Path, Choices], Drawn]
+    draw: Callable[..., Drawn]
 
 
-def _scores(report: Report, results: Path, choices: Choices) -> Drawn:
+def _scores(report: Report, results: Path, *, metric: str | None, **_: Any) -> Drawn:
     from wordorder.figures import scores
     from wordorder.results.frames import load_scores
 
-    metric = choices.metric or report.metrics[0]
+    metric = metric or report.metrics[0]
     if metric not in report.metrics:
         raise WordorderError(
             f"The study has no metric '{metric}'; it has {', '.join(report.metrics)}.",
@@ -74,15 +51,15 @@ def _scores(report: Report, results: Path, choices: Choices) -> Drawn:
     return figure, frame[frame["metric"] == metric]
 
 
-def _perplexity(report: Report, results: Path, choices: Choices) -> Drawn:
+def _perplexity(report: Report, results: Path, *, against: Literal["update", "epoch"], **_: Any) -> Drawn:
     from wordorder.figures import perplexity
     from wordorder.results.frames import load_metrics
 
     frame = perplexity.drawn(load_metrics(report, results))
-    return perplexity.draw(frame, list(report.encodings), _titles(report), choices.against), frame
+    return perplexity.draw(frame, list(report.encodings), _titles(report), against), frame
 
 
-def _forest(report: Report, results: Path, choices: Choices) -> Drawn:
+def _forest(report: Report, results: Path, **_: Any) -> Drawn:
     from wordorder.figures import comparisons
     from wordorder.results.frames import load_significance
     from wordorder.tables.comparisons import comparisons_frame
@@ -91,7 +68,7 @@ def _forest(report: Report, results: Path, choices: Choices) -> Drawn:
     return comparisons.draw_forest(frame, report), frame
 
 
-def _variance(report: Report, results: Path, choices: Choices) -> Drawn:
+def _variance(report: Report, results: Path, **_: Any) -> Drawn:
     from wordorder.figures import comparisons
     from wordorder.results.frames import load_significance
     from wordorder.tables.comparisons import variance_frame
@@ -104,26 +81,36 @@ def _titles(report: Report) -> dict[str, str]:
     return {dataset.name: dataset.title for dataset in report.datasets}
 
 
-def _vectors(name: str) -> Callable[[Report, Path, Choices], Drawn]:
-    def draw(report: Report, results: Path, choices: Choices) -> Drawn:
+def _vectors(name: str) -> Callable[..., Drawn]:
+    def draw(
+        report: Report,
+        results: Path,
+        *,
+        dataset: str | None,
+        size: str | None,
+        seed: int | None,
+        stack: Stack,
+        length: int | None,
+        **_: Any,
+    ) -> Drawn:
         from wordorder.figures import vectors
 
         drawing, frame = vectors.FIGURES[name]
         found = vectors.load(
             report,
             results,
-            dataset=choices.dataset or report.datasets[0].name,
-            size=choices.size or report.sizes[0],
-            seed=report.seeds[0] if choices.seed is None else choices.seed,
-            stack=choices.stack,
-            length=choices.length,
+            dataset=dataset or report.datasets[0].name,
+            size=size or report.sizes[0],
+            seed=report.seeds[0] if seed is None else seed,
+            stack=stack,
+            length=length,
         )
         return drawing(found), frame(found)
 
     return draw
 
 
-def _mathematics(report: Report, results: Path, choices: Choices) -> Drawn:
+def _mathematics(report: Report, results: Path, **_: Any) -> Drawn:
     """Draw the claims of the papers; nothing is drawn where one does not hold."""
     from wordorder.figures import mathematics
     from wordorder.published import claims
@@ -204,3 +191,45 @@ def figure_of(name: str) -> StudyFigure:
             f"There is no figure '{name}'{nearest(name, FIGURES, 'figures')}", code="unknown-figure", found=name
         )
     return FIGURES[name]
+
+
+def draw_figure(
+    name: str,
+    /,
+    *,
+    config: Report,
+    results: Path,
+    output_prefix: str,
+    metric: str | None = None,
+    against: Literal["update", "epoch"] = "update",
+    dataset: str | None = None,
+    size: str | None = None,
+    seed: int | None = None,
+    stack: Stack = "encoder",
+    length: int | None = None,
+) -> None:
+    """Draw a figure of a study as SVG, PDF and PNG, with a CSV of the data drawn.
+
+    The figures of vectors are all but forest, variance, scores, perplexity and mathematics.
+
+    Example:
+        wordorder stage figure scores --config SLICE --results results/demo --output-prefix results/demo/figures/scores
+
+    Args:
+        name: The name of the figure, as in a study.
+        config: The contents of the study.
+        results: The folder results/{study}.
+        output_prefix: Writes PREFIX.svg, .pdf, .png and .csv.
+        metric: Of scores: the metric to draw; the study's first if missing.
+        against: Of perplexity: the x axis.
+        dataset: Of vectors: the dataset; the study's first if missing.
+        size: Of vectors: the size; the study's first if missing.
+        seed: Of vectors: the seed; the study's first if missing.
+        stack: Of vectors: the stack.
+        length: Of vectors: the positions to draw; the study's number of them, or 64, if missing.
+    """
+    from wordorder.drawing import style
+
+    choices = {"metric": metric, "against": against, "dataset": dataset, "size": size, "seed": seed, "stack": stack}
+    drawn, frame = figure_of(name).draw(config, results, **choices, length=length)
+    style.save(drawn, output_prefix, frame)

@@ -23,7 +23,7 @@ from wordorder.data.subword import Subword
 from wordorder.data.text import read_lines
 from wordorder.data.trees import Node, Tree, parse_tree, tree_order
 from wordorder.data.units import read_units
-from wordorder.drawing.style import DASHES, PALETTE, STYLE, panels, say, styled
+from wordorder.drawing.style import DASHES, PALETTE, STYLE, panels, save, say, styled
 from wordorder.errors import WordorderError
 from wordorder.reordering.metrics import identity_orders, score_order, score_orders
 from wordorder.reordering.orders import read_orders
@@ -43,54 +43,68 @@ _EDGES = np.arange(21) / 20  # of the bins of tau; 1 belongs to the last
 READABLE_WORDS = 20
 
 
-class Files(NamedTuple):
-    """The files of a reordered set; ``subword`` where the orders are of subwords."""
-
-    source: Path
-    target: Path
-    links: Path
-    orders: Path
-    trees: Path
-    subword: Path | None = None
-
-
 def draw_files(
-    name: Literal["matrix", "tau"], files: Files, sentence: int | None = None
-) -> tuple[Figure, pd.DataFrame]:
-    """Draw one sentence of a set ('matrix') or the Kendall's tau of all of them ('tau').
+    name: Literal["matrix", "tau"],
+    /,
+    *,
+    source: Path,
+    target: Path,
+    links: Path,
+    orders: Path,
+    trees: Path,
+    subword: Path | None = None,
+    sentence: int | None = None,
+    output_prefix: str,
+) -> None:
+    """Draw the tree and links of a sentence, or the distribution of Kendall's tau.
+
+    'matrix' shows one sentence, its links and its tree; 'tau' Kendall's tau of all sentences, in the order of the
+    source and in the predicted order.
+
+    Example:
+        wordorder stage draw-reordering matrix --source s --target t --links l --orders o --trees t \\
+            --output-prefix PREFIX
 
     Args:
         name: The figure.
-        files: The set.
-        sentence: The sentence of the matrix, from 1. If missing, the one of up to ``READABLE_WORDS`` words whose order
-            differs most from the target's.
+        source: The cleaned source text.
+        target: The cleaned target text.
+        links: The links, one line per sentence pair.
+        orders: The orders, one line per sentence.
+        trees: The predicted trees.
+        subword: The sentencepiece model whose subwords the orders are of; they are of words if missing.
+        sentence: The sentence of the matrix, from 1. If missing, the short one whose order differs most from the
+            target's.
+        output_prefix: Writes PREFIX.svg, .pdf, .png and .csv.
     """
-    orders = Ragged.of(read_orders(files.orders))
-    links = read_links(files.links, source_lengths=orders.lengths)
-    found, ranked = corpus_ranks(links, orders.lengths)
-    before = score_orders(identity_orders(orders.offsets), found, ranked).tau
+    found_orders = Ragged.of(read_orders(orders))
+    found_links = read_links(links, source_lengths=found_orders.lengths)
+    found, ranked = corpus_ranks(found_links, found_orders.lengths)
+    before = score_orders(identity_orders(found_orders.offsets), found, ranked).tau
     if name == "tau":
-        scores = {"source order": before, "predicted order": score_orders(orders, found, ranked).tau}
-        return draw_tau(scores), tau_frame(scores)
+        scores = {"source order": before, "predicted order": score_orders(found_orders, found, ranked).tau}
+        save(draw_tau(scores), output_prefix, tau_frame(scores))
+        return
     if sentence is None:
-        tau = np.ones(len(orders))
+        tau = np.ones(len(found_orders))
         tau[ranked] = before
-        number = int(np.argmin(np.where(orders.lengths <= READABLE_WORDS, tau, 2.0))) if len(orders) else -1
+        short = found_orders.lengths <= READABLE_WORDS
+        number = int(np.argmin(np.where(short, tau, 2.0))) if len(found_orders) else -1
     else:
         number = sentence - 1
-    if not 0 <= number < len(orders):
+    if not 0 <= number < len(found_orders):
         raise WordorderError(
-            f"{files.orders} has {len(orders)} sentences; --sentence must be one of them, from 1.",
+            f"{orders} has {len(found_orders)} sentences; --sentence must be one of them, from 1.",
             code="wrong-option",
-            path=files.orders,
+            path=orders,
             key="--sentence",
             found=sentence,
         )
-    subword = Subword.load(files.subword) if files.subword else None
-    source, target = (list(read_units(path, subword))[number] for path in (files.source, files.target))
-    line = list(read_lines(files.trees))[number]
-    tree = parse_tree(line) if line else None
-    return draw_matrix(source, target, links[number], tree), matrix_frame(source, target, links[number], tree)
+    pieces = Subword.load(subword) if subword else None
+    texts = [list(read_units(path, pieces))[number] for path in (source, target)]
+    line = list(read_lines(trees))[number]
+    shown = texts[0], texts[1], found_links[number], parse_tree(line) if line else None
+    save(draw_matrix(*shown), output_prefix, matrix_frame(*shown))
 
 
 @styled

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wordorder.config.models import Metric as Entry
-from wordorder.config.models import SystemsScoring, metric_name
+from wordorder.config.models import Scoring, SystemsScoring, metric_name
 from wordorder.data.text import read_lines
 from wordorder.errors import WordorderError
-from wordorder.files import sha256
+from wordorder.files import sha256, write_json
 from wordorder.metrics.base import SystemsMetric, SystemsTask, TextMetric, build, metric
 from wordorder.metrics.sacrebleu_metric import SacreBLEUMetric
 
@@ -122,13 +123,64 @@ def score_files(
     }
 
 
-def score_systems(scoring: SystemsScoring, task: SystemsTask) -> dict[str, Any]:
-    """Score many translations by one metric that has an environment of its own."""
-    found = build(scoring.metric, scoring.target_language)
+def score_translation(*, config: Scoring, hypotheses: Path, references: Path) -> dict[str, Any]:
+    """Score a translation by each metric of a study.
+
+    Write scores, signatures and the score of each sentence. An empty file of hypotheses (a diverged training) has
+    scores of null.
+
+    Example:
+        wordorder stage score --config SLICE --hypotheses test.hypotheses --references test.target \\
+            --output test.scores.json
+
+    Args:
+        config: The metrics and the target language.
+        hypotheses: The detokenised translations, one line per sentence.
+        references: The detokenised references, one line per sentence.
+    """
+    return score_files(hypotheses, references, config.metrics, config.target_language)
+
+
+def score_systems(
+    hypotheses: Sequence[Path],
+    /,
+    *,
+    config: SystemsScoring,
+    source: Path,
+    references: Path,
+    cache: Path | None = None,
+    python: Path | None = None,
+    batch_size: int = 16,
+    output: Path,
+) -> None:
+    """Score translations by a metric with an environment of its own, such as COMET.
+
+    Score any number of translations of one source text in one process of the metric's own environment. If this
+    environment or a model is missing, the output says so and names the remedy.
+
+    Example:
+        wordorder stage score-systems --config SLICE --source test.source --references test.target \\
+            --output comet.json a b c
+
+    Args:
+        hypotheses: The translations, with as many lines as the source.
+        config: The metric and the target language.
+        source: The detokenised source text, one line per sentence.
+        references: The detokenised references, one line per sentence.
+        cache: The folder of known scores; 'cache' beside the output if missing.
+        python: The Python of the metric's environment.
+        batch_size: The sentences per batch.
+        output: The JSON to write.
+    """
+    found = build(config.metric, config.target_language)
     if not isinstance(found, SystemsMetric):
         raise WordorderError(
             f"The metric '{found.name}' needs no environment of its own: use 'wordorder stage score'.",
             code="wrong-command",
             found=found.name,
         )
-    return {"metric": found.name} | found.score_systems(task)
+    task = SystemsTask(source, references, hypotheses, cache or output.parent / "cache", python, batch_size)
+    result = found.score_systems(task)
+    if result["status"] != "scored":
+        print(f"{found.label}: not scored. {result['reason']} {result['how']}", file=sys.stderr)
+    write_json(output, {"metric": found.name} | result)

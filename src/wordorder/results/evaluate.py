@@ -16,31 +16,35 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    evaluation: Evaluation,
+    config: Evaluation,
     decoding: Decoding,
     *,
     model: Path,
     data: Path,
-    language: str,
-    output: Path,
-    detokenise: bool = True,
     positions: str | None = None,
+    language: str,
+    as_it_is: bool = False,
     threads: int | None = None,
+    output: Path,
 ) -> None:
-    """Translate the test sets of a dataset, score the translations and write what was done.
+    """Translate and score test sets with one model.
 
     The translations are written beside ``output``. Other evaluations of the same model and decoding share them: what is
     there and was made with this model is not translated again. Scores go into the folder that bears the name of
     ``output`` without its suffix.
 
+    Example:
+        wordorder stage evaluate --config @evaluation.json --decoding '{}' --model model.pt --data results/data/demo \\
+            --language de --output results/models/…/test.json
+
     Args:
-        evaluation: The test sets and the metrics.
+        config: The test sets and the metrics.
         decoding: The beam search.
         model: The trained model.
         data: The folder of the dataset, with ``binary/``, ``raw/``, ``positions/`` and ``subword/``.
         language: The target language, for detokenisation and for the tokenisers of metrics.
         output: The JSON file to write: for each test set the checksum of the translations and the scores.
-        detokenise: Whether translations must be detokenised.
+        as_it_is: Do not detokenise: the corpus was not tokenised.
         positions: The kind of reordered positions of the test sets, such as 'predicted.btg'; None without them.
         threads: The CPU threads of the process; PyTorch's choice if missing.
 
@@ -50,10 +54,10 @@ def evaluate(
     digest = sha256(model)
     load = _loader(model, data / "subword" / "model.model", threads)
     found = {}
-    for test in evaluation.tests:
+    for test in config.tests:
         hypotheses = output.parent / f"{test}.hypotheses"
-        _translate(test, hypotheses, digest, load, decoding, data, language if detokenise else None, positions)
-        scores = score_files(hypotheses, data / "raw" / f"{test}.target", evaluation.metrics, language)
+        _translate(test, hypotheses, digest, load, decoding, data, None if as_it_is else language, positions)
+        scores = score_files(hypotheses, data / "raw" / f"{test}.target", config.metrics, language)
         write_json(output.with_suffix("") / f"{test}.scores.json", scores)
         found[test] = {
             "hypotheses": scores["hypotheses"]["sha256"],

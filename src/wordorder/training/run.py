@@ -9,7 +9,6 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -41,42 +40,61 @@ _SHARD_BYTES = 1 << 30
 ShardOptimizer = Literal["auto", "always", "never"]
 
 
-@dataclass(frozen=True)
-class Outputs:
-    model: Path
-    metrics: Path
-    record: Path
-
-    def by_name(self) -> dict[str, Path]:
-        return {"model.pt": self.model, "metrics.jsonl": self.metrics, "record.json": self.record}
-
-
 def run(
-    cell: Cell,
+    config: Cell,
     *,
     train: Path,
     valid: Path,
-    outputs: Outputs,
-    state: Path,
     train_positions: Path | None = None,
     valid_positions: Path | None = None,
+    model: Path,
+    metrics: Path,
+    record: Path,
+    state: Path,
     devices: int | None = None,
     nodes: int = 1,
     threads: int | None = None,
     save_seconds: float = 120,
     shard_optimizer: ShardOptimizer = "auto",
 ) -> None:
-    """Train a cell, or go on with a training that was stopped, and write its outputs.
+    """Train the model of one cell.
 
-    ``train_positions`` and ``valid_positions`` are the folders of reordered source positions; an encoding that needs
-    them must get both, and any other none. ``devices`` processes on each of ``nodes`` machines share the work, see
-    :mod:`wordorder.training.processes`; they change nothing of the result but rounding and the masks of dropout.
+    A cell is an encoding, a size, a recipe and a seed. A training that was stopped, even by SIGKILL, resumes from its
+    saved state and ends, on CPUs, with the same bits. SIGTERM or SIGUSR1 saves the state and exits with status 75;
+    rerun the command to resume. If another process trains the cell, the command waits for it. Several processes share
+    the micro-batches of each update ('accumulate' of the recipe): those of 'srun wordorder stage train', or those that
+    --devices starts. They change nothing of the result but rounding and the masks of dropout. Without SLURM, run the
+    command on each of --nodes machines with MASTER_ADDR, MASTER_PORT and NODE_RANK set.
 
-    Waits for another process that trains here. Raises WordorderError for bad input, Interrupted when asked to stop.
+    Example:
+        wordorder stage train --config @cell.yaml --train binary/train --valid binary/valid --model model.pt \\
+            --metrics metrics.jsonl --record record.json --state state
+
+    Args:
+        config: The training run.
+        train: The binary corpus to train on.
+        valid: The binary corpus for validation.
+        train_positions: The reordered source positions of --train, if the encoding needs them, and only then.
+        valid_positions: Likewise of --valid.
+        model: The finished model to write.
+        metrics: The metrics to write, JSON lines.
+        record: The run record to write, JSON.
+        state: The folder of the saved state, kept over restarts.
+        devices: The processes on this machine; one per GPU of the job if missing.
+        nodes: The machines, if there is no SLURM.
+        threads: The CPU threads; PyTorch's choice if missing.
+        save_seconds: The seconds between two saves of the state.
+        shard_optimizer: Divide the optimizer's memory among the processes; 'auto' from 1 GiB on (134 million
+            parameters).
+
+    Raises:
+        WordorderError: An input is missing or does not fit the others.
+        Interrupted: The process was asked to stop.
     """
-    _check_positions(cell, train_positions, valid_positions)
+    outputs = {"model.pt": model, "metrics.jsonl": metrics, "record.json": record}
+    _check_positions(config, train_positions, valid_positions)
     stop_requested = _listen()
-    if cell.recipe.precision == "fp16" and not torch.cuda.is_available():
+    if config.recipe.precision == "fp16" and not torch.cuda.is_available():
         raise WordorderError(
             "The precision fp16 needs a GPU. Use fp32 or bf16 in the study's recipe on a CPU.", code="gpu-needed"
         )
@@ -96,21 +114,21 @@ def run(
                 code="empty-file",
             )
     device.prepare()
-    fabric = open_fabric(cell.recipe.precision, devices=devices, nodes=nodes, most=cell.recipe.accumulate)
+    fabric = open_fabric(config.recipe.precision, devices=devices, nodes=nodes, most=config.recipe.accumulate)
     if threads:
         torch.set_num_threads(threads)
     processes = Processes(fabric)
     directory = StateDirectory(state)
-    processes.first(lambda: _check_writable(directory, outputs))
+    processes.first(lambda: _check_writable(directory, *outputs.values()))
     only_trainer = locked(
         directory.lock, lambda taken: processes.any(taken, stop_requested()), for_others=not processes.is_first
     )
     with _ended_together(processes), only_trainer:
-        if processes.first(lambda: directory.claim(_stamp(cell, train_corpus))):
+        if processes.first(lambda: directory.claim(_stamp(config, train_corpus))):
             print(f"The state in {state} belonged to another configuration and was discarded.", file=sys.stderr)
         if not directory.finished.exists():
             _train(
-                cell,
+                config,
                 fabric,
                 processes,
                 directory,
@@ -120,7 +138,7 @@ def run(
                 stop_requested=stop_requested,
                 shard_optimizer=shard_optimizer,
             )
-        processes.first(lambda: directory.publish(outputs.by_name()))
+        processes.first(lambda: directory.publish(outputs))
 
 
 @contextmanager
@@ -139,9 +157,9 @@ def _ended_together(processes: Processes) -> Iterator[None]:
         raise SystemExit(0) from None
 
 
-def _check_writable(directory: StateDirectory, outputs: Outputs) -> None:
+def _check_writable(directory: StateDirectory, *outputs: Path) -> None:
     open_lock(directory.lock).close()
-    for file in outputs.by_name().values():
+    for file in outputs:
         check_writable(file)
 
 

@@ -1,4 +1,4 @@
-"""``wordorder params``."""
+"""Commands on encodings: params and mathematics."""
 
 from __future__ import annotations
 
@@ -44,3 +44,20 @@ def params(
         lines = count_lines(load_encodings(root), load_sizes(root), size, vocabulary)
     for line in lines:
         print(line, flush=True)
+
+
+@command(ENCODING, "mathematics --output results/mathematics")
+def mathematics(
+    *,
+    output: Annotated[Path, Option(help="folder for the figure and its data")],
+    seed: Annotated[int, Option(min=0, max=2**32 - 1, help="seed of the random words and weights")] = 1,
+) -> None:
+    """Check what the papers prove about encodings.
+
+    Measure the papers' mathematical claims on the code that trains: permuted words in attention, weight concatenation,
+    theorem 3.1 of PosNet, orthogonality and period of OPR, and the sinusoid's rotation. Print each claim with its
+    bound. The exit status is 1 if one does not hold. The command needs no study.
+    """
+    from wordorder.figures.mathematics import write_claims
+
+    write_claims(output, seed)
