@@ -39,43 +39,22 @@ class Problem(NamedTuple):
     suggestion: str | None = None
 
     @property
-    def key(self) -> str | None:
-        """The location as people write it; ``None`` for the whole document."""
-        return dotted(self.location) or None
+    def attributes(self) -> dict[str, Any]:
+        """What an error says of the mistake apart from its sentence, code and file."""
+        names = ("line", "found", "expected", "suggestion")
+        return {"key": dotted(self.location) or None} | {name: getattr(self, name) for name in names}
 
 
 class ConfigurationError(WordorderError):
     """All mistakes of one document. Its own line, key and so on are those of the first of its ``problems``."""
 
     def __init__(self, message: str, origin: str | Path, problems: list[Problem]) -> None:
-        first = problems[0]
-        super().__init__(
-            message,
-            code="invalid-configuration",
-            path=_file(origin),
-            line=first.line,
-            key=first.key,
-            found=first.found,
-            expected=first.expected,
-            suggestion=first.suggestion,
-        )
+        super().__init__(message, code="invalid-configuration", path=_file(origin), **problems[0].attributes)
         self.problems = problems
 
     @property
     def parts(self) -> list[WordorderError]:
-        return [
-            WordorderError(
-                problem.sentence,
-                code=problem.code,
-                path=self.path,
-                line=problem.line,
-                key=problem.key,
-                found=problem.found,
-                expected=problem.expected,
-                suggestion=problem.suggestion,
-            )
-            for problem in self.problems
-        ]
+        return [WordorderError(own.sentence, code=own.code, path=self.path, **own.attributes) for own in self.problems]
 
 
 class Document:

@@ -105,10 +105,7 @@ def size_names(root: str | Path = "config") -> list[str]:
 
 def load_recipes(root: str | Path = "config") -> dict[str, dict[str, Any]]:
     """``root``/recipes.yaml as it is written, by name; none where there is no such file."""
-    path = Path(root, "recipes.yaml")
-    if not path.exists():
-        return {}
-    document = read_yaml(path)
+    document = _optional(root, "recipes.yaml")
     validated(document, Recipes)
     entries: dict[str, dict[str, Any]] = document.data
     return entries
@@ -141,23 +138,24 @@ def _encodings(root: str | Path) -> Document:
 
 def load_aligners(root: str | Path = "config") -> dict[str, Alignment]:
     """``root``/aligners.yaml, by name; none where there is no such file."""
-    path = Path(root, "aligners.yaml")
-    return validated(read_yaml(path), Aligners).root if path.exists() else {}
+    return validated(_optional(root, "aligners.yaml"), Aligners).root
 
 
 def load_reorderers(root: str | Path = "config") -> dict[str, Reorderer]:
     """``root``/reorderers.yaml, by name; none where there is no such file."""
-    path = Path(root, "reorderers.yaml")
-    if not path.exists():
-        return {}
-    document = read_yaml(path)
+    document = _optional(root, "reorderers.yaml")
     return validated(document, Reorderers, reorderer_problems(document.data, list(load_aligners(root)))).root
 
 
 def load_gold_sets(root: str | Path = "config") -> dict[str, GoldSet]:
     """``root``/gold_alignments.yaml, by name; none where there is no such file."""
-    path = Path(root, "gold_alignments.yaml")
-    return validated(read_yaml(path), GoldSets).root if path.exists() else {}
+    return validated(_optional(root, "gold_alignments.yaml"), GoldSets).root
+
+
+def _optional(root: str | Path, name: str) -> Document:
+    """A file of ``root``; no entries where there is no such file."""
+    path = Path(root, name)
+    return read_yaml(path) if path.exists() else Document(path, {})
 
 
 def load_published(root: str | Path = "config") -> list[PublishedTable]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tabulate import tabulate
-
+from wordorder.status.text import text_table
 from wordorder.workflow.study import CellName
 
 GB = 1 << 30
@@ -35,15 +34,10 @@ def _table(records: Records) -> str:
     for cell, record in records.items():
         measured = record.get("efficiency", {})
         asked, used = measured.get("asked") or {}, measured.get("used", {})
-        gpu_memory, flops, waited = used.get("gpu_memory_bytes"), measured.get("model_flops_per_second"), None
-        if "batch_share" in measured:
-            waited = f"{measured['batch_share']:.0%}"
+        gpu_memory, flops = used.get("gpu_memory_bytes"), measured.get("model_flops_per_second")
         rows.append(
             {
-                "dataset": cell.dataset,
-                "encoding": cell.encoding,
-                "size": cell.size,
-                "seed": str(cell.seed),
+                **cell._asdict(),
                 "job": asked.get("job"),
                 "memory GB": _of(_gigabytes(used.get("memory_bytes")), _gigabytes(asked.get("memory_bytes"))),
                 "cores": _of(used.get("cores"), asked.get("cpus")),
@@ -53,19 +47,10 @@ def _table(records: Records) -> str:
                 "hours": _of(_hours(used.get("seconds")), _hours(asked.get("seconds"))),
                 "tokens/s": f"{record.get('target_tokens_per_second', 0):,.0f}",
                 "GFLOP/s": f"{flops / 1e9:,.1f}" if flops else None,
-                "batches": waited,
+                "batches": f"{measured['batch_share']:.0%}" if "batch_share" in measured else None,
             }
         )
-    used_columns = [name for name in rows[0] if any(row[name] is not None for row in rows)]
-    text: str = tabulate(
-        [[row[name] for name in used_columns] for row in rows],
-        headers=used_columns,
-        tablefmt="simple",
-        disable_numparse=True,
-        missingval="–",
-        colalign=["left" if name in ("dataset", "encoding", "size") else "right" for name in used_columns],
-    )
-    return text
+    return text_table(rows, right=rows[0].keys() - {"dataset", "encoding", "size"})
 
 
 def _of(used: float | str | None, asked: float | str | None) -> str | None:

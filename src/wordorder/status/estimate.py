@@ -8,14 +8,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tabulate import tabulate
-
 from wordorder.config.load import load_encodings, load_sizes
 from wordorder.config.models import Recipe, Study
 from wordorder.files import read_json, read_object
 from wordorder.model.counts import counted
 from wordorder.status.data_size import RULE, DataSize
-from wordorder.status.text import all_of, disk_size, sections
+from wordorder.status.text import all_of, disk_size, sections, text_table
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.models import cell_files
 from wordorder.workflow.study import cells
@@ -145,21 +143,21 @@ def plan_text(plans: Sequence[tuple[Study, Sequence[Part]]], data: DataSize) -> 
 
 
 def _table(parts: Sequence[Part]) -> str:
-    rows = [
-        {
-            "dataset": part.dataset,
-            "size": part.size,
-            "cells": part.cells,
-            "done": part.done,
-            "parameters": f"{part.parameters / 1e6:.2f} M",
-            "tokens a cell": f"{part.tokens / 1e6:,.1f} M" if part.tokens is not None else "data not prepared",
-            "speed": str(part.speed) if part.speed else "not measured",
-            "hours left": f"{part.hours:,.1f}" if part.hours is not None else "unknown",
-        }
-        for part in parts
-    ]
-    text: str = tabulate(rows, headers="keys", tablefmt="simple", disable_numparse=True)
-    return text
+    return text_table(
+        [
+            {
+                "dataset": part.dataset,
+                "size": part.size,
+                "cells": part.cells,
+                "done": part.done,
+                "parameters": f"{part.parameters / 1e6:.2f} M",
+                "tokens a cell": f"{part.tokens / 1e6:,.1f} M" if part.tokens is not None else "data not prepared",
+                "speed": str(part.speed) if part.speed else "not measured",
+                "hours left": f"{part.hours:,.1f}" if part.hours is not None else "unknown",
+            }
+            for part in parts
+        ]
+    )
 
 
 def _totals(whose: str, parts: Sequence[Part]) -> str:

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tabulate import tabulate
-
 from wordorder.config.load import study_names
 from wordorder.errors import WordorderError
-from wordorder.status.text import disk_size
+from wordorder.status.text import disk_size, text_table
 from wordorder.training.lock import holder
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.models import cell_files
@@ -67,8 +65,7 @@ def models_text(models: Sequence[StoredModel]) -> str:
         }
         for model in models
     ]
-    table = tabulate(rows, headers="keys", tablefmt="simple", disable_numparse=True)
-    return f"{table}\n\n{len(models)} models, {disk_size(sum(model.bytes for model in models))}."
+    return f"{text_table(rows)}\n\n{len(models)} models, {disk_size(sum(model.bytes for model in models))}."
 
 
 def remove(models: Sequence[StoredModel]) -> None:

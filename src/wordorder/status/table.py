@@ -7,9 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from statistics import mean
 
-from tabulate import tabulate
-
 from wordorder.status.cells import STATES, CellStatus
+from wordorder.status.text import text_table
 
 # Up to so many cells each has its line; of a larger study, the finished and the waiting are only counted.
 FEW = 40
@@ -37,10 +36,7 @@ def status_text(
 def _table(cells: Sequence[CellStatus], tests: Tests, now: datetime.datetime) -> str:
     rows = [
         {
-            "dataset": cell.name.dataset,
-            "encoding": cell.name.encoding,
-            "size": cell.name.size,
-            "seed": cell.name.seed,
+            **cell.name._asdict(),
             "state": cell.state,
             "updates": _updates(cell),
             "tokens/s": f"{cell.tokens_per_second:,.0f}" if cell.tokens_per_second else "",
@@ -50,15 +46,7 @@ def _table(cells: Sequence[CellStatus], tests: Tests, now: datetime.datetime) ->
         }
         for cell in cells
     ]
-    used = [name for name in rows[0] if any(row[name] != "" for row in rows)]
-    text: str = tabulate(
-        [[row[name] for name in used] for row in rows],
-        headers=used,
-        tablefmt="simple",
-        disable_numparse=True,
-        colalign=["right" if name in ("seed", "updates", "tokens/s", "scored") else "left" for name in used],
-    )
-    return text
+    return text_table(rows, right=("seed", "updates", "tokens/s", "scored"))
 
 
 def _updates(cell: CellStatus) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from tabulate import tabulate
 
 from wordorder.config.models import Study
 
@@ -12,6 +15,20 @@ def sections(studies: Sequence[Study], texts: Sequence[str], together: str) -> s
     headings = [f"{study.name}: {study.title}" for study in studies] + [f"{studies[0].name} and its companions"]
     underlined = (f"{heading}\n{'=' * len(heading)}" for heading in headings)
     return "\n\n".join(part for pair in zip(underlined, [*texts, together], strict=True) for part in pair)
+
+
+def text_table(rows: Sequence[Mapping[str, Any]], right: Collection[str] = ()) -> str:
+    """Rows under the names of their columns, those in ``right`` aligned to the right; empty columns are left out."""
+    used = [name for name in rows[0] if any(row[name] not in ("", None) for row in rows)]
+    text: str = tabulate(
+        [[row[name] for name in used] for row in rows],
+        headers=used,
+        tablefmt="simple",
+        disable_numparse=True,
+        missingval="–",
+        colalign=["right" if name in right else "left" for name in used],
+    )
+    return text
 
 
 def all_of(studies: Sequence[Study]) -> str:
