@@ -57,6 +57,13 @@ class WordorderError(Exception):
         return [self]
 
 
+def at_line(
+    path: str | Path, line: int, sentence: str, *, code: str = "malformed-line", **attributes: Any
+) -> WordorderError:
+    """Return an error in a line, from 1, of a file; ``sentence`` follows the place, and may be several sentences."""
+    return WordorderError(f"{path}, line {line}: {sentence}", code=code, path=path, line=line, **attributes)
+
+
 class SeveralErrors(WordorderError):
     """Several mistakes, each of which is reported once.
 

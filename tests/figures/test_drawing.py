@@ -13,6 +13,7 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from wordorder.config.models import Report, ReportedDataset
 from wordorder.drawing import style
 from wordorder.figures import perplexity, scores, vectors
 
@@ -40,6 +41,16 @@ def score_rows(encodings: list[str], seeds: int, tests: tuple[str, ...] = ("test
         for metric in ("bleu", "ter")
     ]
     return pd.DataFrame(rows)
+
+
+def drawn_scores(rows: pd.DataFrame, metric: str) -> Figure:
+    datasets = [ReportedDataset(name="pair", title=TITLES["pair"], tests=[*rows["test"].unique()])]
+    encodings, seeds = [*rows["encoding"].unique()], [*map(int, rows["seed"].unique())]
+    report = Report(
+        study="study", title="A study", datasets=datasets, encodings=encodings, sizes=["tiny"], seeds=seeds,
+        metrics=["bleu", "ter"], baseline="none",
+    )  # fmt: skip
+    return scores.draw(rows[rows["metric"] == metric], report)
 
 
 def reported_rows(encodings: list[str], seeds: int) -> pd.DataFrame:
@@ -90,7 +101,7 @@ def all_figures(encodings: list[str], seeds: int) -> dict[str, Figure]:
     panels: vectors.Panels = dict.fromkeys(encodings, "no vector for a position in the encoder")
     panels |= {encodings[-1]: table}
     return {
-        "scores": scores.draw(score_rows(encodings, seeds), "bleu", encodings, "none", TITLES),
+        "scores": drawn_scores(score_rows(encodings, seeds), "bleu"),
         "perplexity": perplexity.draw(perplexity.drawn(reported_rows(encodings, seeds)), encodings, TITLES),
         "similarity": vectors.draw_similarity(panels),
         "matrix": vectors.draw_matrix(panels),
@@ -127,7 +138,7 @@ def test_titles_cover_no_other() -> None:
 
 def test_scores_show_every_seed_the_mean_and_the_baseline() -> None:
     rows = score_rows(["none", "rope"], 4, ("one_test", "another_test"))
-    figure = scores.draw(rows, "bleu", ["none", "rope"], "none", TITLES)
+    figure = drawn_scores(rows, "bleu")
     assert len(figure.axes) == 2
     chosen = rows[(rows["metric"] == "bleu") & (rows["test"] == "one_test")]
     panel = figure.axes[0]
@@ -150,11 +161,11 @@ def test_scores_show_every_seed_the_mean_and_the_baseline() -> None:
 def test_scores_count_missing_seeds() -> None:
     rows = score_rows(["none", "rope"], 3)
     rows.loc[(rows["encoding"] == "rope") & (rows["seed"] == 1), "score"] = np.nan
-    written = texts(scores.draw(rows, "ter", ["none", "rope"], "none", TITLES))
+    written = texts(drawn_scores(rows, "ter"))
     assert "1 of 3" in written
     assert "TER (lower is better)" in written
     rows["score"] = np.nan
-    written = texts(scores.draw(rows, "bleu", ["none", "rope"], "none", TITLES))
+    written = texts(drawn_scores(rows, "bleu"))
     assert "no scores" in written
 
 

@@ -14,7 +14,7 @@ from evaluation_samples import family, report, write_finished_study
 from wordorder.cli.main import main
 from wordorder.errors import WordorderError
 from wordorder.report.reference import Verified, reference_texts, verify_reference, write_reference
-from wordorder.results.bundle import RECORDS, STUDY, TRANSLATIONS
+from wordorder.results.bundle import RECORDS, STUDY, TRANSLATIONS, Bundled
 
 ASKED = report(["null", "learned"], [1, 2])
 TABLES = ["scores", "significance", "parameters", "credibility"]
@@ -34,14 +34,9 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
         figure.savefig(results / "figures" / f"scores.{end}")
     (folder / "bundle").mkdir()
     (folder / "bundle" / "stale.svg").touch()  # of an earlier bundle
-    write_reference(
-        folder / "bundle",
-        results,
-        report=ASKED,
-        families={"pair": family(["null", "learned"], [1, 2], samples=20)},
-        tables=TABLES,
-        pictures=["figures/scores"],
-    )
+    families = {"pair": family(["null", "learned"], [1, 2], samples=20)}
+    study = Bundled(report=ASKED, families=families, tables=TABLES)
+    write_reference(folder / "bundle", results, study, ["figures/scores"])
     return folder
 
 

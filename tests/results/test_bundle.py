@@ -11,7 +11,7 @@ import pytest
 
 from evaluation_samples import family, report, write_finished_study
 from wordorder.errors import WordorderError
-from wordorder.results.bundle import RECORDS, TRANSLATIONS, pack, unpack
+from wordorder.results.bundle import RECORDS, TRANSLATIONS, Bundled, pack, unpack
 from wordorder.results.frames import cell_folders, load_records
 from wordorder.results.index import read_index, write_index
 
@@ -25,7 +25,8 @@ def results(tmp_path: Path) -> Path:
 
 
 def packed(folder: Path, results: Path) -> Path:
-    pack(folder, results, report=ASKED, families={"pair": family(["null", "learned"], [1, 2])}, tables=["scores"])
+    families = {"pair": family(["null", "learned"], [1, 2])}
+    pack(folder, results, Bundled(report=ASKED, families=families, tables=["scores"]))
     return folder
 
 
@@ -56,7 +57,7 @@ def test_several_decodings_come_back(results: Path, tmp_path: Path) -> None:
     cells = {names: f"cells/pair/{names[2]}/tiny/{names[3]}" for names in read_index(results).cells}
     write_index(results, cells, {"ours": "ours", "paper": "paper"}, {"pair": "."}, {})
     families = {"pair": family(["null", "learned"], [1, 2])}
-    pack(tmp_path / "bundle", results, report=asked, families=families, tables=[])
+    pack(tmp_path / "bundle", results, Bundled(report=asked, families=families, tables=[]))
     unpack(tmp_path / "bundle", tmp_path / "again")
     for (_, own), (_, again) in zip(cell_folders(asked, results), cell_folders(asked, tmp_path / "again"), strict=True):
         for test in asked.datasets[0].tests:

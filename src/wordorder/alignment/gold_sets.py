@@ -18,7 +18,7 @@ from wordorder.data.archive import open_member
 from wordorder.data.clean import preprocessor
 from wordorder.data.subword import Subword
 from wordorder.data.text import decode_lines, strict_pairs, write_lines
-from wordorder.errors import WordorderError
+from wordorder.errors import WordorderError, at_line
 from wordorder.files import reading, write_json
 
 Text = list[list[str]]
@@ -129,12 +129,7 @@ def _member(path: Path, name: str | None) -> str | None:
 def _parted(path: Path, number: int, line: str) -> tuple[str, str]:
     sides = line.split("|||")
     if len(sides) != 2:
-        raise WordorderError(
-            f"{path}, line {number}: 'source ||| target' was expected, not '{line}'.",
-            code="malformed-line",
-            path=path,
-            line=number,
-        )
+        raise at_line(path, number, f"'source ||| target' was expected, not '{line}'.")
     return sides[0], sides[1]
 
 

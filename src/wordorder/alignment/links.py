@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from wordorder.data.text import read_lines, write_lines
 from wordorder.data.units import count_lines
-from wordorder.errors import WordorderError
+from wordorder.errors import WordorderError, at_line
 
 Pair = tuple[int, int]
 SentenceLengths = Sequence[int] | NDArray[np.int64]
@@ -179,14 +179,11 @@ def _outside(i: int, j: int, lengths: Lengths) -> bool:
 
 
 def _malformed(path: str | Path, number: int, text: str) -> WordorderError:
-    return WordorderError(
-        f"{path}, line {number}: '{text}' is not a link. A link is the number of a source unit, '-' and the number of "
-        "a target unit, as in 0-2, and links are separated by spaces; only gold files have possible links, as in 0p2.",
-        code="malformed-line",
-        path=path,
-        line=number,
-        found=text,
+    rule = (
+        "A link is the number of a source unit, '-' and the number of a target unit, as in 0-2, and links are "
+        "separated by spaces; only gold files have possible links, as in 0p2."
     )
+    return at_line(path, number, f"'{text}' is not a link. {rule}", found=text)
 
 
 def _beyond(path: str | Path, number: int, text: str, lengths: Lengths, first: int = 0) -> WordorderError:
@@ -195,15 +192,11 @@ def _beyond(path: str | Path, number: int, text: str, lengths: Lengths, first: i
         for length, side in zip(lengths, ("source", "target"), strict=True)
         if length is not None
     )
-    return WordorderError(
-        f"{path}, line {number}: the link {text} points beyond its sentence pair, which has "
-        f"{' and '.join(known) or 'no unit below the first'}. Units are counted from {first}. Are these the links of "
-        "this text?",
-        code="outside-sentence",
-        path=path,
-        line=number,
-        found=text,
+    sentence = (
+        f"the link {text} points beyond its sentence pair, which has {' and '.join(known) or 'no unit below the first'}"
+        f". Units are counted from {first}. Are these the links of this text?"
     )
+    return at_line(path, number, sentence, code="outside-sentence", found=text)
 
 
 def _unequal(path: str | Path, lines: str, sentences: int) -> WordorderError:

@@ -14,7 +14,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import IO, TypeVar
 
-from wordorder.errors import WordorderError
+from wordorder.errors import WordorderError, at_line
 from wordorder.files import atomic, open_bytes
 
 _BYTE_ORDER_MARK = "\ufeff"
@@ -46,14 +46,12 @@ def decode_lines(file: IO[bytes], name: object, *, keep_tabs: bool = False, enco
         try:
             text = line.decode(encoding).removesuffix("\n").removesuffix("\r")
         except UnicodeDecodeError as error:
-            raise WordorderError(
-                f"{name}, line {number}: byte {error.start + 1} of the line (0x{line[error.start]:02x}, at offset "
-                f"{offset + error.start} of the text) is not valid UTF-8. Text must be UTF-8; convert the file (for "
-                "example with iconv), and if it is compressed, let its name end in .gz.",
-                code="not-utf-8",
-                path=str(name),
-                line=number,
-            ) from error
+            sentence = (
+                f"byte {error.start + 1} of the line (0x{line[error.start]:02x}, at offset {offset + error.start} of "
+                "the text) is not valid UTF-8. Text must be UTF-8; convert the file (for example with iconv), and if "
+                "it is compressed, let its name end in .gz."
+            )
+            raise at_line(str(name), number, sentence, code="not-utf-8") from error
         offset += len(line)
         yield control.sub(" ", text.removeprefix(_BYTE_ORDER_MARK) if number == 1 else text)
 

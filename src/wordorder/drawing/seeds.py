@@ -42,7 +42,8 @@ def draw(frame: pd.DataFrame, report: Report, values: Mapping[str, str], *, shar
         if shares:
             panel.yaxis.set_major_formatter(PercentFormatter(1, decimals=None))
     handles, labels = axes[0].get_legend_handles_labels()
-    labels = ["one seed" if label == "score of one seed" else label for label in labels]
+    if "score" not in values:
+        labels = ["one seed" if label == "score of one seed" else label for label in labels]
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels) if figure.get_figwidth() > 6 else 1)
     return figure
 

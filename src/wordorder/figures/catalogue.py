@@ -47,8 +47,8 @@ def _scores(report: Report, results: Path, *, metric: str | None, **_: Any) -> D
             key="--metric",
         )
     frame = load_scores(report, results)
-    figure = scores.draw(frame, metric, list(report.encodings), report.baseline, _titles(report))
-    return figure, frame[frame["metric"] == metric]
+    chosen = frame[frame["metric"] == metric]
+    return scores.draw(chosen, report), chosen
 
 
 def _perplexity(report: Report, results: Path, *, against: Literal["update", "epoch"], **_: Any) -> Drawn:
@@ -56,7 +56,8 @@ def _perplexity(report: Report, results: Path, *, against: Literal["update", "ep
     from wordorder.results.frames import load_metrics
 
     frame = perplexity.drawn(load_metrics(report, results))
-    return perplexity.draw(frame, list(report.encodings), _titles(report), against), frame
+    titles = {dataset.name: dataset.title for dataset in report.datasets}
+    return perplexity.draw(frame, report.encodings, titles, against), frame
 
 
 def _forest(report: Report, results: Path, **_: Any) -> Drawn:
@@ -75,10 +76,6 @@ def _variance(report: Report, results: Path, **_: Any) -> Drawn:
 
     frame = variance_frame(load_significance(report, results))
     return comparisons.draw_variance(frame, report), frame
-
-
-def _titles(report: Report) -> dict[str, str]:
-    return {dataset.name: dataset.title for dataset in report.datasets}
 
 
 def _vectors(name: str) -> Callable[..., Drawn]:

@@ -26,7 +26,7 @@ from wordorder.compiled import compiled
 from wordorder.data.ragged import Ragged
 from wordorder.data.text import read_lines
 from wordorder.data.units import UNKNOWN_UNIT, Vocabulary
-from wordorder.errors import WordorderError
+from wordorder.errors import at_line
 from wordorder.files import write_text
 
 RARE_CLASS = 0
@@ -212,21 +212,10 @@ def read_classes(path: str | Path, vocabulary: Vocabulary) -> NDArray[np.int32]:
     for number, line in enumerate(read_lines(path), start=1):
         unit, _, found = line.rpartition(" ")  # read_lines makes a space of every tab
         if not (unit and found.isascii() and found.isdecimal() and len(found) < 10):
-            raise WordorderError(
-                f"{path}, line {number}: '{line}' is not a word class. A line should hold a unit, a tab and the number "
-                "of its class, from 0.",
-                code="malformed-line",
-                path=path,
-                line=number,
-                found=line,
-            )
+            rule = "A line should hold a unit, a tab and the number of its class, from 0."
+            raise at_line(path, number, f"'{line}' is not a word class. {rule}", found=line)
         if unit in listed:
-            raise WordorderError(
-                f"{path}, line {number}: '{unit}' has a class already. List every unit once.",
-                code="duplicate-name",
-                path=path,
-                line=number,
-                found=unit,
-            )
+            sentence = f"'{unit}' has a class already. List every unit once."
+            raise at_line(path, number, sentence, code="duplicate-name", found=unit)
         listed[unit] = int(found)
     return np.array([RARE_CLASS, *(listed.get(unit, RARE_CLASS) for unit in vocabulary.units)], dtype=np.int32)

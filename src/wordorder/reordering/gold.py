@@ -17,7 +17,7 @@ from wordorder.data.clean import Report, clean_pairs
 from wordorder.data.subword import Subword
 from wordorder.data.text import read_lines, read_pairs
 from wordorder.data.trees import parse_tree, tree_order
-from wordorder.errors import WordorderError
+from wordorder.errors import WordorderError, at_line
 from wordorder.progress import track
 from wordorder.reordering.subwords import subword_positions
 
@@ -53,21 +53,16 @@ def gold_positions(
         try:
             order = tree_order(parse_tree(line))
         except WordorderError as error:
-            raise WordorderError(
-                f"{trees}, line {number + 1}: {error}", code=error.code, path=trees, line=number + 1, found=error.found
-            ) from error
+            raise at_line(trees, number + 1, str(error), code=error.code, found=error.found) from error
         words = starts[tokens]
         if len(order) != words.sum():
-            raise WordorderError(
-                f"{trees}, line {number + 1}: the tree has {len(order)} leaves, but after preprocessing that line of "
-                f"{source} has {words.sum()} words. A tree needs one leaf per word; if tokenisation splits words, set "
-                "the dataset's 'preprocessing.tokenise' to false.",
-                code="wrong-count",
-                path=trees,
-                line=number + 1,
-                found=len(order),
-                expected=int(words.sum()),
+            sentence = (
+                f"the tree has {len(order)} leaves, but after preprocessing that line of {source} has {words.sum()} "
+                "words. A tree needs one leaf per word; if tokenisation splits words, set the dataset's "
+                "'preprocessing.tokenise' to false."
             )
+            counts = {"found": len(order), "expected": int(words.sum())}
+            raise at_line(trees, number + 1, sentence, code="wrong-count", **counts)
         yield subword_positions(order, words)
         sentences += 1
     if any(where >= report.read for where, _ in lines):

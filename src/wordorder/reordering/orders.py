@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from wordorder.data.binary import ParallelCorpus
 from wordorder.data.subword import Subword
 from wordorder.data.text import read_lines, write_lines
-from wordorder.errors import WordorderError
+from wordorder.errors import WordorderError, at_line
 from wordorder.reordering.subwords import subword_positions
 
 
@@ -32,14 +32,8 @@ def read_orders(path: str | Path) -> Iterator[list[int]]:
         except ValueError:
             order = [-1]
         if sorted(order) != list(range(len(order))):
-            raise WordorderError(
-                f"{path}, line {number}: '{line}' is not a permutation. Each line must contain the numbers 0 … n - 1 "
-                "of the sentence's n words once, separated by spaces.",
-                code="malformed-line",
-                path=path,
-                line=number,
-                found=line,
-            )
+            rule = "Each line must contain the numbers 0 … n - 1 of the sentence's n words once, separated by spaces."
+            raise at_line(path, number, f"'{line}' is not a permutation. {rule}", found=line)
         yield order
 
 
@@ -60,16 +54,13 @@ def order_positions(
         tokens = corpus.source(index)
         first = np.ones(len(tokens), dtype=bool) if starts is None else starts[tokens]
         if len(order) != first.sum():
-            raise WordorderError(
-                f"{path}, line {index + 1}: the order has {len(order)} numbers, but the sentence in {corpus.directory} "
-                f"has {first.sum()} {'tokens' if starts is None else 'words'}. The orders must be made from the text "
-                "of this corpus, with the same units.",
-                code="wrong-count",
-                path=path,
-                line=index + 1,
-                found=len(order),
-                expected=int(first.sum()),
+            sentence = (
+                f"the order has {len(order)} numbers, but the sentence in {corpus.directory} has {first.sum()} "
+                f"{'tokens' if starts is None else 'words'}. The orders must be made from the text of this corpus, "
+                "with the same units."
             )
+            counts = {"found": len(order), "expected": int(first.sum())}
+            raise at_line(path, index + 1, sentence, code="wrong-count", **counts)
         yield subword_positions(order, first)
     if count != len(corpus):
         raise WordorderError(

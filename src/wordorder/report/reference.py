@@ -5,15 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product, zip_longest
 from pathlib import Path
 
 from wordorder.comparison.levels import looks_file, read_looks
 from wordorder.comparison.significance import compare
-from wordorder.config.models import Family, Report
-from wordorder.config.published_scores import PublishedInStudy
 from wordorder.drawing.small_svg import raster_svg, small_svg
 from wordorder.errors import WordorderError
 from wordorder.files import atomic, sha256, write_json, write_text
@@ -60,34 +58,22 @@ class Verified:
     not_verified: list[str] = field(default_factory=list)
 
 
-def write_reference(
-    folder: Path,
-    results: Path,
-    *,
-    report: Report,
-    families: Mapping[str, Family],
-    tables: Sequence[str],
-    pictures: Sequence[str],
-    published: Sequence[PublishedInStudy] = (),
-) -> None:
+def write_reference(folder: Path, results: Path, study: Bundled, pictures: Sequence[str]) -> None:
     """Write a finished study as a bundle, with its tables and one SVG file per picture.
 
     Args:
         folder: The folder of the bundle.
         results: The folder of the study's results.
-        report: What the tables show.
-        families: The comparisons of each dataset.
-        tables: The tables of the study.
-        pictures: The figures and analyses of the study, such as 'figures/scores'.
-        published: The papers' scores that the study shows.
+        study: The study.
+        pictures: Its figures and analyses, such as 'figures/scores'.
 
     Raises:
         WordorderError: The study is not finished.
     """
     with atomic(folder) as temporary:
-        pack(temporary, results, report=report, families=families, tables=tables, published=published)
-        for name in tables:
-            table = build_table(name, report, results, published)
+        pack(temporary, results, study)
+        for name in study.tables:
+            table = build_table(name, study.report, results, study.published)
             write_text(temporary / "tables" / f"{name}.csv", table.csv)
             write_text(temporary / "tables" / f"{name}.md", to_markdown(table))
         for name in pictures:

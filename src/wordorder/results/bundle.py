@@ -25,6 +25,8 @@ from itertools import product
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from pydantic import Field
+
 from wordorder.config.base import Model, Name
 from wordorder.config.models import Family, Report
 from wordorder.config.published_scores import PublishedInStudy
@@ -46,6 +48,7 @@ class Bundled(Model):
     """The content of ``study.json``.
 
     Attributes:
+        report: What the tables show.
         published: The papers' scores that the study shows.
         families: The comparisons of each dataset.
         tables: The tables of the study.
@@ -53,38 +56,27 @@ class Bundled(Model):
     """
 
     report: Report
-    published: list[PublishedInStudy]
+    published: list[PublishedInStudy] = Field(default=[])
     families: dict[Name, Family]
     tables: list[Name]
-    references: dict[str, str]
+    references: dict[str, str] = Field(default={})
 
 
-def pack(
-    folder: Path,
-    results: Path,
-    *,
-    report: Report,
-    families: Mapping[str, Family],
-    tables: Sequence[str],
-    published: Sequence[PublishedInStudy] = (),
-) -> None:
+def pack(folder: Path, results: Path, study: Bundled) -> None:
     """Write the records, translations and data of a finished study.
 
     Args:
         folder: The folder of the bundle.
         results: The folder of the study's results.
-        report: What the tables show.
-        families: The comparisons of each dataset.
-        tables: The tables of the study.
-        published: The papers' scores that the study shows.
+        study: The study; the references are found.
 
     Raises:
         WordorderError: A cell has no record, translations or scores.
     """
     records, references = [], {}
     lines: dict[str, list[list[str]]] = {}
-    tests = {dataset.name: dataset.tests for dataset in report.datasets}
-    for cell, files in cell_folders(report, results):
+    tests = {dataset.name: dataset.tests for dataset in study.report.datasets}
+    for cell, files in cell_folders(study.report, results):
         measures = {name: read_object(files.measure(name)) for name in _MEASURES if files.measure(name).is_file()}
         record = _reduced(read_object(files.record, "status"))
         counts = {}
@@ -103,13 +95,7 @@ def pack(
             lines.setdefault(f"{cell['dataset']}/{cell['size']}/{test}", []).append(own)
             counts[test] = len(own)
         records.append({**cell, "lines": counts, "record": record, "measures": measures})
-    study = Bundled(
-        report=report,
-        published=list(published),
-        families=dict(families),
-        tables=list(tables),
-        references=references,
-    )
+    study = study.model_copy(update={"references": references})
     write_text(folder / STUDY, study.model_dump_json(indent=1) + "\n")
     write_text(
         folder / RECORDS,

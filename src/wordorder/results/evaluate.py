@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +53,14 @@ def evaluate(
         WordorderError: A file is missing or does not fit the model.
     """
     digest = sha256(model)
-    load = _loader(model, data / "subword" / "model.model", threads)
+
+    @cache
+    def load() -> tuple[Translator, Subword]:
+        from wordorder.data.subword import Subword
+        from wordorder.training.device import finished_model
+
+        return finished_model(model, threads), Subword.load(data / "subword" / "model.model")
+
     found = {}
     for test in config.tests:
         hypotheses = output.parent / f"{test}.hypotheses"
@@ -64,21 +72,6 @@ def evaluate(
             "metrics": {name: metric["score"] for name, metric in scores["metrics"].items()},
         }
     write_json(output, {"model": digest, "tests": found})
-
-
-def _loader(model: Path, subword: Path, threads: int | None) -> Callable[[], tuple[Translator, Subword]]:
-    """Return a function that loads the model when it is first called, and returns the same one afterwards."""
-    loaded: list[tuple[Translator, Subword]] = []
-
-    def load() -> tuple[Translator, Subword]:
-        if not loaded:
-            from wordorder.data.subword import Subword
-            from wordorder.training.device import finished_model
-
-            loaded.append((finished_model(model, threads), Subword.load(subword)))
-        return loaded[0]
-
-    return load
 
 
 def _translate(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from wordorder.config.models import Family, Report
 from wordorder.report.reference import write_reference
+from wordorder.results.bundle import Bundled
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.study import table_names
 from wordorder.workflow.study_slices import published_tables, report_slice, significance_slice
@@ -29,15 +30,11 @@ def write(name: str, configuration: Configuration, results: Path, output: Path) 
         dataset.name: Family.model_validate(json.loads(significance_slice(study, dataset)))
         for dataset in configuration.datasets_of(study)
     }
-    write_reference(
-        output,
-        results / study.name,
+    bundled = Bundled(
         report=Report.model_validate(json.loads(report_slice(study, configuration))),
+        published=published_tables(study, configuration),
         families=families,
         tables=[*table_names(study), "credibility"],
-        pictures=[
-            *(f"figures/{figure}" for figure in study.figures),
-            *(f"analyses/{own}" for own in study.analyses.names),
-        ],
-        published=published_tables(study, configuration),
     )
+    pictures = [f"figures/{name}" for name in study.figures] + [f"analyses/{name}" for name in study.analyses.names]
+    write_reference(output, results / study.name, bundled, pictures)

@@ -9,7 +9,7 @@ from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from wordorder.errors import WordorderError
+from wordorder.errors import WordorderError, at_line
 from wordorder.files import reading
 
 
@@ -76,17 +76,10 @@ class TrainingTable:
             dataset, size, *numbers = line.partition("#")[0].split()
             row = Row(dataset, size, *map(float, numbers))
         except (ValueError, TypeError):
-            raise WordorderError(
-                f"{self.path}, line {number}: expected the columns {', '.join(Row._fields)} with a number in each of "
-                f"the last five, found '{line.strip()}'.",
-                code="wrong-row",
-                path=self.path,
-                line=number,
-            ) from None
+            columns = f"the columns {', '.join(Row._fields)} with a number in each of the last five"
+            raise at_line(self.path, number, f"expected {columns}, found '{line.strip()}'.", code="wrong-row") from None
         if problem := _range_problem(row):
-            raise WordorderError(
-                f"{self.path}, line {number}: {problem}.", code="wrong-row", path=self.path, line=number
-            )
+            raise at_line(self.path, number, f"{problem}.", code="wrong-row")
         return row
 
 

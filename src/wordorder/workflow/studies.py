@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from wordorder.analyses.base import Input, JointAnalysis
-from wordorder.config.models import Study, metric_name
+from wordorder.config.models import Study, SystemsScoring, metric_name
 from wordorder.config.published_scores import PUBLISHED_TABLES
-from wordorder.errors import WordorderError
 from wordorder.figures.catalogue import figure_of
 from wordorder.metrics.base import SystemsMetric, build
 from wordorder.metrics.scores import system_metrics
@@ -21,6 +20,7 @@ from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.data import DATA, corpus_file
 from wordorder.workflow.models import ModelRules
 from wordorder.workflow.positions import drawn_reorderings
+from wordorder.workflow.slices import canonical
 from wordorder.workflow.study import CellName, cells, comparisons, decoded_tests, table_names, test_names
 
 RESULTS = "results/{study}"
@@ -120,17 +120,15 @@ class StudyRules:
 
     # ------------------------------------------------------------------------ metrics with an environment of their own
 
+    def _systems_scoring(self, wildcards: Any) -> SystemsScoring:
+        dataset = self.configuration.dataset(wildcards.dataset)
+        return slices.systems_scoring(self.study(wildcards), dataset, wildcards.metric)
+
     def _systems_metric(self, wildcards: Any) -> SystemsMetric:
-        study, dataset = self.study(wildcards), self.configuration.dataset(wildcards.dataset)
-        for entry in system_metrics(study.metrics):
-            if metric_name(entry) == wildcards.metric:
-                found = build(entry, dataset.target_language)
-                assert isinstance(found, SystemsMetric)
-                return found
-        raise WordorderError(
-            f"The study '{study.name}' does not have the metric '{wildcards.metric}' with an environment of its own.",
-            code="unknown-metric",
-        )
+        scoring = self._systems_scoring(wildcards)
+        found = build(scoring.metric, scoring.target_language)
+        assert isinstance(found, SystemsMetric)
+        return found
 
     def systems_evaluations(self, wildcards: Any) -> list[str]:
         """Return the evaluations whose translations are scored in one process."""
@@ -148,8 +146,7 @@ class StudyRules:
 
     def systems_slice(self, wildcards: Any) -> str:
         """Return the slice of scores by a metric with an environment of its own."""
-        dataset = self.configuration.dataset(wildcards.dataset)
-        return slices.systems_scoring_slice(self.study(wildcards), dataset, wildcards.metric)
+        return canonical(self._systems_scoring(wildcards))
 
     def metric_files(self, wildcards: Any) -> list[str]:
         """Return the files on which scores depend and that are here, so that scores are made again if they change."""

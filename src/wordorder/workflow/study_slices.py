@@ -33,11 +33,11 @@ from wordorder.workflow.slices import canonical
 from wordorder.workflow.study import comparisons, decoded_tests, table_names, test_names
 
 
-def systems_scoring_slice(study: Study, dataset: Dataset, metric: str) -> str:
-    """``SystemsScoring``, of a metric of the study that scores in an environment of its own."""
+def systems_scoring(study: Study, dataset: Dataset, metric: str) -> SystemsScoring:
+    """Return the slice of a metric of the study that scores in an environment of its own."""
     for entry in system_metrics(study.metrics):
         if metric_name(entry) == metric:
-            return canonical(SystemsScoring(metric=entry, target_language=dataset.target_language))
+            return SystemsScoring(metric=entry, target_language=dataset.target_language)
     raise WordorderError(
         f"The study '{study.name}' has no metric '{metric}' with an environment of its own.", code="unknown-metric"
     )

@@ -9,7 +9,7 @@ from typing import IO, Literal
 from wordorder.config.datasets import TextFile
 from wordorder.data.formats.base import Sentence, register, unescape
 from wordorder.data.text import decode_lines
-from wordorder.errors import WordorderError
+from wordorder.errors import WordorderError, at_line
 
 
 class SGMFile(TextFile):
@@ -42,11 +42,8 @@ def read(file: IO[bytes], text: SGMFile, name: str) -> Iterator[Sentence]:
         elif len(pending) > _LONGEST_SEGMENT:
             break
     if pending:
-        raise WordorderError(
-            f"{name}, line {opened}: a <seg> begins there that has no </seg>. Is the file complete?",
-            code="incomplete-file",
-            path=name,
-            line=opened,
+        raise at_line(
+            name, opened, "a <seg> begins there that has no </seg>. Is the file complete?", code="incomplete-file"
         )
     if not found_any:
         what = f"has no <seg> element in its {number} lines; is its 'format' sgm?" if number else "is empty."

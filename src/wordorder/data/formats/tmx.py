@@ -15,7 +15,7 @@ from wordorder.config.datasets import TextFile
 from wordorder.data.formats.base import Sentence, register
 from wordorder.data.text import one_line
 from wordorder.data.tokenise import base_language
-from wordorder.errors import WordorderError
+from wordorder.errors import WordorderError, at_line
 
 _BLOCK = 1 << 16
 _CODES = {"bpt", "ept", "it", "ph", "ut"}  # native codes of a text editor, not text
@@ -93,21 +93,13 @@ def read(file: IO[bytes], text: TMXFile, name: str) -> Iterator[Sentence]:
             if not block:
                 break
     except expat.ExpatError as error:
-        raise WordorderError(
-            f"{name}, line {error.lineno}: this is not well-formed XML ({expat.ErrorString(error.code)}). Delete the "
-            "file and fetch it again.",
-            code="invalid-xml",
-            path=name,
-            line=error.lineno,
-        ) from error
+        sentence = f"this is not well-formed XML ({expat.ErrorString(error.code)}). Delete the file and fetch it again."
+        raise at_line(name, error.lineno, sentence, code="invalid-xml") from error
     except _Unsafe as error:
-        raise WordorderError(
-            f"{name}, line {parser.CurrentLineNumber}: the document declares entities, which is refused, because they "
-            "can blow up a small file. Write the text out.",
-            code="xml-entities",
-            path=name,
-            line=parser.CurrentLineNumber,
-        ) from error
+        sentence = (
+            "the document declares entities, which can blow up a small file. They are refused: write the text out."
+        )
+        raise at_line(name, parser.CurrentLineNumber, sentence, code="xml-entities") from error
     if not found:
         languages = ", ".join(sorted(units.seen)) or "none"
         raise WordorderError(

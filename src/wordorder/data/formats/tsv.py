@@ -11,7 +11,7 @@ from wordorder.config.base import Positive
 from wordorder.config.datasets import TextFile
 from wordorder.data.formats.base import Sentence, register
 from wordorder.data.text import decode_lines
-from wordorder.errors import WordorderError
+from wordorder.errors import at_line
 
 
 class TSVFile(TextFile):
@@ -28,14 +28,10 @@ def read(file: IO[bytes], text: TSVFile, name: str) -> Iterator[Sentence]:
         cells = line.split(text.separator) if line.strip() else [""] * text.column
         if len(cells) < text.column:
             mark = "a tab" if text.separator == "\t" else f"'{text.separator}'"
-            raise WordorderError(
-                f"{name}, line {number}: there are {len(cells)} columns, separated by {mark}, but column {text.column} "
-                "was requested. Correct 'column' or 'separator' of the dataset.",
-                code="missing-column",
-                path=name,
-                line=number,
-                key="column",
-                found=len(cells),
-                expected=text.column,
+            sentence = (
+                f"there are {len(cells)} columns, separated by {mark}, but column {text.column} was requested. Correct "
+                "'column' or 'separator' of the dataset."
             )
+            known = {"key": "column", "found": len(cells), "expected": text.column}
+            raise at_line(name, number, sentence, code="missing-column", **known)
         yield Sentence(cells[text.column - 1])
