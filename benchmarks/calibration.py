@@ -326,8 +326,8 @@ def of_intervals(family: Family, trials: int, random: np.random.Generator) -> Ra
     return rates
 
 
-def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Run all trials: for each table, column and row the rate of each pool."""
+def measure(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Run all trials: for each table, row and column the rate of each pool; after each pool, all until then."""
     found: dict[str, Any] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
     chosen = find_pools(options)
     for index, pool in enumerate(track(chosen, "pools", total=len(chosen), unit="pools")):
@@ -346,8 +346,8 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
             for table, column, rates in parts:
                 for row, each in rates.items():
                     found[table][row][column].append(float(np.mean(each)))
-    settings = {name: getattr(options, name) for name in ("studies", "trials", "sentences", "samples")}
-    return {"settings": settings, "pools": [pool.name for pool in chosen], "rates": found}
+        settings = {name: getattr(options, name) for name in ("studies", "trials", "sentences", "samples")}
+        yield {"settings": settings, "pools": [pool.name for pool in chosen[: index + 1]], "rates": found}
 
 
 def show(result: dict[str, Any]) -> None:
@@ -381,10 +381,11 @@ def parse_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 
 def main() -> None:
     options = parse_options()
-    result = measure(options)
+    result: dict[str, Any] = {"rates": {}}
+    for result in measure(options):
+        if options.output:
+            options.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     show(result)
-    if options.output:
-        options.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

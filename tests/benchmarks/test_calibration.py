@@ -43,7 +43,7 @@ def test_every_procedure_is_measured(arguments: list[str], capsys: pytest.Captur
     from calibration import measure, parse_options, show
 
     options = [*arguments, "--pools", "2", "--trials", "2", "--samples", "19", "--sentences", "200"]
-    result = measure(parse_options(options))
+    *_, result = measure(parse_options(options))
     assert len(set(result["pools"])) == 2
     rates = result["rates"]
     assert set(rates) == {"families", "two equal systems", "coverage"}

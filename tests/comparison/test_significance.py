@@ -151,6 +151,19 @@ def test_comparison_over_seeds(tmp_path: Path) -> None:
     assert result["segments"] == 25
 
 
+def test_shuffles_are_as_many_as_the_family_needs(tmp_path: Path) -> None:
+    # Fifty shuffles would leave a p of at least 2 · 1/51 after Holm's correction.
+    result = compared(tmp_path, {"base": 0.5, "better": 0.1, "same": 0.5001}, [1, 2])
+    better, _ = result["metrics"]["chrf++"]["comparisons"]
+    for test in (
+        better["stratified"],
+        better["seeds"][0]["randomisation"],
+        better["seeds"][0]["segments"]["randomisation"],
+    ):
+        assert test["p_holm"] < 0.006
+    assert better["seeds"][0]["bootstrap"]["p_holm"] >= 2 / 51
+
+
 def test_lower_ter_is_better(tmp_path: Path) -> None:
     rates = {"base": 0.5, "better": 0.1}
     references = write_study(tmp_path, report(list(rates), [1, 2, 3], ("test_1",)), rates)

@@ -24,7 +24,7 @@ from wordorder.statistics.resampling import (
     randomisation_p,
     resamples,
     segment_tests,
-    shuffles,
+    shuffles_needed,
     sign_test,
 )
 from wordorder.statistics.stratified import spreads, stratified_randomisation
@@ -77,7 +77,7 @@ def test_randomisation_of_few_sentences_is_the_exact_test() -> None:
 
 def test_shuffles_suffice_for_holm() -> None:
     for comparisons in (1, 3, 19):
-        least = p_value(np.zeros(shuffles(comparisons, 0.05)), 1.0)
+        least = p_value(np.zeros(shuffles_needed(comparisons, 0.05)), 1.0)
         assert 0.004 < comparisons * least < 0.005
 
 

@@ -35,6 +35,7 @@ from wordorder.statistics.resampling import (
     mean_statistics,
     resamples,
     segment_tests,
+    shuffles_needed,
     sign_test,
 )
 from wordorder.statistics.stratified import spreads, stratified_randomisation
@@ -145,6 +146,7 @@ def compare(
 def _test_each_seed(family: Family, translations: dict[_Cell, list[str]], extraction: Extraction) -> _PerSeed:
     """Results of :func:`paired_tests` wherever baseline and at least one system were translated."""
     settings = family.significance
+    samples = dict(zip(KINDS, (settings.bootstrap_samples, _shuffles(family)), strict=True))
     results: _PerSeed = {}
     if not extraction.scorers:
         return results
@@ -158,10 +160,16 @@ def _test_each_seed(family: Family, translations: dict[_Cell, list[str]], extrac
                 translations[baseline, seed],
                 {name: translations[name, seed] for name in rivals},
                 kind=kind,
-                samples=settings.bootstrap_samples,
+                samples=samples[kind],
                 seed=settings.seed,
             )
     return results
+
+
+def _shuffles(family: Family) -> int:
+    """The number of shuffles of a test by randomisation, which lets small p-values pass Holm's correction."""
+    settings = family.significance
+    return max(settings.bootstrap_samples, shuffles_needed(len(family.comparisons), settings.alpha))
 
 
 @dataclass(frozen=True)
@@ -284,7 +292,7 @@ class _Tests:
             np.stack([scored.statistics[cell] for cell in system]),
             np.stack([scored.statistics[cell] for cell in baseline]),
             scored.measure,
-            samples=len(self.weights),
+            samples=_shuffles(self.family),
             seed=self._seed,
         )
         found = spreads(
@@ -312,14 +320,16 @@ class _Tests:
         segments, is_mean = None, scored.measure is MEAN
         if is_mean or scored.metric.rates_sentences:
             each = {side: scored.measure.segments(statistics) for side, statistics in found.items()}
-            segments = segment_tests(**each, weights=self.weights, seed=self._seed)
+            segments = segment_tests(**each, weights=self.weights, seed=self._seed, shuffles=_shuffles(self.family))
         if scored.per_seed is not None:
             results = {kind: scored.per_seed[kind, baseline][scored.metric.name]["systems"] for kind in KINDS}
             tests: dict[str, Any] = {kind: {"p": of[comparison.system]["p"]} for kind, of in results.items()}
         elif is_mean and segments is not None:
             tests = {kind: segments[kind] for kind in KINDS}
         else:
-            tests = resampling.paired_tests(**found, measure=scored.measure, weights=self.weights, seed=self._seed)
+            tests = resampling.paired_tests(
+                **found, measure=scored.measure, weights=self.weights, seed=self._seed, shuffles=_shuffles(self.family)
+            )
         return row | {
             "confidence_interval": interval(resampled[system] - resampled[baseline]),
             "p": tests[self.family.significance.paired_test]["p"],

@@ -8,7 +8,7 @@ matrices. N sentences, K statistics, B resamples.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ Array = npt.NDArray[np.float64]
 CONFIDENCE = 0.95
 # Two scores that are equal but for rounding.
 TIE = 1e-9
+_CHUNK = 1000
 
 
 @dataclass(frozen=True)
@@ -81,20 +82,29 @@ def bootstrap_p(resampled_differences: Array, observed: float) -> float:
     return p_value(resampled_differences - observed, observed)
 
 
-def shuffles(comparisons: int, alpha: float) -> int:
-    """Return how many random swaps let the smallest p-value, times the number of comparisons, be below alpha / 10."""
+def shuffles_needed(comparisons: int, alpha: float) -> int:
+    """Return how many shuffles let the smallest p-value, times the number of comparisons, be below alpha / 10."""
     return math.ceil(10 * comparisons / alpha)
+
+
+def _swaps(samples: int, segments: int, seed: int) -> Iterator[Array]:
+    """Yield random swaps, ones among zeros, at most a thousand at once, which bounds the memory: (B, N) in total."""
+    random = np.random.default_rng(seed)
+    for begin in range(0, samples, _CHUNK):
+        yield random.integers(2, size=(min(_CHUNK, samples - begin), segments)).astype(float)
 
 
 def randomisation_p(system: Array, baseline: Array, samples: int, seed: int) -> float:
     """Approximate randomisation (Riezler and Maxwell 2005) of the difference of means of segment scores, (N,) each."""
     differences = system - baseline
-    signs = np.random.default_rng(seed).integers(2, size=(samples, len(differences))) * 2.0 - 1.0
-    return p_value(signs @ differences / len(differences), float(differences.mean()))
+    chance = [(2 * swaps - 1) @ differences / len(differences) for swaps in _swaps(samples, len(differences), seed)]
+    return p_value(np.concatenate(chance), float(differences.mean()))
 
 
-def segment_tests(system: Array, baseline: Array, weights: Array, seed: int) -> dict[str, Any]:
-    """Both tests and the interval for the difference of means of segment scores, (N,) each."""
+def segment_tests(
+    system: Array, baseline: Array, weights: Array, seed: int, shuffles: int | None = None
+) -> dict[str, Any]:
+    """Both tests and the interval for the difference of means of segment scores; see :func:`paired_tests`."""
     differences = system - baseline
     observed = float(differences.mean())
     resampled = weights @ differences / len(differences)
@@ -102,11 +112,13 @@ def segment_tests(system: Array, baseline: Array, weights: Array, seed: int) -> 
         "difference": observed,
         "confidence_interval": interval(resampled),
         "bootstrap": {"p": bootstrap_p(resampled, observed)},
-        "randomisation": {"p": randomisation_p(system, baseline, len(weights), seed)},
+        "randomisation": {"p": randomisation_p(system, baseline, shuffles or len(weights), seed)},
     }
 
 
-def paired_tests(system: Array, baseline: Array, measure: Measure, weights: Array, seed: int) -> dict[str, Any]:
+def paired_tests(
+    system: Array, baseline: Array, measure: Measure, weights: Array, seed: int, shuffles: int | None = None
+) -> dict[str, Any]:
     """Test the difference of two corpus scores by the bootstrap and by approximate randomisation, both two-sided.
 
     Args:
@@ -114,13 +126,14 @@ def paired_tests(system: Array, baseline: Array, measure: Measure, weights: Arra
         baseline: Statistics of the other, (N, K).
         measure: The corpus score.
         weights: Resamples of the sentences, (B, N).
-        seed: Of the random swaps of sentences, of which there are B as well.
+        seed: Of the random swaps of sentences.
+        shuffles: The number of random swaps; by default B.
     """
     observed = measure.of(system) - measure.of(baseline)
     resampled = measure.scores(weights @ system) - measure.scores(weights @ baseline)
-    swapped = np.random.default_rng(seed).integers(2, size=weights.shape).astype(float)
-    exchanged, total = swapped @ (system - baseline), system.sum(axis=0)
-    chance = measure.scores(total - exchanged) - measure.scores(baseline.sum(axis=0) + exchanged)
+    swaps = _swaps(shuffles or len(weights), len(system), seed)
+    exchanged = np.concatenate([each @ (system - baseline) for each in swaps])
+    chance = measure.scores(system.sum(axis=0) - exchanged) - measure.scores(baseline.sum(axis=0) + exchanged)
     return {"bootstrap": {"p": bootstrap_p(resampled, observed)}, "randomisation": {"p": p_value(chance, observed)}}
 
 
