@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from wordorder.encodings.adaptive_t5 import AdaptiveT5, AdaptiveT5Attention
 from wordorder.encodings.base import AttentionEncoding, Encoding, Positions, Stack
+from wordorder.encodings.cope import CoPE, CoPEAttention
+from wordorder.encodings.dape import DAPE, DAPEAttention
 from wordorder.encodings.lookup import distances
 from wordorder.encodings.relative import Relative, RelativeAttention
 
@@ -67,8 +70,54 @@ class NaiveAdaptiveT5(AdaptiveT5):
         return NaiveAdaptiveT5Attention(fast) if isinstance(fast, AdaptiveT5Attention) else fast
 
 
+class NaiveCoPEAttention(AttentionEncoding):
+    """Tensors of all pairs for gates, their order, sums and the two neighbours in the table."""
+
+    needs = frozenset({"scores"})
+
+    def __init__(self, fast: CoPEAttention) -> None:
+        super().__init__()
+        self.fast = fast
+
+    def scores(self, scores: Tensor, queries: Tensor, keys: Tensor, query: Positions, key: Positions) -> Tensor:
+        return self.fast.scores_by_tensors(scores, queries, query, key)
+
+
+class NaiveCoPE(CoPE):
+    def _attention(self, stack: Stack, layer: int) -> AttentionEncoding:
+        fast = super()._attention(stack, layer)
+        assert isinstance(fast, CoPEAttention)
+        return NaiveCoPEAttention(fast)
+
+
+class NaiveDAPEAttention(AttentionEncoding):
+    """The network for all pairs at once, whose heads come last (Zheng et al. 2024)."""
+
+    needs = frozenset({"scores"})
+
+    def __init__(self, fast: DAPEAttention) -> None:
+        super().__init__()
+        self.fast = fast
+
+    def scores(self, scores: Tensor, queries: Tensor, keys: Tensor, query: Positions, key: Positions) -> Tensor:
+        bias = self.fast.over.bias(query, key)
+        assert bias is not None
+        pairs = torch.cat((scores, bias.expand(scores.shape)), dim=1).permute(0, 2, 3, 1)
+        changed = self.fast.outer(functional.leaky_relu(self.fast.inner(pairs)))
+        return scores + bias + changed.permute(0, 3, 1, 2)
+
+
+class NaiveDAPE(DAPE):
+    def _attention(self, stack: Stack, layer: int) -> AttentionEncoding:
+        fast = super()._attention(stack, layer)
+        assert isinstance(fast, DAPEAttention)
+        return NaiveDAPEAttention(fast)
+
+
 # name -> (the encoding of which it is the naive formulation, its class)
 NAIVE: dict[str, tuple[str, type[Encoding]]] = {
     "relative (naive)": ("relative", NaiveRelative),
     "adaptive_t5 (naive)": ("adaptive_t5", NaiveAdaptiveT5),
+    "cope (naive)": ("cope", NaiveCoPE),
+    "dape (naive)": ("dape", NaiveDAPE),
 }

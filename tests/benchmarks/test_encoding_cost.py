@@ -40,7 +40,7 @@ def test_every_encoding_is_measured(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert (tmp_path / "out.png").stat().st_size > 10_000
 
 
-@pytest.mark.parametrize("name", ["relative (naive)", "adaptive_t5 (naive)"])
+@pytest.mark.parametrize("name", ["relative (naive)", "adaptive_t5 (naive)", "cope (naive)", "dape (naive)"])
 @pytest.mark.parametrize("stack", ["encoder", "decoder"])
 def test_naive_formulations_compute_the_same(name: str, stack: str) -> None:
     from encoding_naive import NAIVE

@@ -91,3 +91,61 @@ def test_counts() -> None:
     base = Shape(dim=512, heads=8, encoder_layers=6, decoder_layers=6)
     assert CoPEConfig().parameter_count(base) == (2 + 1) * 6 * 64 * 64
     assert CoPEConfig(share_heads=False, placement="decoder", table=10).parameter_count(base) == 6 * 10 * 64 * 8
+
+
+@pytest.mark.parametrize("stack", ["encoder", "decoder"])
+@settings(deadline=None, max_examples=20)
+@given(
+    sentences=st.integers(1, 3),
+    queries=st.integers(1, 5),
+    length=st.integers(5, 9),
+    table=st.integers(2, 6),
+    own_positions=st.booleans(),
+    scale=st.sampled_from([0.1, 1.0, 30.0]),
+    seed=st.integers(0, 99),
+)
+def test_loops_and_tensors_give_the_same(
+    stack: Stack, sentences: int, queries: int, length: int, table: int, own_positions: bool, scale: float, seed: int
+) -> None:
+    torch.manual_seed(seed)
+    encoding = CoPEAttention(CoPEConfig(table=table), SHAPE, stack).double()
+    torch.nn.init.normal_(encoding.vectors)
+    places = torch.stack([torch.randperm(length) for _ in range(sentences if own_positions else 1)])
+    query, key = Positions(places[:, -queries:], length), Positions(places, length)
+    x = torch.randn(sentences, 2, queries, 3, dtype=torch.float64, requires_grad=True)
+    scores = (scale * torch.randn(sentences, 2, queries, length, dtype=torch.float64)).requires_grad_()
+    visible = torch.ones(1, 1, queries, length, dtype=torch.bool)
+    if stack == "decoder":  # other pairs are masked
+        visible = (key.absolute[:, None] <= query.absolute[:, :, None])[:, None]
+    results = [encoding.scores(scores, x, x, query, key), encoding.scores_by_tensors(scores, x, query, key)]
+    ours, theirs = (each.where(visible, 0) for each in results)
+    assert_close(ours, theirs)
+    toward = torch.randn_like(ours)
+    leaves = [scores, x, encoding.vectors]
+    assert_close(*(torch.autograd.grad((each * toward).sum(), leaves) for each in (ours, theirs)))
+
+
+def test_gradients_are_those_of_small_differences() -> None:
+    torch.manual_seed(1)
+    encoding = CoPEAttention(CoPEConfig(table=3), SHAPE, "encoder").double()
+    torch.nn.init.normal_(encoding.vectors)
+    scores, queries = (torch.randn(1, 2, 4, n, dtype=torch.float64, requires_grad=True) for n in (4, 3))
+    positions = Positions.range(4)
+    assert torch.autograd.gradcheck(lambda s, q: encoding.scores(s, q, q, positions, positions), (scores, queries))
+
+
+def test_threads_change_no_bit() -> None:
+    torch.manual_seed(0)
+    encoding, positions = CoPEAttention(CoPEConfig(), SHAPE, "encoder"), Positions.range(300)
+    scores = torch.randn(2, 2, 300, 300, requires_grad=True)
+    queries = torch.randn(2, 2, 300, 3)
+    results = []
+    threads = torch.get_num_threads()
+    try:
+        for number in (1, 3):
+            torch.set_num_threads(number)
+            result = encoding.scores(scores, queries, queries, positions, positions)
+            results.append((result, *torch.autograd.grad(result.square().sum(), (scores, encoding.vectors))))
+    finally:
+        torch.set_num_threads(threads)
+    assert_close(*results, rtol=0, atol=0)

@@ -12,13 +12,20 @@ query to the key, g_(i+1)t + … + g_ij, and have a table of their own, or else 
 alike.
 Promises: relative, since positions count by their order alone; works at any length (sums beyond the table share its
 last vector); table · d_h parameters a head, a layer and, in the encoder, a side.
+
+On a CPU, compiled loops walk from each query to its keys, on each side, until the sum of gates exceeds the table; the
+keys beyond cost one addition. Nothing but the scores is kept for the gradient. Other devices use tensor operations.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal, cast
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Annotated, Any, Literal, cast
 
+import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor, nn
@@ -54,17 +61,31 @@ class CoPEAttention(AttentionEncoding):
         self.vectors = nn.Parameter(0.02 * torch.randn(_sides(stack), heads, config.table, shape.head_dim))
 
     def scores(self, scores: Tensor, queries: Tensor, keys: Tensor, query: Positions, key: Positions) -> Tensor:
+        if scores.device.type != "cpu":
+            return self.scores_by_tensors(scores, queries, query, key)
+        products = queries @ self._undivided().mT.to(queries.dtype)  # (sides, B, H, Lq, table)
+        order = key.absolute.argsort(dim=-1)
+        places = torch.searchsorted(key.absolute.gather(-1, order), query.absolute.contiguous())
+        counted: Tensor = _Counted.apply(scores.contiguous(), products.contiguous(), order, places)  # type: ignore[no-untyped-call]
+        return counted
+
+    def _undivided(self) -> Tensor:
+        """Return E for queries that arrive divided, but meet it undivided, (sides, 1, 1 | H, table, d_h)."""
+        return math.sqrt(self.vectors.size(-1)) * self.vectors[:, None]
+
+    def scores_by_tensors(self, scores: Tensor, queries: Tensor, query: Positions, key: Positions) -> Tensor:
+        """Change the scores by tensor operations; see :meth:`scores`."""
         apart = distances(query, key)[:, None]  # (1 | B, 1, Lq, Lk)
         sums = self._sums(scores, apart, key)
-        added = self._interpolated(queries, self.vectors[0], sums)
-        if len(self.vectors) > 1:
-            behind = self._interpolated(queries, self.vectors[1], sums)
-            added = torch.where(apart > 0, behind, added)
+        products = queries @ self._undivided().mT.to(queries.dtype)  # (sides, B, H, Lq, table)
+        added = self._interpolated(products[0], sums)
+        if len(products) > 1:
+            added = torch.where(apart > 0, self._interpolated(products[1], sums), added)
         return scores + added
 
     def _sums(self, scores: Tensor, apart: Tensor, key: Positions) -> Tensor:
         """p_ij: (B, H, Lq, Lk). Gates are summed in the order of the keys' positions, wherever the keys stand."""
-        gates = torch.sigmoid(scores.float())
+        gates = torch.sigmoid(scores.to(torch.promote_types(scores.dtype, torch.float32)))
         order = key.absolute.argsort(dim=-1)  # (1 | B, Lk)
         places = order.argsort(dim=-1)
         shape = gates.shape
@@ -74,14 +95,200 @@ class CoPEAttention(AttentionEncoding):
         own = torch.where(apart == 0, upto, 0).sum(-1, keepdim=True)
         return torch.where(apart > 0, upto - own, own - upto + gates)
 
-    def _interpolated(self, queries: Tensor, vectors: Tensor, sums: Tensor) -> Tensor:
-        undivided = math.sqrt(vectors.size(-1)) * vectors  # queries arrive divided, but meet E undivided
-        products = queries @ undivided.transpose(-1, -2).to(queries.dtype)  # (B, H, Lq, table)
+    def _interpolated(self, products: Tensor, sums: Tensor) -> Tensor:
         sums = sums.clamp(0, self.last)
         below = sums.detach().floor().clamp(max=self.last - 1)
-        share = (sums - below).to(queries.dtype)
+        share = (sums - below).to(products.dtype)
         rows = below.nan_to_num().long()  # of a model that diverged, whose sums are no numbers and no rows either
         return (1 - share) * products.gather(-1, rows) + share * products.gather(-1, rows + 1)
+
+
+class _Counted(torch.autograd.Function):
+    """Scores with q_i · E[p_ij] added, by compiled loops."""
+
+    @staticmethod
+    def forward(context: Any, scores: Tensor, products: Tensor, order: Tensor, places: Tensor) -> Tensor:
+        context.save_for_backward(scores, products, order, places)
+        counted = torch.empty_like(scores)
+
+        def run(rows: slice) -> None:
+            values, of_sides = (_numbers(each) for each in (_heads(scores)[rows], _sided(products)[:, rows]))
+            result = np.empty_like(values)
+            _loops()[0](values, of_sides, *_orders(order, places, scores, rows), result)
+            _heads(counted)[rows] = torch.from_numpy(result)
+
+        _in_parallel(run, scores)
+        return counted
+
+    @staticmethod
+    def backward(context: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        scores, products, order, places = context.saved_tensors
+        toward = gradients[0].contiguous()
+        of_scores, of_products = torch.empty_like(scores), torch.empty_like(products)
+
+        def run(rows: slice) -> None:
+            values, of_sides = (_numbers(each) for each in (_heads(scores)[rows], _sided(products)[:, rows]))
+            results = np.empty_like(values), np.zeros_like(of_sides)
+            given = _numbers(_heads(toward)[rows].to(scores.dtype))
+            _loops()[1](values, of_sides, *_orders(order, places, scores, rows), given, *results)
+            _heads(of_scores)[rows] = torch.from_numpy(results[0])
+            _sided(of_products)[:, rows] = torch.from_numpy(results[1])
+
+        _in_parallel(run, scores)
+        return of_scores, of_products, None, None
+
+
+def _heads(scores: Tensor) -> Tensor:
+    """(B, H, …) -> (B·H, …), of the same memory"""
+    return scores.view(-1, *scores.shape[2:])
+
+
+def _sided(products: Tensor) -> Tensor:
+    """(sides, B, H, …) -> (sides, B·H, …), of the same memory"""
+    return products.view(len(products), -1, *products.shape[3:])
+
+
+def _numbers(x: Tensor) -> np.ndarray[Any, Any]:
+    """Return numbers that compiled loops can read: single precision, unless they are in double."""
+    array: np.ndarray[Any, Any] = x.detach().to(torch.promote_types(x.dtype, torch.float32)).contiguous().numpy()
+    return array
+
+
+def _orders(order: Tensor, places: Tensor, scores: Tensor, rows: slice) -> tuple[np.ndarray[Any, Any], ...]:
+    """Return the order of the keys and the queries' places in it for some heads: (n, Lk) and (n, Lq)."""
+    sentences = torch.arange(rows.start, rows.stop) // scores.size(1) % len(order)
+    queries = sentences % len(places)
+    return order[sentences].numpy(), places[queries].clamp(max=order.size(1) - 1).numpy()
+
+
+def _in_parallel(run: Callable[[slice], None], scores: Tensor) -> None:
+    """Call ``run`` for groups of heads, whose results do not depend on each other, on PyTorch's number of threads."""
+    heads, pairs = scores.size(0) * scores.size(1), scores.size(2) * scores.size(3)
+    number = max(1, (1 << 17) // max(1, pairs))
+    groups = [slice(start, min(start + number, heads)) for start in range(0, heads, number)]
+    threads = min(torch.get_num_threads(), len(groups))
+    if threads < 2:
+        for group in groups:
+            run(group)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        for done in [pool.submit(run, group) for group in groups]:
+            done.result()
+
+
+@cache
+def _loops() -> tuple[Callable[..., None], Callable[..., None]]:
+    # Imported where it is used: numba takes half a second.
+    from wordorder.compiled import compiled
+
+    return compiled(_count), compiled(_count_back)
+
+
+def _count(values: Any, products: Any, order: Any, places: Any, result: Any) -> None:
+    """Add q_i · E[p_ij] to scores.
+
+    Args:
+        values: Scores, (n, Lq, Lk).
+        products: q_i · E of each side, (sides, n, Lq, table).
+        order: Keys in the order of their positions, (n, Lk).
+        places: Place of each query in that order, (n, Lq).
+        result: Where to write, (n, Lq, Lk).
+    """
+    heads, queries, keys = values.shape
+    sides, last = len(products), products.shape[3] - 1
+    for n in range(heads):
+        for i in range(queries):
+            for side in range(2):
+                if side == 0:
+                    step, place, count = -1, places[n, i], places[n, i] + 1
+                else:
+                    step, place, count = 1, places[n, i] + 1, keys - places[n, i] - 1
+                if side == sides:  # keys that nobody sees
+                    for _ in range(count):
+                        result[n, i, order[n, place]] = values[n, i, order[n, place]]
+                        place += step
+                    break
+                row = products[side, n, i]
+                total, met = 0.0, 0
+                while met < count:
+                    key = order[n, place]
+                    value = values[n, i, key]
+                    total += 1 / (1 + math.exp(-value))
+                    if not total < last:
+                        break
+                    below = int(total)
+                    share = total - below
+                    result[n, i, key] = value + (1 - share) * row[below] + share * row[below + 1]
+                    met += 1
+                    place += step
+                beyond = row[last] + 0 * total  # no number, where a score is none
+                for _ in range(met, count):
+                    result[n, i, order[n, place]] = values[n, i, order[n, place]] + beyond
+                    place += step
+
+
+def _count_back(
+    values: Any, products: Any, order: Any, places: Any, toward: Any, of_values: Any, of_products: Any
+) -> None:
+    """Compute the gradients of scores and products.
+
+    Args:
+        values: See :func:`_count`, as the next three.
+        products: The same.
+        order: The same.
+        places: The same.
+        toward: Gradient of the result, (n, Lq, Lk).
+        of_values: Where to write that of the scores, (n, Lq, Lk).
+        of_products: Where to add that of the products, (sides, n, Lq, table), 0 at first.
+    """
+    heads, queries, keys = values.shape
+    sides, last = len(products), products.shape[3] - 1
+    gates, slopes = np.empty(keys), np.empty(keys)
+    for n in range(heads):
+        for i in range(queries):
+            for side in range(2):
+                if side == 0:
+                    step, place, count = -1, places[n, i], places[n, i] + 1
+                else:
+                    step, place, count = 1, places[n, i] + 1, keys - places[n, i] - 1
+                if side == sides:
+                    for _ in range(count):
+                        of_values[n, i, order[n, place]] = toward[n, i, order[n, place]]
+                        place += step
+                    break
+                row, of_row = products[side, n, i], of_products[side, n, i]
+                total, met = 0.0, 0
+                while met < count:
+                    key = order[n, place]
+                    gate = 1 / (1 + math.exp(-values[n, i, key]))
+                    total += gate
+                    if not total < last:
+                        break
+                    below = int(total)
+                    share = total - below
+                    given = toward[n, i, key]
+                    of_row[below] += (1 - share) * given
+                    of_row[below + 1] += share * given
+                    gates[met] = gate
+                    slopes[met] = given * (row[below + 1] - row[below])
+                    met += 1
+                    place += step
+                far = place
+                beyond = 0 * total
+                for _ in range(met, count):
+                    key = order[n, far]
+                    of_values[n, i, key] = toward[n, i, key]
+                    beyond += toward[n, i, key]
+                    far += step
+                of_row[last] += beyond
+                # A gate counts for its own key and for all beyond it that the table still reaches.
+                slope = 0.0
+                for each in range(met - 1, -1, -1):
+                    place -= step
+                    slope += slopes[each]
+                    gate = gates[each]
+                    key = order[n, place]
+                    of_values[n, i, key] = toward[n, i, key] + slope * gate * (1 - gate)
 
 
 @register(CoPEConfig)
