@@ -53,7 +53,6 @@ IN_PREFIX_LM = " in a prefix LM"
 # Attention between target and source has no place in one stream.
 ALL |= {name + IN_PREFIX_LM: config for name, config in ALL.items() if not getattr(config, "cross", False)}
 STACKS: tuple[Stack, ...] = ("encoder", "decoder")
-ORDERLESS = "none"
 
 every_encoding = pytest.mark.parametrize("name", [name for name in ALL if not name.endswith(IN_PREFIX_LM)])
 every_model = pytest.mark.parametrize("name", ALL)
@@ -73,7 +72,12 @@ def new_model(name: str, **options: Any) -> Transformer:
 
 
 def is_relative(config: EncodingConfig) -> bool:
-    return all(build(part, Transformer.shape(SIZE)).relative for part in parts(config))
+    return build(config, Transformer.shape(SIZE)).relative
+
+
+def orderless(config: EncodingConfig) -> bool:
+    """Whether an encoding has no positions, or is a control, whose positions carry no order."""
+    return config.type == "none" or config.places is not None
 
 
 def assert_same(actual: Tensor, expected: Tensor) -> None:
@@ -168,7 +172,7 @@ def test_only_an_encoding_tells_orders_apart(name: str, length: int, seed: int) 
     assume(order.tolist() not in (list(range(length)), list(reversed(range(length)))))
     memory, permuted = (model.encode(tokens, positions=positions_of(tokens)) for tokens in (source, source[:, order]))
     target = sentences([3], seed=seed)
-    in_memory = any("encoder" in part.stacks for part in parts(config)) and config.type != ORDERLESS
+    in_memory = any("encoder" in part.stacks and not orderless(part) for part in parts(config))
     between = not model.one_stream and acts(
         model.encoding.cross_attention(0)
     )  # the decoder may see the order of a memory that has none
@@ -194,7 +198,7 @@ def test_a_shift_changes_nothing_where_relative(name: str, length: int, offset: 
     output_here, output_there = (model.encoder_output(tokens, positions=own) for own in shifts)
     steps_here = step_by_step(model, tokens, here)
     steps_there = step_by_step(model, tokens, there, offset=offset)
-    if is_relative(config) or config.type == ORDERLESS:
+    if all(orderless(part) or is_relative(part) for part in parts(config)):
         assert_same(output_there, output_here)
         assert_same(steps_there, steps_here)
     else:
@@ -231,7 +235,8 @@ def _layer_input(queries: Tensor) -> Tensor:
 @torch.no_grad()
 def test_what_is_not_declared_does_nothing(name: str, length: int, seed: int) -> None:
     """An object may narrow the declaration of its class, but only by what it really does not do."""
-    encoding, positions = model_of(name).encoding, Positions.range(length)
+    encoding = model_of(name).encoding
+    positions = replace(Positions.range(length), tokens=torch.arange(length)[None])
     queries, keys, values = _inputs(positions, seed)
     scores = queries @ keys.mT
     for stack in STACKS:
@@ -253,7 +258,8 @@ def test_what_is_not_declared_does_nothing(name: str, length: int, seed: int) ->
 @torch.no_grad()
 def test_every_backend_that_may_be_chosen_gives_what_the_eager_one_gives(name: str, length: int, seed: int) -> None:
     """Fused kernels run on CPUs too; FlexAttention without a compiler, as PyTorch's own reference of its kernels."""
-    encoding, positions = model_of(name).encoding, Positions.range(length)
+    encoding = model_of(name).encoding
+    positions = replace(Positions.range(length), tokens=torch.arange(length)[None])
     queries, keys, values = _inputs(positions, seed)
     padding = padding_mask(torch.tensor([[5] * length, [5] + [PAD] * (length - 1)]))
     for stack in STACKS:
@@ -401,7 +407,7 @@ def test_placement_switches_the_other_stack_off(name: str, stack: Stack) -> None
     source, target = sentences([7, 5]), sentences([6, 6], seed=1)
     memory, plain = (each.encode(source, positions=positions_of(source)) for each in (model, without))
     decoded, decoded_plain = model.decode(target, plain), without.decode(target, plain)
-    acts = config.type != ORDERLESS
+    acts = config.type != "none"
     # Not one bit differs where the encoding is not.
     assert torch.equal(seen(memory), seen(plain)) is not (acts and stack == "encoder")
     assert torch.equal(decoded, decoded_plain) is not (acts and stack == "decoder")

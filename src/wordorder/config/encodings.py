@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Protocol
 
-from pydantic import RootModel
+from pydantic import Field, RootModel
 
 from wordorder.config.base import Model, Name
 from wordorder.config.extensions import ByName
@@ -63,9 +63,31 @@ class EncodingConfig(Model):
         """Whether source positions must come with ``Positions.reordered``."""
         return False
 
+    @property
+    def places(self) -> int | None:
+        """The number of places of a control, whose positions carry no order; None for an encoding."""
+        return None
+
     def parameter_count(self, shape: Shape) -> int:
         """Return the number of trainable parameters by the formula. Tests compare it with the module."""
         return 0
+
+
+class ControllableConfig(EncodingConfig):
+    """Parameters of an encoding that looks up positions or distances, so that several tokens may share a position."""
+
+    control: Annotated[
+        int | None,
+        Field(
+            gt=1,
+            description="Take the position of a token from its subword, one of so many, instead of from the sentence: "
+            "the same parameters without order.",
+        ),
+    ] = None
+
+    @property
+    def places(self) -> int | None:
+        return self.control
 
 
 # An entry is {type: NAME, parameters…}, or {compose: [entry, …]} for several encodings at once.

@@ -52,6 +52,7 @@ class Positions:
     drawn: (B, D), the random numbers of each sentence that :meth:`Encoding.draw` gave for this pass, or None.
     lengths: (B, 1) int64, how many tokens each sentence has; None where nobody knows yet, as in a target.
     state: (B, L, S), what :meth:`AttentionEncoding.gates` returned for these tokens in one attention, or None.
+    tokens: (B, L) int64, the numbers of their subwords, which controls read; models set them.
     """
 
     absolute: Tensor
@@ -60,6 +61,7 @@ class Positions:
     drawn: Tensor | None = None
     state: Tensor | None = None
     lengths: Tensor | None = None
+    tokens: Tensor | None = None
 
     @staticmethod
     def range(length: int, *, offset: int = 0, on: device | str = "cpu") -> Positions:
@@ -71,13 +73,16 @@ class Positions:
 
     def expand(self, length: int) -> Positions:
         """One position for ``length`` tokens that stand at the same place, such as the hypotheses of a sentence."""
-        return self if self.absolute.size(1) == length else replace(self, absolute=self.absolute.expand(-1, length))
+        if self.absolute.size(1) == length:
+            return self
+        tokens = None if self.tokens is None else self.tokens.view(-1, length)
+        return replace(self, absolute=self.absolute.expand(-1, length), tokens=tokens)
 
     def part(self, rows: slice) -> Positions:
         """Keep the positions of some tokens of each sentence."""
-        reordered = None if self.reordered is None else self.reordered[:, rows]
-        state = None if self.state is None else self.state[:, rows]
-        return replace(self, absolute=self.absolute[:, rows], reordered=reordered, state=state)
+        others = (self.reordered, self.state, self.tokens)
+        reordered, state, tokens = (None if of is None else of[:, rows] for of in others)
+        return replace(self, absolute=self.absolute[:, rows], reordered=reordered, state=state, tokens=tokens)
 
     def followed_by(self, other: Positions) -> Positions:
         """Concatenate the positions of other tokens of the same sentences.
@@ -93,14 +98,16 @@ class Positions:
             if own is not None
         ]
         state = cat(parts, dim=1) if parts else None
-        return replace(self, absolute=absolute, limit=max(self.limit, other.limit), reordered=None, state=state)
+        tokens = None if self.tokens is None or other.tokens is None else cat((self.tokens, other.tokens), dim=1)
+        limit = max(self.limit, other.limit)
+        return replace(self, absolute=absolute, limit=limit, reordered=None, state=state, tokens=tokens)
 
     def select(self, rows: Tensor) -> Positions:
         """Keep the positions of the given sentences (indices into B), in that order."""
         absolute = self.absolute if len(self.absolute) == 1 else self.absolute.index_select(0, rows)
-        others = (self.reordered, self.drawn, self.state, self.lengths)
-        reordered, drawn, state, lengths = (None if of is None else of.index_select(0, rows) for of in others)
-        return replace(self, absolute=absolute, reordered=reordered, drawn=drawn, state=state, lengths=lengths)
+        kept = {name: getattr(self, name) for name in ("reordered", "drawn", "state", "lengths", "tokens")}
+        others: dict[str, Any] = {name: of if of is None else of.index_select(0, rows) for name, of in kept.items()}
+        return replace(self, absolute=absolute, **others)
 
 
 class AttentionEncoding(nn.Module):

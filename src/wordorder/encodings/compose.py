@@ -40,7 +40,8 @@ class ComposedConfig(EncodingConfig):
         names = [part.type for part in self.compose]
         if COMPOSED in names:
             raise ValueError("a composition cannot hold another composition; write all encodings in one list")
-        absolute = [part.type for part in self.compose if part.type in REGISTRY and REGISTRY.get(part.type).marks(part)]
+        ordered = [part for part in self.compose if part.places is None and part.type in REGISTRY]
+        absolute = [part.type for part in ordered if REGISTRY.get(part.type).marks(part)]
         if len(absolute) > 1:
             raise ValueError(
                 f"the encodings {' and '.join(absolute)} are both absolute and cannot be used at once, because the sum "

@@ -27,12 +27,13 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
+from wordorder.config.encodings import ControllableConfig
+from wordorder.encodings.base import AttentionEncoding, Encoding, Positions, Shape, Stack
 from wordorder.encodings.lookup import distances, spread
 from wordorder.encodings.registry import register
 
 
-class FIREConfig(EncodingConfig):
+class FIREConfig(ControllableConfig):
     type: Literal["fire"] = "fire"
     hidden: Annotated[int, Field(gt=0, description="Size of the MLP's hidden layer.")] = 32
     c: Annotated[float, Field(gt=0, description="Where c starts.")] = 0.1

@@ -21,7 +21,8 @@ from typing import Literal, cast
 import torch
 from torch import Tensor, nn
 
-from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
+from wordorder.config.encodings import ControllableConfig
+from wordorder.encodings.base import AttentionEncoding, Encoding, Positions, Shape, Stack
 from wordorder.encodings.lookup import distances, spread
 from wordorder.encodings.registry import register
 
@@ -31,7 +32,7 @@ LARGEST_POWER = 2.0
 Kernel = Literal["log", "power"]
 
 
-class KERPLEConfig(EncodingConfig):
+class KERPLEConfig(ControllableConfig):
     type: Literal["kerple"] = "kerple"
     kernel: Kernel = "log"
 

@@ -16,12 +16,13 @@ from typing import Annotated, Literal, cast
 from pydantic import Field
 from torch import Tensor, nn
 
-from wordorder.encodings.base import Encoding, EncodingConfig, Positions, Shape, Stack
+from wordorder.config.encodings import ControllableConfig
+from wordorder.encodings.base import Encoding, Positions, Shape, Stack
 from wordorder.encodings.lookup import refuse_beyond
 from wordorder.encodings.registry import register
 
 
-class LearnedConfig(EncodingConfig):
+class LearnedConfig(ControllableConfig):
     type: Literal["learned"] = "learned"
     table: Annotated[int, Field(gt=0, description="Positions a table holds.")] = 1024
 

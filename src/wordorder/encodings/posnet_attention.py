@@ -17,13 +17,14 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
+from wordorder.config.encodings import ControllableConfig
 from wordorder.dropout import Dropout
-from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
+from wordorder.encodings.base import AttentionEncoding, Encoding, Positions, Shape, Stack
 from wordorder.encodings.kernels import PositionalKernels, Start
 from wordorder.encodings.registry import register
 
 
-class PosNetAttentionConfig(EncodingConfig):
+class PosNetAttentionConfig(ControllableConfig):
     type: Literal["posnet_attention"] = "posnet_attention"
     table: Annotated[int, Field(gt=0, description="Positions that have a kernel.")] = 250
     dropout: Annotated[float, Field(ge=0, lt=1, description="Independent of the model's own.")] = 0.1

@@ -23,13 +23,14 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
+from wordorder.config.encodings import ControllableConfig
 from wordorder.dropout import Dropout
-from wordorder.encodings.base import Encoding, EncodingConfig, Positions, Shape, Stack
+from wordorder.encodings.base import Encoding, Positions, Shape, Stack
 from wordorder.encodings.kernels import PositionalKernels, Start, xavier_normal
 from wordorder.encodings.registry import register
 
 
-class PosNetEmbedConfig(EncodingConfig):
+class PosNetEmbedConfig(ControllableConfig):
     type: Literal["posnet_embed"] = "posnet_embed"
     kernel_dim: Annotated[
         int | None, Field(gt=0, description="d_p: size of the kernels; null means a quarter of the model size.")

@@ -10,6 +10,7 @@ from wordorder.config.encodings import EncodingEntry
 from wordorder.config.extensions import name_of
 from wordorder.config.problems import validated
 from wordorder.encodings.base import REGISTRY, Encoding, EncodingConfig, Shape
+from wordorder.encodings.control import Control
 
 Class = TypeVar("Class", bound=type[Encoding])
 
@@ -43,4 +44,5 @@ def parse(entry: Mapping[str, Any]) -> EncodingConfig:
 
 def build(config: EncodingConfig, shape: Shape) -> Encoding:
     """Build the module of a configuration for a model of the given shape."""
-    return REGISTRY.get(config.type)(config, shape)
+    encoding = REGISTRY.get(config.type)(config, shape)
+    return encoding if config.places is None else Control(encoding)

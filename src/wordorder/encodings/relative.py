@@ -28,10 +28,10 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
+from wordorder.config.encodings import ControllableConfig
 from wordorder.encodings.base import (
     AttentionEncoding,
     Encoding,
-    EncodingConfig,
     Place,
     Positions,
     ScoreFunction,
@@ -42,7 +42,7 @@ from wordorder.encodings.lookup import distances
 from wordorder.encodings.registry import register
 
 
-class RelativeConfig(EncodingConfig):
+class RelativeConfig(ControllableConfig):
     type: Literal["relative"] = "relative"
     clip: Annotated[int, Field(gt=0, description="k: the largest distance with a vector of its own.")] = 16
     keys: bool = True

@@ -141,10 +141,11 @@ class Translator(nn.Module, ABC):
         return functional.linear(hidden, self.output.weight)
 
     def _drawn(self, positions: Positions, tokens: Tensor) -> Positions:
-        """Add what the encoding draws once per pass for each of the B sentences of (B, S) tokens, and their lengths."""
+        """Add source tokens (B, S), their number in each sentence, and what the encoding draws once per pass."""
         drawn = self.encoding.draw(len(tokens))
         lengths = None if self.one_stream else (tokens != PAD).sum(1, keepdim=True)
-        return replace(positions, drawn=None if drawn is None else drawn.to(tokens.device), lengths=lengths)
+        drawn = None if drawn is None else drawn.to(tokens.device)
+        return replace(positions, drawn=drawn, lengths=lengths, tokens=tokens)
 
     def _reader(self, kind: Kind, layer: int) -> WeightsReader | None:
         """Return who reads the weights of one attention."""

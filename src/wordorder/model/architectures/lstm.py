@@ -184,7 +184,7 @@ class LSTMTranslator(Translator):
 
     def decode(self, target: Tensor, memory: Memory) -> Tensor:
         """All target positions at once, each seeing the ones before: (B, T) -> (B, T, d)."""
-        positions = replace(Positions.range(target.size(1), on=target.device), drawn=memory.drawn)
+        positions = replace(Positions.range(target.size(1), on=target.device), drawn=memory.drawn, tokens=target)
         x, _ = self._embed(self.target_embedding, target, positions, "decoder")
         cache = Cache()
         cache.begin(memory, 1)
@@ -200,7 +200,7 @@ class LSTMTranslator(Translator):
         (cache,) = caches
         if not cache.layers:
             cache.begin(memory, tokens.size(1))
-        positions = Positions.range(1, offset=step, on=tokens.device)
+        positions = replace(Positions.range(1, offset=step, on=tokens.device), tokens=tokens.reshape(-1, 1))
         if memory.drawn is not None:
             positions = replace(positions, drawn=memory.drawn.repeat_interleave(tokens.size(1), 0))  # (B·K, D)
         x, _ = self._embed(self.target_embedding, tokens.reshape(-1, 1), positions, "decoder")

@@ -93,7 +93,8 @@ class Memory:
         """Return the source as keys of each layer; the positions of padding are behind all target tokens."""
         behind = self.start[:, None] + target_tokens
         absolute = torch.where(self.real, self.positions.absolute, behind)  # (B, S)
-        positions = Positions(absolute, self.positions.limit + target_tokens + 1, drawn=self.positions.drawn)
+        limit = self.positions.limit + target_tokens + 1
+        positions = replace(self.positions, absolute=absolute, limit=limit, reordered=None)
         layers = zip(self.keys_values, self.states, strict=True)
         return [Prefix(*own, replace(positions, state=state)) for own, state in layers]
 
@@ -170,7 +171,8 @@ class PrefixLM(Translator):
         """Read all target tokens at once, each seeing the source and the target so far: (B, T) -> (B, T, d)."""
         count = target.size(1)
         absolute = memory.start[:, None] + torch.arange(count, device=target.device)  # (B, T)
-        positions = Positions(absolute, memory.positions.limit + count, drawn=memory.positions.drawn)
+        limit = memory.positions.limit + count
+        positions = Positions(absolute, limit, drawn=memory.positions.drawn, tokens=target)
         if (known := self.encoding.limit("decoder")) is not None:
             # The longest source and the longest target need not belong together; only padding is cut off.
             positions = _cut(positions, max(known, int(absolute.masked_fill(target == PAD, 0).amax()) + 1))
@@ -196,7 +198,8 @@ class PrefixLM(Translator):
         rows = torch.arange(len(tokens), device=tokens.device).repeat_interleave(hypotheses)
         own = memory.select(rows) if hypotheses > 1 else memory
         absolute = own.start[:, None] + step  # (B·K, 1)
-        positions = Positions(absolute, memory.positions.limit + step + 1, drawn=own.positions.drawn)
+        limit = memory.positions.limit + step + 1
+        positions = Positions(absolute, limit, drawn=own.positions.drawn, tokens=tokens.reshape(-1, 1))
         if (known := self.encoding.limit("decoder")) is not None:
             # A sentence that needs more positions than there are has been ended by the search, unless all do.
             positions = _cut(positions, max(known, int(absolute.amin()) + 1))

@@ -109,7 +109,8 @@ class Transformer(Translator):
 
     def decode(self, target: Tensor, memory: Memory) -> Tensor:
         """All target positions at once, each seeing the ones before: (B, T) -> (B, T, d)."""
-        positions = replace(Positions.range(target.size(1), on=target.device), drawn=memory.positions.drawn)
+        drawn = memory.positions.drawn
+        positions = replace(Positions.range(target.size(1), on=target.device), drawn=drawn, tokens=target)
         x, drop = self._embed(self.target_embedding, target, positions, "decoder")
         mask = causal_mask(target.size(1), on=target.device)
         for number, layer in enumerate(self.decoder):
@@ -134,7 +135,7 @@ class Transformer(Translator):
 
         caches: one a decoder layer, empty before the first step; rows are b·K + k.
         """
-        positions = Positions.range(1, offset=step, on=tokens.device)
+        positions = replace(Positions.range(1, offset=step, on=tokens.device), tokens=tokens.reshape(-1, 1))
         if (drawn := memory.positions.drawn) is not None:
             positions = replace(positions, drawn=drawn.repeat_interleave(tokens.size(1), 0))  # (B·K, D)
         x, drop = self._embed(self.target_embedding, tokens.reshape(-1, 1), positions, "decoder")
