@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -143,6 +144,17 @@ def test_batches_hold_each_distinct_sentence_once_and_keep_to_the_limit() -> Non
     assert batches[0] == [(5,) * 40]  # alone, though it is too long
     assert all((len(batch[0]) + 1) * len(batch) * 2 <= 24 for batch in batches[1:])
     assert len(batches) == 4
+
+
+def test_an_encoding_that_draws_in_every_pass_translates_repeatably(tmp_path: Path) -> None:
+    model = save_random_model(tmp_path / "model.pt", 80, {"type": "randomized"})
+    sources = [np.arange(4, 4 + length) for length in (7, 3, 9)]
+    config = Decoding(beam=2, max_length_b=6)
+    state = torch.get_rng_state()
+    found = translate(model, sources, config)
+    assert torch.equal(torch.get_rng_state(), state)
+    torch.manual_seed(5)
+    assert translate(model, sources, config) == found
 
 
 def test_a_vocabulary_of_another_size_is_refused(

@@ -26,7 +26,7 @@ ENOUGH = 0.98
 MOST_UPDATES = 1500
 
 # Too wide a range of positions is not learnt in so few updates.
-PARAMETERS = {"shape": {"shift": 8}, "randomized": {"range": 64, "longest": 16}}
+PARAMETERS = {"shape": {"shift": 8}, "randomized": {"range": 32, "longest": 8}}
 # What an encoding promises not to do, said in its file.
 FAILS = {"none": {"copy", "reverse"}}
 

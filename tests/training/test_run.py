@@ -77,6 +77,15 @@ def test_two_runs_with_one_seed_are_identical_and_another_seed_is_not(
     assert not same_result(other, uninterrupted)
 
 
+def test_what_a_validation_draws_changes_nothing_of_the_training(make_run: RunMaker) -> None:
+    randomized = {"type": "randomized", "range": 40, "longest": 20}
+    runs = [make_run(str(every), encoding=randomized, validate_every=every, average=1) for every in (4, 90)]
+    for each in runs:
+        each.finish()
+    often, seldom = (load_tensors(each.folder / "model.pt")["weights"] for each in runs)
+    assert all(torch.equal(often[name], seldom[name]) for name in often)
+
+
 @pytest.mark.slow
 def test_a_run_killed_at_random_moments_gives_the_same_bits(make_run: RunMaker, uninterrupted: TrainingRun) -> None:
     run = make_run()
