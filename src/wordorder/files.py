@@ -4,39 +4,50 @@ from __future__ import annotations
 
 import bz2
 import errno
+import fcntl
+import glob
 import gzip
-import hashlib
 import json
 import os
 import secrets
 import shutil
+import time
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, cast
 
+from wordorder import integrity
 from wordorder.errors import WordorderError
+from wordorder.integrity import Checksum
 
 # Errors of a write that mean: no room.
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+# Folders in which files are written, and the lock that tells whether their owner lives.
+_PARTIAL, _LOCK = ".partial", ".lock"
+_YOUNG, _OLD = 60.0, 86_400.0  # seconds
 
 
 @contextmanager
-def atomic(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path beside ``path``; move it to ``path`` when the block ends well, else remove it.
+def atomic(path: str | Path, *, checksum: Checksum = "beside") -> Iterator[Path]:
+    """Yield a temporary path; move what is there to ``path`` when the block ends well, else remove it.
 
     The block may make a file or a directory there. Readers see the old content or the whole new content, never a
-    part. A full disk or a place that cannot be written becomes a :class:`WordorderError` that names the file.
+    part. A full disk or a place that cannot be written becomes a :class:`WordorderError` that names the file. What
+    killed processes have left of the same output is removed.
+
+    Args:
+        path: The output.
+        checksum: Where its checksum is recorded, see :mod:`wordorder.integrity`; with "none", nowhere.
     """
     path = Path(path)
-    # Random, because two machines that share a disk may have processes of one number.
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.partial")
     try:
         _refuse_special(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        yield temporary
-        move_into_place(temporary, path)
+        with _workplace(path) as folder:
+            yield folder / path.name
+            move_into_place(folder / path.name, path, checksum)
     except OSError as error:
         if error.errno in DISK_FULL:
             raise WordorderError(
@@ -45,13 +56,50 @@ def atomic(path: str | Path) -> Iterator[Path]:
                 code="disk-full",
                 path=path,
             ) from error
-        if _concerns(error, temporary):
+        if _concerns(error, path):
             raise WordorderError(
                 f"{path} cannot be written: {error.strerror}. Check its folder.", code="unwritable-file", path=path
             ) from error
         raise
-    finally:
-        _remove(temporary)
+
+
+@contextmanager
+def _workplace(path: Path) -> Iterator[Path]:
+    """Make a folder beside ``path`` for what is being written. Its lock tells other processes that its owner lives."""
+    for leftover in path.parent.glob(f".{glob.escape(path.name)}.*{_PARTIAL}"):
+        if _is_abandoned(leftover):
+            _remove(leftover)
+    while True:
+        # Random, because two machines that share a disk may have processes of one number.
+        folder = path.with_name(f".{path.name}.{secrets.token_hex(6)}{_PARTIAL}")
+        folder.mkdir()
+        try:
+            with (folder / _LOCK).open("w") as lock:
+                with suppress(OSError):  # the file system has no locks
+                    fcntl.flock(lock, fcntl.LOCK_EX)
+                if not (folder / _LOCK).exists():
+                    continue  # another process took the folder for abandoned before it was locked
+                yield folder
+                return
+        finally:
+            _remove(folder)
+
+
+def _is_abandoned(leftover: Path) -> bool:
+    """Return whether the process that wrote ``leftover`` has ended. Where nobody can know, a day must have passed."""
+    try:
+        age = time.time() - leftover.stat().st_mtime
+        if not (leftover / _LOCK).exists():
+            return age > _YOUNG or leftover.is_file()
+        with (leftover / _LOCK).open("r+") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    except BlockingIOError:
+        return False
+    except FileNotFoundError:
+        return False  # its owner has just removed it
+    except OSError:
+        return age > _OLD
 
 
 def check_writable(path: str | Path) -> None:
@@ -79,9 +127,11 @@ def _refuse_special(path: Path) -> None:
         )
 
 
-def _concerns(error: OSError, temporary: Path) -> bool:
-    """Whether ``error`` is about the place of ``temporary`` and not about something else that the block opened."""
-    return any(_names(error, place) for place in (temporary, *temporary.parents))
+def _concerns(error: OSError, path: Path) -> bool:
+    """Return whether ``error`` is about the place of ``path`` and not about something else that the block opened."""
+    named = Path(error.filename) if isinstance(error.filename, str | os.PathLike) else None
+    inside = named is not None and any(place.name.endswith(_PARTIAL) for place in (named, *named.parents))
+    return inside or any(_names(error, place) for place in (path, *path.parents))
 
 
 def _names(error: OSError, path: Path) -> bool:
@@ -98,13 +148,22 @@ def _sync(path: Path) -> None:
             os.close(descriptor)
 
 
-def move_into_place(temporary: Path, path: Path) -> None:
-    """Rename a finished file or directory to ``path``, after its bytes have reached the disk."""
+def move_into_place(temporary: Path, path: Path, checksum: Checksum = "beside") -> None:
+    """Rename a finished file or directory to ``path``, after its bytes and its checksum have reached the disk."""
+    integrity.record(temporary, checksum)
     _sync(temporary)
-    if not (path.is_dir() and temporary.is_dir()):
+    new, note = integrity.note_of(temporary), integrity.note_of(path)
+    note.unlink(missing_ok=True)  # first, so that no moment has a new file with an old checksum
+    if path.is_dir() and temporary.is_dir():
+        _replace_directory(temporary, path)
+    else:
         os.replace(temporary, path)
-        return
-    # A directory cannot replace a full one: move the old one aside, so that a crash loses neither.
+    if new.exists():
+        os.replace(new, note)
+
+
+def _replace_directory(temporary: Path, path: Path) -> None:
+    # A directory cannot replace a full one: move the old one aside.
     aside = temporary.with_name(f"{temporary.name}.old")
     os.replace(path, aside)
     try:
@@ -115,23 +174,33 @@ def move_into_place(temporary: Path, path: Path) -> None:
     shutil.rmtree(aside, ignore_errors=True)
 
 
+def remove(path: Path) -> None:
+    """Remove a file and its checksum; neither need exist."""
+    path.unlink(missing_ok=True)
+    integrity.note_of(path).unlink(missing_ok=True)
+
+
 def _remove(path: Path) -> None:
     if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
-    elif os.path.lexists(path):
-        path.unlink()
+    else:
+        path.unlink(missing_ok=True)
 
 
 def remove_leftovers(directory: Path) -> None:
     """Remove what killed processes left of :func:`atomic` in ``directory``, where no living process may be writing."""
-    for leftover in directory.glob(".*.partial"):
+    for leftover in directory.glob(f".*{_PARTIAL}"):
         _remove(leftover)
 
 
 @contextmanager
 def reading(path: str | Path) -> Iterator[None]:
-    """Turn what can go wrong while ``path`` is read, also a damaged gzip stream, into a :class:`WordorderError`."""
+    """Turn what can go wrong while ``path`` is read, also a damaged gzip stream, into a :class:`WordorderError`.
+
+    The file must have the checksum beside it, if there is one.
+    """
     try:
+        integrity.check_beside(Path(path))
         yield
     except (OSError, EOFError, zlib.error) as error:
         if not isinstance(error, OSError) or error.errno is None:  # gzip and bz2 raise an OSError without a number
@@ -161,24 +230,37 @@ def open_bytes(path: str | Path, *, name: str | Path | None = None) -> Iterator[
         yield text
 
 
-def write_text(path: str | Path, text: str) -> None:
-    with atomic(path) as temporary:
+def write_text(path: str | Path, text: str, *, checksum: Checksum = "beside") -> None:
+    with atomic(path, checksum=checksum) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
-def write_json(path: str | Path, value: Any) -> None:
-    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+def read_bytes(path: str | Path) -> bytes:
+    with reading(path):
+        return Path(path).read_bytes()
+
+
+def read_text(path: str | Path) -> str:
+    """The text of a small UTF-8 file. Its lines end as they do in the file."""
+    try:
+        return read_bytes(path).decode()
+    except UnicodeDecodeError as error:
+        raise WordorderError(
+            f"{path} is not UTF-8 text: {error}. Delete it and run its stage again.", code="not-utf-8", path=path
+        ) from error
+
+
+def write_json(path: str | Path, value: Any, *, checksum: Checksum = "beside") -> None:
+    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n", checksum=checksum)
 
 
 def read_json(path: str | Path) -> Any:
-    try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
+    if not Path(path).exists():
         raise WordorderError(
             f"{path} does not exist. It should hold JSON written by an earlier stage.", code="missing-file", path=path
-        ) from error
-    except OSError as error:
-        raise WordorderError(f"{path} cannot be read: {error.strerror}.", code="unreadable-file", path=path) from error
+        )
+    try:
+        return json.loads(read_bytes(path))
     except (ValueError, RecursionError) as error:
         raise WordorderError(
             f"{path} is not valid JSON: {error}. Delete it and run its stage again.", code="invalid-json", path=path
@@ -217,8 +299,5 @@ def first_missing(content: Any, keys: Iterable[str]) -> str | None:
 
 def sha256(path: str | Path) -> str:
     """Hexadecimal SHA-256 of the bytes of a file."""
-    digest = hashlib.sha256()
-    with reading(path), open(path, "rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+    with reading(path):
+        return integrity.digest(Path(path))

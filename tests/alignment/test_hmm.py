@@ -23,6 +23,7 @@ from wordorder.alignment.lexicon import build_lexicon, find
 from wordorder.alignment.links import GoldLinks, Links
 from wordorder.config.datasets import Generator
 from wordorder.config.reordering import HMM
+from wordorder.data.arrays import write_npz
 from wordorder.data.generate import write_split
 from wordorder.data.ragged import Ragged
 from wordorder.data.units import Vocabulary
@@ -344,10 +345,10 @@ def test_what_is_no_aligner_is_refused(pair: Pair, aligner: HMMAligner, tmp_path
         "vocabularies": np.frombuffer(b"[[1]]", np.uint8),
     }
     for name, value in changes.items():
-        np.savez(path, **{**content, name: value})
+        write_npz(path, **{**content, name: value})
         with raises("damaged-file"):
             HMMAligner.load(path)
-    np.savez(path, **{**content, "format": np.array(99)})
+    write_npz(path, **{**content, "format": np.array(99)})
     with raises("wrong-version", says="99"):
         HMMAligner.load(path)
     with raises("unreadable-file"):

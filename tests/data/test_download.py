@@ -19,6 +19,7 @@ from raises import raises
 from wordorder.config.datasets import Download
 from wordorder.data import download as module
 from wordorder.data.download import ATTEMPTS, download
+from wordorder.integrity import is_note
 
 CONTENT = b"".join(hashlib.sha256(b"%d" % number).digest() for number in range(20_000))  # 640 kB
 
@@ -100,7 +101,7 @@ def fetch(item: Download, output: Path, mirror: Path | None = None) -> None:
 
 
 def names(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
+    return sorted(path.name for path in folder.iterdir() if not is_note(path))
 
 
 @pytest.mark.parametrize("length", [True, False])

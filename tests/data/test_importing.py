@@ -12,6 +12,7 @@ import pytest
 from raises import raises
 from wordorder.config.datasets import Choice, Part
 from wordorder.data.importing import import_parts
+from wordorder.files import remove
 
 
 def part(source: str, target: str, member: str | None = None) -> Part:
@@ -84,8 +85,8 @@ def test_a_split_without_pairs_is_refused(downloads: Path, tmp_path: Path) -> No
     (downloads / "empty").touch()
     nothing = part("empty", "empty")
     assert import_parts([nothing, *GOOD], downloads, tmp_path / "s", tmp_path / "t") == 4  # a part may have none
-    (tmp_path / "s").unlink()
-    (tmp_path / "t").unlink()
+    remove(tmp_path / "s")
+    remove(tmp_path / "t")
     for bad, names in (
         (nothing, "downloads/empty"),
         (GOOD[0].model_copy(update={"choose": Choice(by="line", of=9, keep=[8])}), "a.en"),

@@ -20,6 +20,7 @@ from wordorder.data.clean import preprocessor
 from wordorder.data.subword import BEGIN, END, PAD, UNKNOWN, Subword, binarise, character_coverage, train_subword
 from wordorder.data.text import read_lines, write_pairs
 from wordorder.data.units import words
+from wordorder.integrity import record
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzäöüß.,?'½Ａ"  # the last two are changed by other normalisations
 
@@ -188,6 +189,9 @@ def test_what_is_no_model_is_said(folder: Path, tmp_path: Path) -> None:
         Subword.load(tmp_path / "nothing")
     for content in (b"", b"text", (folder / "model").read_bytes()[:500]):
         (tmp_path / "model").write_bytes(content)
+        with raises("damaged-file", says="checksum"):
+            Subword.load(tmp_path / "model")
+        record(tmp_path / "model", "inside")
         with raises("damaged-file"):
             Subword.load(tmp_path / "model")
 
@@ -196,6 +200,7 @@ def test_a_model_with_other_special_pieces_is_refused(folder: Path, tmp_path: Pa
     sentencepiece.SentencePieceTrainer.train(
         input=str(folder / "source"), model_prefix=str(tmp_path / "foreign"), vocab_size=100, minloglevel=2
     )
+    record(tmp_path / "foreign.model", "inside")
     with raises("wrong-model"):
         Subword.load(tmp_path / "foreign.model")
 

@@ -11,6 +11,7 @@ import pytest
 
 from raises import raises
 from wordorder.config import reordering as config
+from wordorder.data.arrays import write_npz
 from wordorder.data.ragged import Ragged
 from wordorder.data.trees import parse_tree, tree_order
 from wordorder.data.units import Vocabulary
@@ -287,10 +288,10 @@ def test_files_that_are_no_parser_are_refused(parser: Parser, tmp_path: Path) ->
     ]
     contents = [b"", b"some text", whole[:-30], whole[:200]]
     for name in arrays:
-        np.savez(path, **{key: value for key, value in arrays.items() if key != name})
+        write_npz(path, **{key: value for key, value in arrays.items() if key != name})
         contents.append(path.read_bytes())
     for change in changes:
-        np.savez(path, **{**arrays, **change})
+        write_npz(path, **{**arrays, **change})
         contents.append(path.read_bytes())
     for content in contents:
         path.write_bytes(content)
@@ -307,6 +308,6 @@ def test_another_format_is_named(parser: Parser, tmp_path: Path) -> None:
         arrays = dict(file)
     meta = json.loads(arrays["meta"].tobytes())
     arrays["meta"] = np.frombuffer(json.dumps({**meta, "format": 99}).encode(), np.uint8)
-    np.savez(path, **arrays)
+    write_npz(path, **arrays)
     with raises("wrong-version"):
         Parser.load(path)

@@ -17,7 +17,7 @@ import pytest
 from page_sample import ANALYSES, FIGURES, HOSTILE, LONG, write_sample
 from wordorder.cli.main import main
 from wordorder.config.models import Companion, Page
-from wordorder.files import read_json, write_json
+from wordorder.files import read_json, write_json, write_text
 from wordorder.report import records
 from wordorder.report.links import read_image
 from wordorder.report.page import build_page
@@ -195,7 +195,7 @@ def test_the_smaller_of_drawing_and_pixels_is_taken(sample: Sample) -> None:
     pixels = prefix.with_suffix(".png").stat().st_size
     assert (drawing.stat().st_size < pixels) == read_image(prefix).address.startswith("data:image/svg")
     for length, kind in ((0, "svg+xml"), (2 * pixels, "png")):
-        drawing.write_text(f'<svg width="864pt" height="192pt"><!--{" " * length}--></svg>', encoding="utf-8")
+        write_text(drawing, f'<svg width="864pt" height="192pt"><!--{" " * length}--></svg>')
         image = read_image(prefix)
         assert image.address.startswith(f"data:image/{kind};base64,")
         assert (image.width, image.height) == (1152, 256)
@@ -207,7 +207,7 @@ def remove(name: str) -> Callable[[Path], None]:
 
 def put(name: str, text: str) -> Callable[[Path], None]:
     def write(folder: Path) -> None:
-        (folder / name).write_text(text, encoding="utf-8")
+        write_text(folder / name, text)
 
     return write
 

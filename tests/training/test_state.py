@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from wordorder.errors import WordorderError
+from wordorder.model.checkpoint import load_tensors, save_tensors
 from wordorder.training import state
 from wordorder.training.state import StateDirectory, average
 
@@ -60,7 +61,7 @@ def test_an_interrupted_claim_leaves_nothing_that_looks_like_state(
 KILLED = """
 import os, signal, sys; from pathlib import Path; import torch
 from wordorder.training.state import StateDirectory
-torch.save = lambda state, file: (Path(file).write_bytes(b"half"), os.kill(os.getpid(), signal.SIGKILL))
+torch.save = lambda state, file: (file.write(b"half"), os.kill(os.getpid(), signal.SIGKILL))
 StateDirectory(Path(sys.argv[1])).save({})
 """
 
@@ -73,7 +74,7 @@ def test_what_a_killed_process_left_half_written_is_removed(tmp_path: Path) -> N
     (tmp_path / ".finished.0123456789ab.partial").mkdir()
     assert len(list(tmp_path.glob(".*.partial"))) == 2
     assert directory.claim("one") is False
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["last.pt", "stamp"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".stamp.sha256", "last.pt", "stamp"]
     assert directory.load() == {"update": 1}
 
 
@@ -100,16 +101,16 @@ def test_only_the_newest_checkpoints_are_kept_and_averaged(tmp_path: Path) -> No
 def test_a_damaged_state_is_an_error_that_names_the_file(tmp_path: Path) -> None:
     directory = StateDirectory(tmp_path)
     (tmp_path / "last.pt").write_bytes(b"not a state")
-    with pytest.raises(WordorderError, match=r"last\.pt cannot be read as saved tensors"):
+    with pytest.raises(WordorderError, match=r"last\.pt is damaged"):
         directory.load()
 
 
 def test_publishing_survives_the_deletion_of_an_output(tmp_path: Path) -> None:
     directory = StateDirectory(tmp_path / "state")
     directory.finished.mkdir(parents=True)
-    (directory.finished / "model.pt").write_bytes(b"weights")
+    save_tensors(directory.finished / "model.pt", {"weight": torch.ones(1)})
     output = tmp_path / "model.pt"
     for _ in range(2):
         directory.publish({"model.pt": output})
-        assert output.read_bytes() == b"weights"
+        assert load_tensors(output) == {"weight": torch.ones(1)}
         output.unlink()

@@ -24,11 +24,10 @@ from wordorder.alignment.links import Links
 from wordorder.alignment.symmetrise import symmetrise
 from wordorder.compiled import first_call
 from wordorder.config.reordering import HMM, Symmetrisation
-from wordorder.data.arrays import open_npz
+from wordorder.data.arrays import open_npz, write_npz
 from wordorder.data.ragged import Ragged
 from wordorder.data.units import UNKNOWN_UNIT, Vocabulary
 from wordorder.errors import WordorderError
-from wordorder.files import atomic
 from wordorder.progress import Progress
 
 FORMAT = 1
@@ -96,14 +95,13 @@ class HMMAligner:
         }
         for name, direction in (("forward", self.forward), ("backward", self.backward)):
             arrays |= {f"{name}_{key}": value for key, value in direction._asdict().items()}
-        with atomic(path) as temporary, temporary.open("wb") as file:
-            np.savez(file, **arrays)
+        write_npz(path, **arrays)
 
     @classmethod
     def load(cls, path: str | Path) -> tuple[HMMAligner, Vocabulary, Vocabulary]:
         """Read an aligner with its own vocabularies, source and target: number the units of text with these alone."""
         try:
-            with open_npz(path) as arrays:
+            with open_npz(path, _remedy(path)) as arrays:
                 if arrays["format"] != FORMAT:
                     raise WordorderError(
                         f"{path} has format {arrays['format']}, but this version of wordorder reads format {FORMAT}. "
@@ -284,8 +282,8 @@ def _as_bytes(value: Any) -> NDArray[np.uint8]:
 
 
 def _no_aligner(path: str | Path, why: str) -> WordorderError:
-    return WordorderError(
-        f"{path} is not a valid aligner file: {why}. Train it again, or name the file that training wrote.",
-        code="damaged-file",
-        path=path,
-    )
+    return WordorderError(f"{path} is not a valid aligner file: {why}. {_remedy(path)}", code="damaged-file", path=path)
+
+
+def _remedy(path: str | Path) -> str:
+    return f"Name a file that 'wordorder stage train-aligner' wrote, or remake it: 'snakemake --force {path}'."

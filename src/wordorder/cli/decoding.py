@@ -40,6 +40,11 @@ def translate(
     from wordorder.decoding.translate import translate_lines
     from wordorder.training.device import finished_model
 
+    if sys.stdin is None or sys.stdout is None:
+        raise WordorderError(
+            "Standard input or standard output is closed. Connect both: 'wordorder translate … <text.en >text.de'.",
+            code="closed-stream",
+        )
     for line in translate_lines(
         finished_model(model, threads),
         decode_lines(sys.stdin.buffer, "standard input"),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import io
 import os
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -16,7 +18,9 @@ from typer.exceptions import TyperException
 
 from wordorder import __version__
 from wordorder.cli.app import UnknownCommand, app
+from wordorder.cli.unforeseen import as_sentence
 from wordorder.errors import EXIT_INTERRUPTED, EXIT_RETRY, Interrupted, WordorderError, as_json
+from wordorder.files import DISK_FULL
 
 EXIT_USAGE = 2
 VARIABLE = "WORDORDER_ERRORS"
@@ -48,6 +52,7 @@ def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of every error.")] = False,
 ) -> None:
     pass
 
@@ -78,33 +83,58 @@ def main(arguments: Sequence[str] | None = None) -> int:
         and can resume, and 130 after Ctrl-C.
     """
     _tidy_up_on_sigterm()
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in words
     try:
-        words = list(sys.argv[1:] if arguments is None else arguments)
-        status = typer.main.get_command(app).main(words, prog_name="wordorder", standalone_mode=False)
+        _use_utf8()
+        status = _run([word for word in words if word != "--debug"])
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except WordorderError as error:
-        _report(error)
-        return 1
+        return _report(error, debug=debug)
     except TyperException as error:
         return _usage_error(error)
     except Interrupted as error:
         print(f"wordorder: {error}", file=sys.stderr)
         return EXIT_RETRY
+    except Exception as error:
+        if isinstance(error, OSError) and error.filename is None and error.errno in DISK_FULL:
+            _forget_output()  # Python would write the rest of it at the end, and fail again
+        return _report(as_sentence(error, log=not debug), debug=debug)
     except SystemExit as error:
         # Typer's answer to a reader of our output (a pager, head) that has gone: there is nobody to tell.
         if isinstance(error.__context__, BrokenPipeError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _forget_output()
         raise
     if status == EXIT_INTERRUPTED:
         print("wordorder: stopped by Ctrl-C before it was done.", file=sys.stderr)
     return status or 0
 
 
-def _report(error: WordorderError) -> None:
-    """Print an error: as sentences, or as lines of JSON where WORDORDER_ERRORS is 'json'."""
+def _run(words: list[str]) -> Any:
+    return typer.main.get_command(app).main(words, prog_name="wordorder", standalone_mode=False)
+
+
+def _use_utf8() -> None:
+    """Read and write UTF-8, whatever the locale, and only open what is not there where it is needed."""
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="strict" if stream is sys.stdin else "backslashreplace")
+
+
+def _forget_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _report(error: WordorderError, *, debug: bool = False) -> int:
+    """Print an error: as sentences, or as lines of JSON where WORDORDER_ERRORS is 'json'; return the exit status."""
+    if debug:
+        traceback.print_exception(error)
     if os.environ.get(VARIABLE) == "json":
         print(as_json(error), file=sys.stderr)
     else:
         print(f"wordorder: error: {error}", file=sys.stderr)
+    return 1
 
 
 def _usage_error(error: TyperException) -> int:

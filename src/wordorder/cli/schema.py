@@ -20,4 +20,4 @@ def schema(*, output: Annotated[Path, Option(help="folder for study.json, datase
     from wordorder.files import write_json
 
     for name, written in schemas().items():
-        write_json(output / f"{name}.json", written)
+        write_json(output / f"{name}.json", written, checksum="none")

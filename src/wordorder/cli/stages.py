@@ -31,6 +31,7 @@ _STAGES = {
     "score": "metrics.scores.score_translation",
     "score-systems": "metrics.scores.score_systems",
     "figure": "figures.catalogue.draw_figure",
+    "seal": "integrity.seal",
     "draw-reordering": "figures.reordering.draw_files",
     "measure": "analyses.measure.measure",
     "analyse": "analyses.measure.analyse",

@@ -10,6 +10,7 @@ What is small is one ``.npz`` file of named arrays.
 from __future__ import annotations
 
 import hashlib
+import io
 import zipfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -21,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordorder.errors import WordorderError
-from wordorder.files import read_json, reading
+from wordorder.files import atomic, read_json, reading
+from wordorder.integrity import check_inside
 
 BLOCK = 1 << 18  # numbers held before they are written, and the block in which files are copied and checked
 
@@ -29,25 +31,38 @@ Integers = NDArray[Any]
 
 
 @contextmanager
-def open_npz(path: str | Path) -> Iterator[np.lib.npyio.NpzFile]:
-    """The arrays of an ``.npz`` file, by their names. What is damaged, or no such file, is a :class:`ValueError`."""
+def open_npz(path: str | Path, remedy: str) -> Iterator[np.lib.npyio.NpzFile]:
+    """Open the arrays of an ``.npz`` file that :func:`write_npz` wrote, by their names.
+
+    Args:
+        path: The file.
+        remedy: A sentence for errors that tells which command makes the file again.
+
+    Raises:
+        ValueError: The file holds no arrays.
+        WordorderError: The file is damaged, has no checksum or cannot be read.
+    """
     with reading(path), open(path, "rb") as file:
         # NumPy would say of it that it can be loaded unsafely.
         if not zipfile.is_zipfile(file):
             raise ValueError("it holds no arrays")
+        check_inside(Path(path), remedy)
         file.seek(0)
-        try:
-            with np.load(file, allow_pickle=False) as arrays:
-                yield arrays
-        except zipfile.BadZipFile as error:
-            raise ValueError(str(error)) from error
+        with np.load(file, allow_pickle=False) as arrays:
+            yield arrays
+
+
+def write_npz(path: str | Path, **arrays: Any) -> None:
+    """Write named arrays as one uncompressed ``.npz`` file with a checksum at its end."""
+    with atomic(path, checksum="inside") as temporary, temporary.open("wb") as file:
+        np.savez(file, **arrays)
 
 
 class ArrayFile:
     """A one-dimensional ``.npy`` file that grows; its hash covers the data, not the header."""
 
-    def __init__(self, file: IO[bytes], dtype: np.dtype[Any]) -> None:
-        self.file, self.dtype, self.length, self.hash = file, dtype, 0, hashlib.sha256()
+    def __init__(self, file: IO[bytes], dtype: np.dtype[Any], length: int = 0) -> None:
+        self.file, self.dtype, self.length, self.hash = file, dtype, length, hashlib.sha256()
         self._header()
 
     def _header(self) -> None:
@@ -102,14 +117,16 @@ class ArrayFolder:
     def map(self, name: str, dtype: np.dtype[Any], length: int, *, sha256: str) -> Integers:
         """The array ``name``.npy, after a comparison of its type, length and checksum."""
         path = self.path / f"{name}.npy"
-        try:
-            with reading(path):
-                # Unlike numpy.load it does not say of what is no array that it can be loaded unsafely.
-                array: Integers = np.lib.format.open_memmap(path, mode="r").view(np.ndarray)
-        except ValueError as error:
-            raise self.damaged(f"{path.name} cannot be mapped ({error})") from error
-        if array.dtype != dtype or array.shape != (length,):
-            raise self.damaged(f"{path.name} should hold {length} values of type {dtype}")
+        header = io.BytesIO()
+        ArrayFile(header, dtype, length)
+        size = header.tell()
+        with reading(path), path.open("rb") as file:
+            # NumPy would parse what it finds, and ignore what follows the data.
+            if file.read(size) != header.getvalue() or path.stat().st_size != size + length * dtype.itemsize:
+                raise self.damaged(f"{path.name} should hold {length} values of type {dtype}")
+            array: Integers = np.zeros(0, dtype)  # an empty array cannot be mapped
+            if length:
+                array = np.memmap(file, dtype, mode="r", offset=size, shape=(length,)).view(np.ndarray)
         digest = hashlib.sha256()
         for start in range(0, length, BLOCK):
             digest.update(array[start : start + BLOCK].data)

@@ -199,17 +199,19 @@ def _fetch_rest(entry: Download, url: str, part: Path) -> None:
         if error.code == 416:  # nothing from there on: the part is whole, and else is begun anew
             if error.headers.get("Content-Range") == f"bytes */{start}":
                 return
-            part.unlink()
+            part.unlink(missing_ok=True)
         elif error.code not in _TRANSIENT:
             raise Unusable(f"answers {error.code} {error.reason}") from error
         raise _Interrupted(f"status {error.code} {error.reason}") from error
+    except http.client.InvalidURL as error:
+        raise Unusable(f"is no address that can be asked for ({error})") from error
     except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError, ssl.SSLError) as error:
         raise _Interrupted(str(getattr(error, "reason", error)) or type(error).__name__) from error
 
 
 def _append(response: Any, part: Path, start: int, entry: Download) -> None:
     length = response.headers.get("Content-Length")
-    end = start + int(length) if length is not None and length.isdigit() else None
+    end = start + int(length) if length is not None and length.isdecimal() and length.isascii() else None
     if end is not None and entry.bytes is not None and end != entry.bytes:
         raise Unusable(f"serves {end} bytes instead of {entry.bytes}")
     name = part.name.removesuffix(".part")

@@ -17,6 +17,7 @@ from wordorder.data.binary import write_corpus
 from wordorder.data.text import read_lines, read_pairs
 from wordorder.errors import WordorderError
 from wordorder.files import atomic, reading
+from wordorder.integrity import check_inside
 from wordorder.progress import track
 
 PAD, UNKNOWN, BEGIN, END = range(4)
@@ -97,7 +98,7 @@ def train_subword(inputs: Sequence[str | Path], output: str | Path, *, config: d
             key="preprocessing.vocabulary",
             found=vocabulary,
         ) from error
-    with atomic(output) as temporary:
+    with atomic(output, checksum="inside") as temporary:
         temporary.write_bytes(model.getvalue())
 
 
@@ -127,14 +128,16 @@ class Subword:
 
     @classmethod
     def load(cls, path: str | Path) -> Subword:
+        remedy = f"Remake it: 'snakemake --force {path}'."
         with reading(path):
-            data = Path(path).read_bytes()
+            size = check_inside(Path(path), remedy)
+            data = Path(path).read_bytes()[:size]
         processor = sentencepiece.SentencePieceProcessor()
         try:
             processor.LoadFromSerializedProto(data)
         except RuntimeError as error:
             raise WordorderError(
-                f"{path} is not a sentencepiece model. Delete it and train it again.", code="damaged-file", path=path
+                f"{path} is not a sentencepiece model. {remedy}", code="damaged-file", path=path
             ) from error
         special = (processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id())
         if special != (PAD, UNKNOWN, BEGIN, END):

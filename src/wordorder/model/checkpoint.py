@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Self, cast
 
 import torch
 
 from wordorder.config.models import Cell
 from wordorder.encodings.registry import build
 from wordorder.errors import WordorderError
-from wordorder.files import atomic
+from wordorder.files import atomic, reading
+from wordorder.integrity import check_inside
 from wordorder.model.architectures.base import Translator, architecture_of
 
 _FORMAT = 1
@@ -30,9 +31,45 @@ def save_model(path: str | Path, cell: Cell, vocabulary_size: int, weights: dict
         "vocabulary_size": vocabulary_size,
         "weights": weights,
     }
-    # PyTorch would write the name of a path, which is random here, into the file: equal models have equal bytes.
-    with atomic(path) as temporary, temporary.open("wb") as file:
-        torch.save(content, file)
+    save_tensors(path, content)
+
+
+def save_tensors(path: str | Path, content: Any) -> None:
+    """Write what :func:`load_tensors` reads; equal contents give equal bytes."""
+    with atomic(path, checksum="inside") as temporary, _Target(temporary) as target:
+        torch.save(content, cast(IO[bytes], target))
+
+
+class _Target:
+    """A file that accepts all writes after one has failed, and raises the error when it is closed.
+
+    PyTorch would make another error of it, or end the process.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("wb")
+        self._error: OSError | None = None
+
+    def write(self, data: Any) -> int:
+        try:
+            if self._error is None:
+                self._file.write(data)
+        except OSError as error:
+            self._error = error
+        return len(data)
+
+    def flush(self) -> None:
+        pass
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self._file.close()
+        finally:
+            if self._error is not None:
+                raise self._error
 
 
 def load_model(path: str | Path) -> Translator:
@@ -58,16 +95,26 @@ def load_model(path: str | Path) -> Translator:
     return model.eval()
 
 
-def load_tensors(path: str | Path) -> Any:
-    """torch.load that executes nothing from the file, with errors a person can read."""
+def load_tensors(path: str | Path, remedy: str = "") -> Any:
+    """torch.load that executes nothing from the file, with errors a person can read.
+
+    Args:
+        path: A file that :func:`save_tensors` wrote.
+        remedy: A sentence for errors that tells which command makes the file again.
+    """
+    if not Path(path).exists():
+        raise WordorderError(f"{path} does not exist. Train the cell first.", code="missing-file", path=path)
+    remedy = remedy or f"Train the cell again: 'snakemake --force {path}'."
     try:
+        with reading(path):
+            check_inside(Path(path), remedy)
         return torch.load(path, map_location="cpu", weights_only=True)
-    except FileNotFoundError as error:
-        raise WordorderError(f"{path} does not exist. Train the cell first.", code="missing-file", path=path) from error
-    except Exception as error:  # torch raises a dozen kinds for a damaged file
+    except WordorderError:
+        raise
+    except Exception as error:  # torch raises a dozen kinds for a file that it did not write
         raise WordorderError(
-            f"{path} cannot be read as saved tensors ({type(error).__name__}): it is damaged, or it holds more than "
-            "tensors. Delete it and run its stage again.",
+            f"{path} cannot be read as saved tensors ({type(error).__name__}): it holds more than tensors, or it is "
+            f"no such file. {remedy}",
             code="damaged-file",
             path=path,
         ) from error

@@ -19,13 +19,12 @@ from numpy.typing import NDArray
 
 from wordorder.compiled import compiled, first_call
 from wordorder.config import reordering as config
-from wordorder.data.arrays import open_npz
+from wordorder.data.arrays import open_npz, write_npz
 from wordorder.data.ragged import Ragged
 from wordorder.data.text import line_writer
 from wordorder.data.trees import Node, Tree, format_tree
 from wordorder.data.units import Vocabulary
 from wordorder.errors import WordorderError
-from wordorder.files import atomic
 from wordorder.progress import Progress
 from wordorder.reordering.beam import beam_tree
 from wordorder.reordering.chart import Nodes, best_tree, no_target, tree_order
@@ -69,14 +68,14 @@ class Parser:
             "used": used,
             "weights": self.weights[used],
         }
-        with atomic(path) as temporary, temporary.open("wb") as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]
+        write_npz(path, **arrays)
 
     @classmethod
     def load(cls, path: str | Path) -> Parser:
         """Read a saved parser. A file that is none, is damaged or of another format is a :class:`WordorderError`."""
+        remedy = f"Name a file that 'wordorder stage train-parser' wrote, or remake it: 'snakemake --force {path}'."
         try:
-            with open_npz(path) as file:
+            with open_npz(path, remedy) as file:
                 meta = json.loads(file["meta"].tobytes())
                 if meta["kind"] != _KIND:
                     raise ValueError("of another kind")
@@ -97,8 +96,7 @@ class Parser:
                 return cls(vocabulary, file["classes"].astype(np.int32), weights, settings)
         except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:  # also pydantic's and JSON's
             raise WordorderError(
-                f"{path} is not a complete reordering parser ({error}). Name a file that its training wrote, or train "
-                "it again.",
+                f"{path} is not a complete reordering parser ({error}). {remedy}",
                 code="damaged-file",
                 path=path,
             ) from error

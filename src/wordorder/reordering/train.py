@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from wordorder.compiled import first_call
 from wordorder.config import reordering as config
-from wordorder.data.arrays import open_npz
+from wordorder.data.arrays import open_npz, write_npz
 from wordorder.data.ragged import Ragged
 from wordorder.errors import WordorderError
-from wordorder.files import atomic
 from wordorder.progress import Progress
 from wordorder.reordering.features import FORMAT, Weights
 from wordorder.reordering.learn import CHUNKS, PASSIVE_AGGRESSIVE, PERCEPTRON, TAU, Model, find_fitting, learn
@@ -116,15 +115,14 @@ def _stamp(
 
 def _save(state: Path, stamp: str, iterations: int, model: Model) -> None:
     used = np.flatnonzero((model.weights != 0) | (model.average != 0))
-    with atomic(state / "last.npz") as temporary, temporary.open("wb") as file:
-        np.savez(
-            file,
-            stamp=np.array(stamp),
-            iterations=np.array(iterations),
-            used=used,
-            weights=model.weights[used],
-            average=model.average[used],
-        )
+    write_npz(
+        state / "last.npz",
+        stamp=np.array(stamp),
+        iterations=np.array(iterations),
+        used=used,
+        weights=model.weights[used],
+        average=model.average[used],
+    )
 
 
 def _resume(state: Path | None, stamp: str, model: Model) -> int:
@@ -133,7 +131,7 @@ def _resume(state: Path | None, stamp: str, model: Model) -> int:
     if path is None or not path.exists():
         return 0
     try:
-        with open_npz(path) as saved:
+        with open_npz(path, "") as saved:
             if str(saved["stamp"]) != stamp:
                 return 0
             used, weights, average = (saved[name] for name in ("used", "weights", "average"))

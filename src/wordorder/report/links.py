@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from wordorder.errors import WordorderError
+from wordorder.files import read_bytes
 
 _SVG = re.compile(rb'<svg\b[^>]*?\bwidth="([\d.]+)pt"[^>]*?\bheight="([\d.]+)pt"')
 _PNG = b"\x89PNG\r\n\x1a\n"
@@ -80,16 +81,16 @@ def read_csv_file(path: Path) -> File:
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
-    except FileNotFoundError as error:
+        return read_bytes(path)
+    except WordorderError as error:
+        if path.exists():
+            raise
         raise WordorderError(
             f"{path} does not exist. The page shows it: run the study, or draw it with 'wordorder stage figure', "
             "'wordorder stage analyse' or 'wordorder stage draw-reordering'.",
             code="missing-file",
             path=path,
         ) from error
-    except OSError as error:
-        raise WordorderError(f"{path} cannot be read: {error.strerror}.", code="unreadable-file", path=path) from error
 
 
 def _broken(path: str | Path, wanted: str) -> WordorderError:

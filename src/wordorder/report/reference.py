@@ -14,7 +14,7 @@ from wordorder.comparison.levels import looks_file, read_looks
 from wordorder.comparison.significance import compare
 from wordorder.drawing.small_svg import raster_svg, small_svg
 from wordorder.errors import WordorderError
-from wordorder.files import atomic, sha256, write_json, write_text
+from wordorder.files import atomic, read_text, sha256, write_json, write_text
 from wordorder.metrics.scores import score_files, text_metrics
 from wordorder.progress import track
 from wordorder.report.build import build_table
@@ -70,17 +70,17 @@ def write_reference(folder: Path, results: Path, study: Bundled, pictures: Seque
     Raises:
         WordorderError: The study is not finished.
     """
-    with atomic(folder) as temporary:
+    with atomic(folder, checksum="none") as temporary:
         pack(temporary, results, study)
         for name in study.tables:
             table = build_table(name, study.report, results, study.published)
-            write_text(temporary / "tables" / f"{name}.csv", table.csv)
-            write_text(temporary / "tables" / f"{name}.md", to_markdown(table))
+            write_text(temporary / "tables" / f"{name}.csv", table.csv, checksum="none")
+            write_text(temporary / "tables" / f"{name}.md", to_markdown(table), checksum="none")
         for name in pictures:
-            drawing = small_svg((results / f"{name}.svg").read_text(encoding="utf-8"))
+            drawing = small_svg(read_text(results / f"{name}.svg"))
             if len(drawing) > _LARGEST_SVG:
                 drawing = raster_svg(results / f"{name}.png")
-            write_text(temporary / f"{name}.svg", drawing)
+            write_text(temporary / f"{name}.svg", drawing, checksum="none")
 
 
 def reference_texts(folder: Path, data: Path) -> list[Path]:
@@ -181,7 +181,7 @@ def _compare(
 def _text(path: Path) -> str:
     if not path.is_file():
         raise WordorderError(f"{path} does not exist. The bundle is incomplete.", code="incomplete-bundle", path=path)
-    return path.read_text(encoding="utf-8")
+    return read_text(path)
 
 
 def _rows(text: str, not_verified: Sequence[str]) -> list[dict[str, str]]:

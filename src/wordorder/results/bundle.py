@@ -31,7 +31,7 @@ from wordorder.config.base import Model, Name
 from wordorder.config.models import Family, Report
 from wordorder.config.published_scores import PublishedInStudy
 from wordorder.errors import WordorderError
-from wordorder.files import atomic, read_object, sha256, write_json, write_text
+from wordorder.files import atomic, read_bytes, read_object, read_text, sha256, write_json, write_text
 from wordorder.results.frames import cell_folders
 from wordorder.results.index import read_index, text_of, write_index
 
@@ -91,20 +91,22 @@ def pack(folder: Path, results: Path, study: Bundled) -> None:
                 )
             references[f"{cell['dataset']}/{text_of(test)}"] = scored["references"]["sha256"]
             # Only \n ends a line, and the last line may lack it.
-            own = path.read_bytes().decode().split("\n")
+            own = read_text(path).split("\n")
             lines.setdefault(f"{cell['dataset']}/{cell['size']}/{test}", []).append(own)
             counts[test] = len(own)
         records.append({**cell, "lines": counts, "record": record, "measures": measures})
     study = study.model_copy(update={"references": references})
-    write_text(folder / STUDY, study.model_dump_json(indent=1) + "\n")
+    # Without checksums beside the files: bundles are kept by Git, which has its own.
+    write_text(folder / STUDY, study.model_dump_json(indent=1) + "\n", checksum="none")
     write_text(
         folder / RECORDS,
         "".join(json.dumps(each, ensure_ascii=False, separators=(",", ":")) + "\n" for each in records),
+        checksum="none",
     )
     _write_archive(folder / TRANSLATIONS, {name: _interleaved(own) for name, own in lines.items()})
-    kept = [*results.glob("significance/*"), *results.glob("scores/*/*.json")]
+    kept = [*results.glob("significance/[!.]*"), *results.glob("scores/*/*.json")]
     kept += [*results.glob("figures/*.csv"), *results.glob("analyses/*.csv")]
-    _write_archive(folder / DATA, {file.relative_to(results).as_posix(): file.read_bytes() for file in kept})
+    _write_archive(folder / DATA, {file.relative_to(results).as_posix(): read_bytes(file) for file in kept})
 
 
 def _reduced(record: dict[str, Any]) -> dict[str, Any]:
@@ -149,7 +151,7 @@ def _write_archive(path: Path, members: Mapping[str, bytes]) -> None:
             entry = tarfile.TarInfo(name)
             entry.size = len(members[name])
             archive.addfile(entry, io.BytesIO(members[name]))
-    with atomic(path) as temporary:
+    with atomic(path, checksum="none") as temporary:
         temporary.write_bytes(lzma.compress(file.getvalue(), preset=9))
 
 
@@ -161,7 +163,7 @@ def _read_archive(path: Path) -> dict[str, bytes]:
     """
     decompressor = lzma.LZMADecompressor(lzma.FORMAT_XZ)
     try:
-        content = decompressor.decompress(path.read_bytes(), _LARGEST)
+        content = decompressor.decompress(read_bytes(path), _LARGEST)
         if not decompressor.eof and len(content) < _LARGEST:
             raise EOFError("it ends too early")
         if not decompressor.eof:
@@ -236,7 +238,7 @@ def unpack(folder: Path, results: Path) -> Bundled:
 
 def _read_records(path: Path) -> dict[tuple[Any, ...], dict[str, Any]]:
     try:
-        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        lines = [json.loads(line) for line in read_text(path).splitlines()]
         return {tuple(line[key] for key in _NAMES): line for line in lines}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise WordorderError(

@@ -11,7 +11,7 @@ import pandas as pd
 
 from wordorder.config.models import Report
 from wordorder.errors import WordorderError
-from wordorder.files import demand, read_object
+from wordorder.files import demand, read_object, read_text
 from wordorder.metrics.base import SystemsMetric, metric
 from wordorder.results.index import CellFiles, read_index
 
@@ -192,7 +192,7 @@ def load_metrics(report: Report, results: str | Path) -> pd.DataFrame:
 def _json_lines(path: Path) -> list[dict[str, Any]]:
     try:
         # A diverged training writes NaN or Infinity, which Python's parser takes as such.
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        rows = [json.loads(line) for line in read_text(path).splitlines()]
     except ValueError as error:
         raise WordorderError(
             f"{path} is not JSON lines: {error}. Delete it and train this model again.", code="damaged-file", path=path

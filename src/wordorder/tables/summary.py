@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Hashable, Iterable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pandas as pd
 from tabulate import tabulate
 
 from wordorder.errors import WordorderError
-from wordorder.files import demand
+from wordorder.files import demand, read_bytes
 from wordorder.metrics.base import metric
 from wordorder.results.frames import groups
 from wordorder.tables.table import NOTHING
@@ -68,20 +69,20 @@ def _cell(row: dict[Hashable, Any]) -> str:
 
 
 def _read(path: Path, columns: Iterable[str]) -> pd.DataFrame:
-    try:
-        # An encoding may be called "null" or "NA", which pandas would take for a missing value.
-        frame = pd.read_csv(path, keep_default_na=False, na_values=[""])
-    except FileNotFoundError as error:
+    if not path.exists():
         raise WordorderError(
             f"{path} does not exist. 'wordorder stage table' writes it; run the study (its table 'scores') first.",
             code="missing-file",
             path=path,
-        ) from error
+        )
+    try:
+        # An encoding may be called "null" or "NA", which pandas would take for a missing value.
+        frame = pd.read_csv(io.BytesIO(read_bytes(path)), keep_default_na=False, na_values=[""])
     except pd.errors.EmptyDataError as error:
         raise WordorderError(
             f"{path} is empty. Delete it and make the table again.", code="empty-file", path=path
         ) from error
-    except (ValueError, OSError) as error:
+    except ValueError as error:
         raise WordorderError(
             f"{path} is not a table: {error}. Delete it and make the table again.", code="damaged-file", path=path
         ) from error

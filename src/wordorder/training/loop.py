@@ -44,6 +44,7 @@ class Counters:
     bad_validations: int = 0
     restarts: int = 0
     metrics_bytes: int = 0
+    metrics_sha256: str = ""
     status: str = "running"  # then: finished, or diverged
 
 
@@ -100,6 +101,7 @@ class Trainer:
                 self.state.metrics,
                 self.state.tensorboard,
                 length=self.counters.metrics_bytes,
+                sha256=self.counters.metrics_sha256,
                 update=self.counters.update,
             )
             if self.fabric.is_global_zero
@@ -291,7 +293,7 @@ class Trainer:
         optimizer = self.optimizer.state_dict()  # gathered from all processes where it is shared out
         if not self.metrics:
             return
-        self.counters.metrics_bytes = self.metrics.length()
+        self.counters.metrics_bytes, self.counters.metrics_sha256 = self.metrics.written()
         self.state.save(
             {
                 "counters": asdict(self.counters),

@@ -126,6 +126,7 @@ def run(
     with _ended_together(processes), only_trainer:
         if processes.first(lambda: directory.claim(_stamp(config, train_corpus))):
             print(f"The state in {state} belonged to another configuration and was discarded.", file=sys.stderr)
+        processes.first(directory.discard_damaged)
         if not directory.finished.exists():
             _train(
                 config,
@@ -243,7 +244,7 @@ def _finish(
     """
     diverged = record["status"] == "diverged"
     checkpoints = [] if diverged else directory.checkpoints()
-    weights = average(checkpoints) if checkpoints else model.state_dict()
+    weights = average(checkpoints, directory.remedy) if checkpoints else model.state_dict()
     if diverged:
         weights = {name: tensor * math.nan for name, tensor in weights.items()}
     with atomic(directory.finished) as folder:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -21,8 +22,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from wordorder.files import atomic, remove_leftovers, write_json, write_text
-from wordorder.model.checkpoint import load_tensors
+from wordorder.errors import WordorderError
+from wordorder.files import atomic, read_text, reading, remove, remove_leftovers, write_json, write_text
+from wordorder.integrity import Checksum, check_inside
+from wordorder.model.checkpoint import load_tensors, save_tensors
 from wordorder.training.lock import locked
 
 
@@ -35,6 +38,7 @@ class StateDirectory:
         self.lock = path / "lock"
         self._progress = path / "progress.json"
         self._last = path / "last.pt"
+        self.remedy = f"Delete {path} and run the same command again, which trains from the beginning."
 
     def locked(self, stop_requested: Callable[[], bool] = lambda: False) -> AbstractContextManager[None]:
         """Keep every other process out, and wait for one that is in; see :func:`wordorder.training.lock.locked`."""
@@ -47,7 +51,7 @@ class StateDirectory:
         """
         remove_leftovers(self.path)
         file = self.path / "stamp"
-        if file.exists() and file.read_text() == stamp:
+        if file.exists() and read_text(file) == stamp:
             return False
         stale = file.exists()
         file.unlink(missing_ok=True)  # before anything else, so that what an interruption leaves is nobody's state
@@ -60,14 +64,13 @@ class StateDirectory:
         return stale
 
     def save(self, state: dict[str, Any]) -> None:
-        with atomic(self._last) as temporary:
-            torch.save(state, temporary)
+        save_tensors(self._last, state)
 
     def load(self) -> dict[str, Any] | None:
         """The last saved state, or None before the first."""
         if not self._last.exists():
             return None
-        state: dict[str, Any] = load_tensors(self._last)
+        state: dict[str, Any] = load_tensors(self._last, self.remedy)
         return state
 
     def report_progress(self, progress: dict[str, Any]) -> None:
@@ -75,8 +78,7 @@ class StateDirectory:
 
     def save_checkpoint(self, update: int, weights: dict[str, Tensor], *, keep: int) -> None:
         """Add a checkpoint and drop all but the ``keep`` newest."""
-        with atomic(self.path / f"checkpoint-{update:09d}.pt") as temporary:
-            torch.save(weights, temporary)
+        save_tensors(self.path / f"checkpoint-{update:09d}.pt", weights)
         for old in self.checkpoints()[:-keep]:
             old.unlink()
 
@@ -90,28 +92,40 @@ class StateDirectory:
         They are links where the file system allows it, so that Snakemake may delete an output and cost nothing.
         """
         for name, output in outputs.items():
-            with atomic(output) as temporary:
+            with atomic(output, checksum=_checksum(name)) as temporary:
                 try:
                     os.link(self.finished / name, temporary)
                 except OSError:
                     shutil.copyfile(self.finished / name, temporary)
                 os.utime(temporary)
 
+    def discard_damaged(self) -> None:
+        """Remove ``finished/`` if one of its files is damaged, so that the model is trained again."""
+        try:
+            for file in self.finished.glob("[!.]*"):
+                with reading(file):
+                    if _checksum(file.name) == "inside":
+                        check_inside(file, "It is removed, and the model is trained again.")
+        except WordorderError as error:
+            print(f"wordorder: warning: {error}", file=sys.stderr)
+            shutil.rmtree(self.finished)
+
     def clean(self) -> None:
         """Remove what only an unfinished training needs."""
-        self._last.unlink(missing_ok=True)
-        self.metrics.unlink(missing_ok=True)
-        self._progress.unlink(missing_ok=True)
-        for checkpoint in self.checkpoints():
-            checkpoint.unlink()
+        for file in (self._last, self.metrics, self._progress, *self.checkpoints()):
+            remove(file)
 
 
-def average(checkpoints: list[Path]) -> dict[str, Tensor]:
+def _checksum(name: str) -> Checksum:
+    return "inside" if name.endswith(".pt") else "beside"
+
+
+def average(checkpoints: list[Path], remedy: str = "") -> dict[str, Tensor]:
     """The mean of the weights, summed in double precision, in the order given."""
     total: dict[str, Tensor] = {}
     kinds: dict[str, torch.dtype] = {}
     for path in checkpoints:
-        for name, tensor in load_tensors(path).items():
+        for name, tensor in load_tensors(path, remedy).items():
             kinds[name] = tensor.dtype
             total[name] = total[name] + tensor.double() if name in total else tensor.double()
     return {name: (tensor / len(checkpoints)).to(kinds[name]) for name, tensor in total.items()}
