@@ -11,6 +11,7 @@ import json
 import os
 import secrets
 import shutil
+import stat
 import time
 import zlib
 from collections.abc import Iterable, Iterator
@@ -27,6 +28,8 @@ DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Folders in which files are written, and the lock that tells whether their owner lives.
 _PARTIAL, _LOCK = ".partial", ".lock"
 _YOUNG, _OLD = 60.0, 86_400.0  # seconds
+# The devices /dev/zero, /dev/full, /dev/random and /dev/urandom.
+_ENDLESS = {os.makedev(1, minor) for minor in (5, 7, 8, 9)}
 
 
 @contextmanager
@@ -200,10 +203,12 @@ def reading(path: str | Path) -> Iterator[None]:
     The file must have the checksum beside it, if there is one.
     """
     try:
+        _refuse_endless(path)
         integrity.check_beside(Path(path))
         yield
     except (OSError, EOFError, zlib.error) as error:
-        if not isinstance(error, OSError) or error.errno is None:  # gzip and bz2 raise an OSError without a number
+        # gzip and bz2 raise an OSError without a number; zipfile seeks to places that do not exist.
+        if not isinstance(error, OSError) or (error.filename is None and error.errno in (None, errno.EINVAL)):
             raise WordorderError(
                 f"{path} is damaged: {error}. Delete it and fetch or make it again.", code="damaged-file", path=path
             ) from error
@@ -212,6 +217,14 @@ def reading(path: str | Path) -> Iterator[None]:
                 f"{path} cannot be read: {error.strerror}.", code="unreadable-file", path=path
             ) from error
         raise
+
+
+def _refuse_endless(path: str | Path) -> None:
+    kind = os.stat(path)
+    if stat.S_ISBLK(kind.st_mode) or (stat.S_ISCHR(kind.st_mode) and kind.st_rdev in _ENDLESS):
+        raise WordorderError(
+            f"{path} is a device that never ends. Name an ordinary file.", code="not-a-file", path=path
+        )
 
 
 def decompressed(file: IO[bytes], name: str | Path) -> IO[bytes]:

@@ -146,7 +146,7 @@ def seal(files: Sequence[Path], /) -> None:
         files: Models, saved states, aligners, parsers or subword models.
 
     Example:
-        seal results/models/*/*/*/*/*/model.pt
+        wordorder stage seal results/models/*/*/*/*/*/model.pt
     """
     for file in files:
         record(file, "inside")

@@ -11,6 +11,7 @@ import pytest
 from evaluation_samples import report, write_finished_study
 from wordorder.cli.main import main
 from wordorder.errors import WordorderError
+from wordorder.files import write_json
 from wordorder.tables.credibility import credibility_items, credibility_table, require
 
 ASKED = report(["null", "learned"], [1, 2])
@@ -43,7 +44,7 @@ def cell(results: Path, encoding: str = "null", seed: int = 1) -> Path:
 def edit(path: Path, change: Callable[[dict], None]) -> None:  # type: ignore[type-arg]
     content = json.loads(path.read_text(encoding="utf-8"))
     change(content)
-    path.write_text(json.dumps(content), encoding="utf-8")
+    write_json(path, content)
 
 
 def only_bleu(results: Path) -> None:

@@ -10,6 +10,7 @@ from typer import Option
 from wordorder.cli import options
 from wordorder.cli.app import MODEL, command
 from wordorder.cli.options import slice_of
+from wordorder.errors import WordorderError
 
 
 @command(

@@ -83,6 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         and can resume, and 130 after Ctrl-C.
     """
     _tidy_up_on_sigterm()
+    threading.excepthook = _report_of_thread
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
     try:
@@ -109,6 +110,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if status == EXIT_INTERRUPTED:
         print("wordorder: stopped by Ctrl-C before it was done.", file=sys.stderr)
     return status or 0
+
+
+def _report_of_thread(failed: threading.ExceptHookArgs) -> None:
+    """Leave a full disk to the main thread, to which TensorBoard's thread hands its error."""
+    if not (isinstance(failed.exc_value, OSError) and failed.exc_value.errno in DISK_FULL):
+        threading.__excepthook__(failed)
 
 
 def _run(words: list[str]) -> Any:

@@ -6,6 +6,8 @@ import os
 import tempfile
 import time
 import traceback
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from wordorder import __version__
@@ -29,6 +31,14 @@ def as_sentence(error: Exception, *, log: bool) -> WordorderError:
         return _caused(
             WordorderError(
                 f"{error.filename} cannot be used: {error.strerror}.", code="unusable-file", path=str(error.filename)
+            ),
+            error,
+        )
+    if isinstance(error, FileNotFoundError) and "temporary directory" in str(error.strerror):
+        return _caused(
+            WordorderError(
+                f"No temporary directory can be written: the disk is full, or TMPDIR names a wrong folder. {_FREE}",
+                code="disk-full",
             ),
             error,
         )
@@ -59,14 +69,17 @@ def _caused(sentence: WordorderError, error: Exception) -> WordorderError:
 
 def _log(error: Exception) -> Path | str:
     """Write the traceback of an error to a new file."""
-    state = Path(os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state"))
     lines = [f"wordorder {__version__}\n", *traceback.format_exception(error)]
-    for folder in (state / "wordorder" / "errors", Path(tempfile.gettempdir())):
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            file = folder / f"wordorder-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.log"
-            file.write_text("".join(lines), encoding="utf-8", errors="backslashreplace")
-            return file
-        except OSError:
-            continue
+    name = f"wordorder-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.log"
+    with suppress(OSError):
+        for folder in _folders():
+            with suppress(OSError):
+                folder.mkdir(parents=True, exist_ok=True)
+                (folder / name).write_text("".join(lines), encoding="utf-8", errors="backslashreplace")
+                return folder / name
     return "no file, because none could be written"
+
+
+def _folders() -> Iterator[Path]:
+    yield Path(os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state"), "wordorder", "errors")
+    yield Path(tempfile.gettempdir())

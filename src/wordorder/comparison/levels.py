@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 from wordorder.config.models import Looks
 from wordorder.errors import WordorderError
-from wordorder.files import write_json
+from wordorder.files import read_json, write_json
 from wordorder.statistics.looks import obrien_fleming_levels
 
 
@@ -72,9 +71,9 @@ def read_looks(path: Path) -> list[list[int]]:
         WordorderError: The file does not hold lists of seeds.
     """
     try:
-        looks = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+        looks = read_json(path) if path.exists() else []
         return [[int(seed) for seed in seeds] for seeds in looks]
-    except (ValueError, TypeError, OSError) as error:
+    except (ValueError, TypeError) as error:
         raise WordorderError(
             f"{path} does not hold the seeds of earlier looks, such as [[1, 2, 3]]: {error}. Delete it if there was "
             "none.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable
 from copy import deepcopy
@@ -13,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 import yaml
 
 from wordorder.errors import WordorderError
+from wordorder.files import read_bytes
 
 Location = tuple[str | int, ...]  # ("recipe", "adam_betas", 0)
 
@@ -106,16 +108,14 @@ for _tag, (_pattern, _) in _SCALARS.items():
 
 def read_yaml(path: str | Path) -> Document:
     """Read a YAML (or JSON) file. Duplicate keys, aliases and tags of other types are errors."""
+    if not os.path.lexists(path):
+        raise WordorderError(f"{path} does not exist.", code="missing-file", path=path)
     try:
-        text = Path(path).read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        raise WordorderError(f"{path} does not exist.", code="missing-file", path=path) from error
+        text = read_bytes(path).decode()
     except UnicodeDecodeError as error:
         raise WordorderError(
             f"{path} is not UTF-8: byte {error.start} is invalid. Save it as UTF-8.", code="not-utf-8", path=path
         ) from error
-    except OSError as error:
-        raise WordorderError(f"{path} cannot be read: {error.strerror}.", code="unreadable-file", path=path) from error
     # A workflow asks for the same files thousands of times. Whoever asks may change the data that they get.
     document = _parsed(text, Path(path))
     return Document(document.origin, deepcopy(document.data), document.lines)

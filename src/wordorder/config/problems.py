@@ -99,7 +99,12 @@ def _problem(details: ErrorDetails, model: type[BaseModel], at: Location, field:
     kind, context, found = details["type"], details.get("ctx", {}), details["input"]
     if kind == "union_tag_invalid":  # the key that chooses a model; a function that finds it is named after it
         key, found = context["discriminator"].strip("_()'"), context["tag"]
+        if isinstance(details["input"], dict):
+            found = details["input"].get(key, found)  # Pydantic makes text of it
         return _choice((*location, key), context["expected_tags"].replace(", ", " or "), found)
+    if kind == "union_tag_not_found":
+        location = (*location, context["discriminator"].strip("_()'"))
+        return Problem(location, f"{quoted(location)} is missing.", "missing-key")
     if location and location[-1] == "[key]":
         location = location[:-1]
     name = quoted(location)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import lzma
 import stat
+import struct
 import tarfile
 import zipfile
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from typing import IO
 from wordorder.errors import WordorderError
 from wordorder.files import decompressed, open_bytes, reading
 
-_DAMAGE = (tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError)
+_DAMAGE = (tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError, struct.error, NotImplementedError, OverflowError)
 
 
 @contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import tempfile
 import urllib.error
-import urllib.request
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +14,7 @@ from pathlib import Path
 from wordorder import __version__
 from wordorder.config.datasets import Download
 from wordorder.data.checksums import expected, fault
-from wordorder.data.download import opener
+from wordorder.data.download import length_of, opener, request_of
 from wordorder.data.mirror import Unusable, by_hand, candidates, copy
 from wordorder.errors import WordorderError
 
@@ -121,16 +120,17 @@ def _ask(entry: Download, timeout: float) -> Place:
     if entry.url is None:
         return Place(None, f"none, to be got by hand: {entry.by_hand}")
     headers = {"User-Agent": f"wordorder/{__version__}", "Accept-Encoding": "identity"}
-    request = urllib.request.Request(entry.url, headers=headers, method="HEAD")
     try:
-        with opener().open(request, timeout=timeout) as response:
-            length = response.headers.get("Content-Length", "")
+        with opener().open(request_of(entry.url, headers, "HEAD"), timeout=timeout) as response:
+            length = length_of(response)
     except urllib.error.HTTPError as error:
         return Place(False, f"answers {error.code} {error.reason}")
+    except ValueError as error:  # also http.client's, of a host's name
+        return Place(False, f"no address, or answers with none ({error})")
     except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
         return Place(None, f"not reached ({getattr(error, 'reason', None) or error or type(error).__name__})")
-    if not length.isdigit() or entry.bytes is None:
-        return Place(True, f"reached, {f'{length} bytes' if length.isdigit() else 'size not told'}")
-    if int(length) != entry.bytes:
+    if length is None or entry.bytes is None:
+        return Place(True, f"reached, {'size not told' if length is None else f'{length} bytes'}")
+    if length != entry.bytes:
         return Place(False, f"serves {length} bytes instead of {entry.bytes}")
     return Place(True, "reached, size right")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import http.client
 import re
 import ssl
+import string
 import sys
 import time
 import urllib.error
@@ -15,7 +16,7 @@ import urllib.request
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from wordorder import __version__
 from wordorder.config.datasets import Download
@@ -134,7 +135,11 @@ def opener() -> urllib.request.OpenerDirector:
 
 
 def _fetch(entry: Download, url: str, output: Path, pause: float) -> None:
-    if urlsplit(url).scheme not in ("http", "https"):
+    try:
+        scheme = urlsplit(url).scheme
+    except ValueError as error:
+        raise Unusable(f"is no address ({error})") from error
+    if scheme not in ("http", "https"):
         raise Unusable("is no http or https address")
     part = output.with_name(f"{output.name}.part")
     try:
@@ -188,7 +193,7 @@ def _fetch_rest(entry: Download, url: str, part: Path) -> None:
     if start:
         headers["Range"] = f"bytes={start}-"
     try:
-        with opener().open(urllib.request.Request(url, headers=headers), timeout=TIMEOUT) as response:
+        with opener().open(request_of(url, headers), timeout=TIMEOUT) as response:
             if response.status == 200:
                 start = 0
             elif response.status != 206 or not _starts_at(response.headers.get("Content-Range"), start):
@@ -203,15 +208,29 @@ def _fetch_rest(entry: Download, url: str, part: Path) -> None:
         elif error.code not in _TRANSIENT:
             raise Unusable(f"answers {error.code} {error.reason}") from error
         raise _Interrupted(f"status {error.code} {error.reason}") from error
-    except http.client.InvalidURL as error:
-        raise Unusable(f"is no address that can be asked for ({error})") from error
+    except (http.client.InvalidURL, ValueError) as error:  # UnicodeError of a host's name
+        raise Unusable(f"is no address, or answers with none ({error})") from error
     except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError, ssl.SSLError) as error:
         raise _Interrupted(str(getattr(error, "reason", error)) or type(error).__name__) from error
 
 
+def request_of(url: str, headers: dict[str, str], method: str = "GET") -> urllib.request.Request:
+    """Return a request for an address whose path may have any letters; those beyond ASCII are percent-encoded."""
+    parts = urlsplit(url)
+    path, query = (quote(part, safe=string.printable) for part in (parts.path, parts.query))
+    address = parts._replace(path=path, query=query).geturl()
+    return urllib.request.Request(address, headers=headers, method=method)
+
+
+def length_of(response: Any) -> int | None:
+    """Return the number of bytes that a server announces; None if it announces none, or nonsense."""
+    length = response.headers.get("Content-Length") or ""
+    return int(length) if re.fullmatch(r"[0-9]{1,18}", length) else None
+
+
 def _append(response: Any, part: Path, start: int, entry: Download) -> None:
-    length = response.headers.get("Content-Length")
-    end = start + int(length) if length is not None and length.isdecimal() and length.isascii() else None
+    length = length_of(response)
+    end = None if length is None else start + length
     if end is not None and entry.bytes is not None and end != entry.bytes:
         raise Unusable(f"serves {end} bytes instead of {entry.bytes}")
     name = part.name.removesuffix(".part")

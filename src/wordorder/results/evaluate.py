@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wordorder.config.models import Decoding, Evaluation
+from wordorder.errors import WordorderError
 from wordorder.files import read_json, sha256, write_json
 from wordorder.metrics.scores import score_files
 
@@ -109,5 +110,8 @@ def _translate(
 def _is_intact(stamp: Path, made_from: dict[str, Any], hypotheses: Path, nbest: Path) -> bool:
     if not (stamp.is_file() and hypotheses.is_file() and nbest.is_file()):
         return False
-    known = read_json(stamp)
-    return bool(known == {"made_from": made_from, "hypotheses": sha256(hypotheses), "nbest": sha256(nbest)})
+    try:
+        known = read_json(stamp)
+        return bool(known == {"made_from": made_from, "hypotheses": sha256(hypotheses), "nbest": sha256(nbest)})
+    except WordorderError:  # damaged: it is made again
+        return False

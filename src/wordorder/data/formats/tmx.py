@@ -95,6 +95,13 @@ def read(file: IO[bytes], text: TMXFile, name: str) -> Iterator[Sentence]:
     except expat.ExpatError as error:
         sentence = f"this is not well-formed XML ({expat.ErrorString(error.code)}). Delete the file and fetch it again."
         raise at_line(name, error.lineno, sentence, code="invalid-xml") from error
+    except (LookupError, ValueError) as error:  # UnicodeError, too
+        raise WordorderError(
+            f"{name}: the XML parser cannot read the encoding that the document declares ({error}). Convert the file "
+            "to UTF-8, also in its first line.",
+            code="not-utf-8",
+            path=name,
+        ) from error
     except _Unsafe as error:
         sentence = (
             "the document declares entities, which can blow up a small file. They are refused: write the text out."

@@ -1,0 +1,100 @@
+"""Errors that nobody foresaw end in a sentence, too."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from wordorder.cli import main as module
+from wordorder.cli.main import main
+
+
+def bug() -> None:
+    raise ValueError("what nobody foresaw")
+
+
+def fail_with(error: Exception) -> Callable[[list[str]], None]:
+    def run(_: list[str]) -> None:
+        raise error
+
+    return run
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    return tmp_path / "wordorder" / "errors"
+
+
+def test_the_traceback_is_in_a_log_that_the_sentence_names(
+    state: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(module, "_run", lambda _: bug())
+    assert main(["check"]) == 1
+    (log,) = state.iterdir()
+    text = capsys.readouterr().err
+    assert "Traceback" not in text and len(text.splitlines()) == 1
+    assert str(log) in text and "what nobody foresaw" in text
+    assert "in bug\n" in log.read_text()
+
+
+def test_debug_shows_the_traceback_and_writes_no_log(
+    state: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(module, "_run", lambda _: bug())
+    assert main(["check", "--debug"]) == 1
+    assert "in bug\n" in capsys.readouterr().err
+    assert not state.exists()
+
+
+def test_debug_shows_the_cause_of_a_known_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--debug", "check", "none.yaml"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device", "there"), "full while writing there"),
+        (OSError(errno.EDQUOT, "Disk quota exceeded"), "full"),
+        (PermissionError(errno.EACCES, "Permission denied", "there"), "there cannot be used: Permission denied"),
+        (MemoryError(), "memory"),
+    ],
+)
+def test_errors_of_the_machine_have_sentences_of_their_own(
+    error: Exception, says: str, state: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(module, "_run", fail_with(error))
+    monkeypatch.setattr(module, "_forget_output", lambda: None)
+    assert main(["check"]) == 1
+    assert says in capfd.readouterr().err
+    assert not state.exists()
+
+
+def run(*words: str, output: str | None = None, **variables: str) -> subprocess.CompletedProcess[str]:
+    command = f"{sys.executable} -m wordorder.cli {' '.join(words)}" + (f" >{output}" if output else "")
+    environment = {**os.environ, **variables}
+    return subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False, env=environment)
+
+
+def test_output_to_a_full_device(state: Path) -> None:
+    done = run("--help", output="/dev/full")
+    assert done.returncode == 1 and "full" in done.stderr
+    assert "Traceback" not in done.stderr and "Exception ignored" not in done.stderr
+
+
+def test_an_ascii_terminal(state: Path) -> None:
+    done = run("check", "Mühle", PYTHONIOENCODING="ascii", LC_ALL="C.UTF-8")
+    assert done.returncode == 1 and "Mühle" in done.stderr
+
+
+def test_a_path_that_is_too_long(state: Path) -> None:
+    done = run("explain", "/".join(["x" * 300] * 2) + ".yaml")
+    assert done.returncode in (1, 2) and "Traceback" not in done.stderr
+    assert not state.exists(), done.stderr
