@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from fuzzing import cases, damaged
 from tiny_models import SIZE, VOCABULARY
 from wordorder.alignment.hmm import HMMAligner, train
+from wordorder.config.datasets import Subword as SubwordSettings
 from wordorder.config.models import Cell, Recipe
 from wordorder.config.reordering import HMM
 from wordorder.config.reordering import Parser as ParserSettings
@@ -86,7 +87,7 @@ def _published(folder: Path) -> Kind:
 def _subword(folder: Path) -> Kind:
     path = folder / "model.model"
     write_lines(folder / "text", [f"word{i} and letters {i % 7}" for i in range(300)])
-    train_subword([folder / "text"], path, vocabulary=60, sentences=1000)
+    train_subword([folder / "text"], path, config=SubwordSettings(vocabulary=60))
     return Kind([path], lambda: Subword.load(path))
 
 
