@@ -11,7 +11,7 @@ import torch
 from torch.testing import assert_close
 
 from raises import raises
-from tiny_models import configurations, parts
+from tiny_models import configurations, parts, placed
 from wordorder.config.load import load_encodings, load_study
 from wordorder.encodings import sinusoidal
 from wordorder.encodings.base import REGISTRY, Positions, Shape
@@ -211,6 +211,26 @@ def test_two_classes_of_one_file_cannot_share_a_name(own_encodings: Path) -> Non
     write(own_encodings, "one.py", COUNTING + again)
     with raises("duplicate-name", key="counting", says="Again of "):
         encoding_types()
+
+
+def test_the_study_of_placements_has_every_encoding_in_each_stack_and_in_both() -> None:
+    """InXL and HeadXL have no place in a decoder."""
+    shipped = Path(__file__).parents[2] / "config"
+    entries = load_encodings(shipped, load_study("placement_mini", shipped).encodings)
+    types = [parse({"type": name}) for name in encoding_types()]
+    placements = {
+        (config.type, placement)
+        for config in types
+        if config.type != "none" and placed(config, "decoder") is not None
+        for placement in ("both", "encoder", "decoder")
+    }
+    expected = placements | {("none", "both")}
+    assert {(config.type, config.placement) for config in entries.values()} == expected
+    assert len(entries) == len(expected)
+    for name, config in entries.items():  # with their defaults
+        stack = "" if config.placement == "both" else f"_{config.placement}"
+        assert name.removesuffix("_causal") == config.type + stack
+        assert config == parse({"type": config.type, "placement": config.placement})
 
 
 def test_the_arena_has_every_registered_encoding() -> None:
