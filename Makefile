@@ -12,7 +12,7 @@ STUDY ?= demo
 export PATH := $(abspath $(VENV))/bin:$(PATH)
 SNAKEFILES = Snakefile workflow
 
-.PHONY: help setup setup-dev demo study report reference verify-reference test test-slow test-all test-comet fidelity lint format comet lock clean
+.PHONY: help setup setup-dev demo study report reference verify-reference rebuild-references test test-slow test-all test-comet fidelity lint format comet lock clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -40,6 +40,10 @@ reference: setup  ## Write the finished study STUDY to results/reference as a sm
 verify-reference: setup  ## Score the translations of STUDY in results/reference again and compare its tables
 	texts=$$(wordorder stage reference-texts results/reference/$(STUDY)) && snakemake $$texts --profile $(PROFILE) --cores $(CORES)
 	wordorder stage verify-reference results/reference/$(STUDY)
+
+rebuild-references: setup  ## Make the tables of all bundles in results/reference again from their translations
+	texts=$$(wordorder stage reference-texts results/reference/*) && snakemake $$texts --profile $(PROFILE) --cores $(CORES)
+	wordorder stage rebuild-reference results/reference/*
 
 test: setup-dev lint  ## Check the style and the types, and run the fast tests (about five minutes)
 	pytest -n 2 --durations=20 -m "not slow"

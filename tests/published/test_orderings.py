@@ -115,8 +115,8 @@ def test_the_table_counts_and_names_them() -> None:
     assert row["Ours"] == "mini, news, tiny" and row["Pairs"] == "14"
     same = int(table.data["same_order"].fillna(False).astype(bool).sum())
     assert row["Same order"] == f"{same} of 9 run"
-    assert row["Confirmed"].split("; ")[0] == "SINUSOIDAL > NONE (+14.00, +15.10)"
-    assert "SINUSOIDAL > LEARNED (+1.00, -4.03)" in row["Contradicted"].split("; ")
+    assert row["Confirmed on this test set"].split("; ")[0] == "SINUSOIDAL > NONE (+14.00, +15.10)"
+    assert "SINUSOIDAL > LEARNED (+1.00, -4.03)" in row["Contradicted on this test set"].split("; ")
     assert row["Languages"] == "as printed"
     assert row["Untested"] == "0"
 
@@ -129,7 +129,10 @@ def test_a_table_beside_two_datasets_has_a_row_for_each() -> None:
     assert block["Ours"].tolist()[:2] == ["mini, news, tiny", "other, news, tiny"]
     assert block["Same order"].str.split(" of ").str[1].tolist()[:2] == ["9 run", "1 run"]
     assert block["Same order"].str[0].tolist()[1] == "0"
-    assert block["Contradicted"].tolist()[1] == "ja-en instead of en-de: SINUSOIDAL > NONE (+14.00, -14.95)"
+    assert (
+        block["Contradicted on this test set"].tolist()[1]
+        == "ja-en instead of en-de: SINUSOIDAL > NONE (+14.00, -14.95)"
+    )
     assert block["Languages"].tolist()[1] == "ja-en instead of en-de"
     not_run = orderings_table(scores({"cope": [1.0]}), [beside(other, printed(PRINTED))], report(["sinusoidal"], [1]))
     assert frame_of(not_run.blocks[0])["Same order"].tolist() == ["not run"]

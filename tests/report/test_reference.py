@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from evaluation_samples import family, report, write_finished_study
 from wordorder.cli.main import main
 from wordorder.errors import WordorderError
-from wordorder.report.reference import Verified, reference_texts, verify_reference, write_reference
-from wordorder.results.bundle import RECORDS, STUDY, TRANSLATIONS, Bundled
+from wordorder.report.reference import Verified, rebuild_reference, reference_texts, verify_reference, write_reference
+from wordorder.results.bundle import RECORDS, STUDY, TRANSLATIONS, Bundled, read_study
 
 ASKED = report(["null", "learned"], [1, 2])
 TABLES = ["scores", "significance", "parameters", "credibility"]
@@ -130,3 +130,24 @@ def test_an_incomplete_bundle_is_an_error(copy: Path, damage, code: str) -> None
     with pytest.raises(WordorderError) as raised:
         verified(copy)
     assert raised.value.code == code
+
+
+def test_tables_are_made_again_as_they_are_now_asked_for(copy: Path) -> None:
+    bundle = copy / "bundle"
+    before = {path.name: path.read_bytes() for path in (bundle / "tables").iterdir()}
+    for table in TABLES:
+        (bundle / "tables" / f"{table}.csv").write_text("changed")
+    study = read_study(bundle)
+    (name,) = study.families
+    wider = study.families[name].model_copy(update={"margin": {"bleu": 5000.0}})
+    new = study.model_copy(update={"tables": [*TABLES, "variance"], "families": {name: wider}})
+    (copy / "rebuilt").mkdir()
+    rebuild_reference(bundle, copy / "data", copy / "rebuilt", new)
+    after = {path.name: path.read_bytes() for path in (bundle / "tables").iterdir()}
+    assert set(after) == {*before, "variance.csv", "variance.md"}
+    for same in ("scores.csv", "scores.md", "parameters.csv", "credibility.md"):
+        assert after[same] == before[same]
+    assert b"within the margin" in after["significance.csv"] and b"within the margin" not in before["significance.csv"]
+    assert {path.name for path in (bundle / "figures").iterdir()} == {"scores.svg", "forest.svg", "variance.svg"}
+    assert read_study(bundle) == new
+    assert not verified(copy).differences

@@ -12,6 +12,7 @@ from wordorder.cli.options import Data, Results, Root, Study
 from wordorder.errors import WordorderError
 
 Bundle = Annotated[Path, Argument(metavar="DIR", help="folder of the bundle")]
+Bundles = Annotated[list[Path], Argument(metavar="DIR...", help="folders of bundles")]
 
 
 @stage("write-reference demo --output results/reference/demo")
@@ -33,12 +34,29 @@ def write_reference(
     write(study, Configuration(root), results, output)
 
 
-@stage("reference-texts results/reference/demo")
-def reference_texts(bundle: Bundle, *, data: Data = Path("results/data")) -> None:
-    """List the raw references that 'verify-reference' reads; the workflow makes them."""
+@stage("reference-texts results/reference/*")
+def reference_texts(bundles: Bundles, *, data: Data = Path("results/data")) -> None:
+    """List the raw references that 'verify-reference' and 'rebuild-reference' read; the workflow makes them."""
     from wordorder.report.reference import reference_texts
 
-    print("\n".join(map(str, reference_texts(bundle, data))))
+    print("\n".join(sorted({str(text) for bundle in bundles for text in reference_texts(bundle, data)})))
+
+
+@stage("rebuild-reference results/reference/*")
+def rebuild_reference(bundles: Bundles, *, data: Data = Path("results/data"), root: Root = Path("config")) -> None:
+    """Make the tables of bundles again from their translations.
+
+    Score the translations again, repeat the tests of significance, and write the tables and figures of the tests as the
+    configuration now asks for them. Each folder has the name of its study. Scores by metrics with environments of their
+    own, such as COMET, and figures of models are kept.
+    """
+    from wordorder.progress import track
+    from wordorder.workflow.configuration import Configuration
+    from wordorder.workflow.references import rebuild
+
+    configuration = Configuration(root)
+    for bundle in track(bundles, "bundles", total=len(bundles), unit="bundles"):
+        rebuild(bundle, configuration, data)
 
 
 @stage("verify-reference results/reference/demo")

@@ -74,6 +74,52 @@ def plan(study: Study, *, results: Results = Path("results"), root: Root = Path(
     print(plan_text(plans, data_size(studies, root)))
 
 
+@command(
+    STUDY,
+    "power multi30k --difference 0.5",
+    "power arena --difference 0.5 --sigma 0.3",
+    "power opr --difference 0.5 --like opr_mini",
+)
+def power(
+    study: Study,
+    *,
+    difference: Annotated[float, Option(help="true difference to find, in units of the metric")],
+    metric: Annotated[str | None, Option(help="metric (default: the study's first)")] = None,
+    sigma: Annotated[
+        float | None, Option(help="assumed standard deviation over the seeds (default: that of the results)")
+    ] = None,
+    like: Annotated[
+        str | None, Option(metavar="STUDY", help="finished study whose standard deviation to assume")
+    ] = None,
+    results: Results = Path("results"),
+    root: Root = Path("config"),
+) -> None:
+    """Count the seeds that a comparison needs.
+
+    Show for each family of comparisons how many seeds find a true difference with 80 % probability, within which range
+    this number lies because the spread over seeds is an estimate, and what the seeds cost. Before a study is run, state
+    the spread with --sigma or take it from a finished study with --like.
+    """
+    from wordorder.config.models import metric_name
+    from wordorder.status.power import power_text, spreads
+    from wordorder.workflow.configuration import Configuration
+
+    for option, value in (("--difference", difference), ("--sigma", sigma)):
+        if value is not None and not 0 < value < float("inf"):
+            raise WordorderError(
+                f"The value of {option} is {value:g}. It must be a positive number, in units of the metric.",
+                code="out-of-range",
+                key=option,
+                found=value,
+            )
+    configuration = Configuration(root)
+    asked = configuration.study(study)
+    other = configuration.study(like) if like is not None else None
+    chosen = metric or metric_name(asked.metrics[0])
+    found = spreads(asked, configuration, results, metric=chosen, sigma=sigma, like=other)
+    print(power_text(asked, configuration, results, difference, found))
+
+
 @command(STUDY, "status multi30k", "status multi30k --watch 30")
 def status(
     study: Study,

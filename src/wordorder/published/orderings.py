@@ -254,7 +254,8 @@ _NOTES = (
     "the table; 'all' permutes the systems of all columns together. 'Too few systems': no order of so few is unlikely "
     "enough.",
     "Confirmed, contradicted: pairs that our seeds order as printed, or the other way, by Tukey's test of the systems "
-    "of the column, at a level divided by the number of columns, with both differences (printed, ours). If m pairs are "
+    "of the column, at a level divided by the number of columns, with both differences (printed, ours). They speak of "
+    "other seeds on the same sentences; the table of significance says what holds for other sentences. If m pairs are "
     "confirmed, at least these m orders hold for other seeds, with a confidence of 95 %. 'Not told apart' does not "
     "speak against a paper, whose own scores are most often of one run each.",
     "Where ours are of other languages than the paper's, each line says so: such a pair says nothing about the printed "
@@ -288,8 +289,8 @@ def _counts(pairs: pd.DataFrame) -> Row:
         "Pairs": number(len(pairs)),
         "Same order": how,
         "Order": text(_order(first["order"], first["order_p"], first["order_p_reversed"]) if tested else ""),
-        "Confirmed": text(named[Status.CONFIRMED]),
-        "Contradicted": text(named[Status.CONTRADICTED]),
+        "Confirmed on this test set": text(named[Status.CONFIRMED]),
+        "Contradicted on this test set": text(named[Status.CONTRADICTED]),
         "Not told apart": number(int((statuses == Status.NOT_TOLD_APART.label).sum())),
         "Untested": number(int((statuses == Status.UNTESTED.label).sum())),
     }

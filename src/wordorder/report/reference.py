@@ -14,11 +14,12 @@ from wordorder.comparison.levels import looks_file, read_looks
 from wordorder.comparison.significance import compare
 from wordorder.drawing.small_svg import raster_svg, small_svg
 from wordorder.errors import WordorderError
+from wordorder.figures.catalogue import FIGURES, draw_figure
 from wordorder.files import atomic, read_text, sha256, write_json, write_text
 from wordorder.metrics.scores import score_files, text_metrics
 from wordorder.progress import track
 from wordorder.report.build import build_table
-from wordorder.results.bundle import Bundled, pack, read_study, unpack
+from wordorder.results.bundle import Bundled, pack, read_study, repack, unpack
 from wordorder.results.frames import cell_folders, systems_metrics, systems_path
 from wordorder.results.index import read_index
 from wordorder.results.translations import raw
@@ -72,15 +73,63 @@ def write_reference(folder: Path, results: Path, study: Bundled, pictures: Seque
     """
     with atomic(folder, checksum="none") as temporary:
         pack(temporary, results, study)
-        for name in study.tables:
-            table = build_table(name, study.report, results, study.published)
-            write_text(temporary / "tables" / f"{name}.csv", table.csv, checksum="none")
-            write_text(temporary / "tables" / f"{name}.md", to_markdown(table), checksum="none")
+        _write_tables(temporary, results, study)
         for name in pictures:
-            drawing = small_svg(read_text(results / f"{name}.svg"))
-            if len(drawing) > _LARGEST_SVG:
-                drawing = raster_svg(results / f"{name}.png")
-            write_text(temporary / f"{name}.svg", drawing, checksum="none")
+            _write_picture(temporary, results, name)
+
+
+def _write_tables(folder: Path, results: Path, study: Bundled) -> None:
+    for name in study.tables:
+        table = build_table(name, study.report, results, study.published)
+        write_text(folder / "tables" / f"{name}.csv", table.csv, checksum="none")
+        write_text(folder / "tables" / f"{name}.md", to_markdown(table), checksum="none")
+
+
+def _write_picture(folder: Path, results: Path, name: str) -> None:
+    drawing = small_svg(read_text(results / f"{name}.svg"))
+    if len(drawing) > _LARGEST_SVG:
+        drawing = raster_svg(results / f"{name}.png")
+    write_text(folder / f"{name}.svg", drawing, checksum="none")
+
+
+def rebuild_reference(folder: Path, data: Path, scratch: Path, study: Bundled) -> None:
+    """Score the translations of a bundle again, and write its tests, its tables and the figures of its tests.
+
+    Args:
+        folder: The folder of the bundle.
+        data: The folder of the datasets, 'results/data', with the raw references.
+        scratch: An empty folder for what is computed.
+        study: The tables and comparisons that the bundle is to have, of the same cells.
+
+    Raises:
+        WordorderError: The bundle is damaged or lacks cells, or the references are not those of the bundle.
+    """
+    _restore(folder, data, scratch)
+    _score(study, scratch, data)
+    _test(study, scratch, data)
+    for name, figure in FIGURES.items():
+        if figure.reads == "significance":
+            prefix = f"{scratch}/figures/{name}"
+            draw_figure(name, config=study.report, results=scratch, output_prefix=prefix)
+            _write_picture(folder, scratch, f"figures/{name}")
+    _write_tables(folder, scratch, study)
+    repack(folder, scratch, study)
+
+
+def _restore(folder: Path, data: Path, scratch: Path) -> Bundled:
+    """Unpack a bundle whose references are there."""
+    study = unpack(folder, scratch)
+    for names, expected in study.references.items():
+        path = _references(data, names)
+        if not path.is_file() or sha256(path) != expected:
+            raise WordorderError(
+                f"{path} does not exist or does not hold the references that were scored (SHA-256 {expected}). "
+                "Remove it and let the workflow make it again.",
+                code="other-references",
+                path=path,
+                expected=expected,
+            )
+    return study
 
 
 def reference_texts(folder: Path, data: Path) -> list[Path]:
@@ -110,17 +159,7 @@ def verify_reference(folder: Path, data: Path, scratch: Path) -> Verified:
     Raises:
         WordorderError: The bundle is damaged or incomplete, or the references are not those of the bundle.
     """
-    study = unpack(folder, scratch)
-    for names, expected in study.references.items():
-        path = _references(data, names)
-        if not path.is_file() or sha256(path) != expected:
-            raise WordorderError(
-                f"{path} does not exist or does not hold the references that were scored (SHA-256 {expected}). "
-                "Remove it and let the workflow make it again.",
-                code="other-references",
-                path=path,
-                expected=expected,
-            )
+    study = _restore(folder, data, scratch)
     cells = _score(study, scratch, data)
     _test(study, scratch, data)
     not_verified = systems_metrics(study.report)

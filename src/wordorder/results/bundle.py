@@ -104,9 +104,27 @@ def pack(folder: Path, results: Path, study: Bundled) -> None:
         checksum="none",
     )
     _write_archive(folder / TRANSLATIONS, {name: _interleaved(own) for name, own in lines.items()})
+    kept = {file.relative_to(results).as_posix(): read_bytes(file) for file in _data_files(results)}
+    _write_archive(folder / DATA, kept)
+
+
+def repack(folder: Path, results: Path, study: Bundled) -> None:
+    """Write what a bundle says about its translations again.
+
+    Args:
+        folder: The folder of the bundle.
+        results: A folder with new significance tests and data of figures; other data of the bundle stay.
+        study: The new content of ``study.json``.
+    """
+    write_text(folder / STUDY, study.model_dump_json(indent=1) + "\n", checksum="none")
+    new = {file.relative_to(results).as_posix(): read_bytes(file) for file in _data_files(results)}
+    old = {name: own for name, own in _read_archive(folder / DATA).items() if not name.startswith("significance/")}
+    _write_archive(folder / DATA, old | new)
+
+
+def _data_files(results: Path) -> list[Path]:
     kept = [*results.glob("significance/[!.]*"), *results.glob("scores/*/*.json")]
-    kept += [*results.glob("figures/*.csv"), *results.glob("analyses/*.csv")]
-    _write_archive(folder / DATA, {file.relative_to(results).as_posix(): read_bytes(file) for file in kept})
+    return [*kept, *results.glob("figures/*.csv"), *results.glob("analyses/*.csv")]
 
 
 def _reduced(record: dict[str, Any]) -> dict[str, Any]:

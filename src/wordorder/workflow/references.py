@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from pathlib import Path
 
-from wordorder.config.models import Family, Report
-from wordorder.report.reference import write_reference
-from wordorder.results.bundle import Bundled
+from wordorder.config.models import Family, Report, Study
+from wordorder.report.reference import rebuild_reference, write_reference
+from wordorder.results.bundle import Bundled, read_study
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.study import table_names
 from wordorder.workflow.study_slices import published_tables, report_slice, significance_slice
@@ -26,15 +27,37 @@ def write(name: str, configuration: Configuration, results: Path, output: Path) 
         WordorderError: The study is not finished.
     """
     study = configuration.study(name)
-    families = {
-        dataset.name: Family.model_validate(json.loads(significance_slice(study, dataset)))
-        for dataset in configuration.datasets_of(study)
-    }
-    bundled = Bundled(
+    pictures = [f"figures/{name}" for name in study.figures] + [f"analyses/{name}" for name in study.analyses.names]
+    write_reference(output, results / study.name, _described(study, configuration), pictures)
+
+
+def rebuild(folder: Path, configuration: Configuration, data: Path) -> None:
+    """Make the tests and tables of a bundle again from its translations, as the configuration now asks for them.
+
+    Args:
+        folder: The folder of the bundle, which has the name of its study.
+        configuration: The configuration folder.
+        data: The folder of the datasets.
+
+    Raises:
+        WordorderError: The bundle is damaged, or lacks cells of the study or references.
+    """
+    old = read_study(folder)
+    # A study may have gained encodings since its run.
+    study = configuration.study(folder.name).model_copy(update={"encodings": old.report.encodings})
+    described = _described(study, configuration).model_copy(update={"references": old.references})
+    with tempfile.TemporaryDirectory() as scratch:
+        rebuild_reference(folder, data, Path(scratch), described)
+
+
+def _described(study: Study, configuration: Configuration) -> Bundled:
+    """What the bundle of a study says about it."""
+    return Bundled(
         report=Report.model_validate(json.loads(report_slice(study, configuration))),
         published=published_tables(study, configuration),
-        families=families,
+        families={
+            dataset.name: Family.model_validate(json.loads(significance_slice(study, dataset)))
+            for dataset in configuration.datasets_of(study)
+        },
         tables=[*table_names(study), "credibility"],
     )
-    pictures = [f"figures/{name}" for name in study.figures] + [f"analyses/{name}" for name in study.analyses.names]
-    write_reference(output, results / study.name, bundled, pictures)

@@ -1,0 +1,224 @@
+"""How many seeds a study needs to find a difference, before it is run and after, and what they cost."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tabulate import tabulate
+
+from wordorder.comparison.levels import level_of
+from wordorder.config.models import Report, Study, metric_name
+from wordorder.errors import WordorderError
+from wordorder.metrics.base import metric
+from wordorder.results.frames import load_significance
+from wordorder.statistics.power import Procedure, detectable_difference, power, seeds_needed, sigma_range
+from wordorder.status.estimate import Part, estimate
+from wordorder.workflow.configuration import Configuration
+from wordorder.workflow.study import comparisons
+from wordorder.workflow.study_slices import report_slice
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The residual standard deviation over the seeds in one family of comparisons.
+
+    Attributes:
+        place: Dataset, size and test set; or where the standard deviation comes from.
+        metric: The metric.
+        sigma: The standard deviation.
+        nu: The degrees of freedom of its estimate; infinite if it was stated.
+        systems: The number of systems.
+        comparisons: The number of comparisons.
+        procedure: The test.
+        seeds: The present number of seeds.
+        level: The level of the comparisons.
+    """
+
+    place: str
+    metric: str
+    sigma: float
+    nu: float
+    systems: int
+    comparisons: int
+    procedure: Procedure
+    seeds: int
+    level: float
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The interval of 95 % for the standard deviation."""
+        return (self.sigma, self.sigma) if math.isinf(self.nu) else sigma_range(self.sigma, self.nu)
+
+    def needed(self, difference: float, sigma: float) -> int | None:
+        """Return how many seeds find a difference with 80 % probability; None if more than 10,000."""
+        return seeds_needed(
+            difference, sigma, self.systems, alpha=self.level, procedure=self.procedure, m=self.comparisons
+        )
+
+    def detectable(self) -> float:
+        """Return the difference that the present seeds find with 80 % probability."""
+        return detectable_difference(
+            self.sigma, self.systems, self.seeds, alpha=self.level, procedure=self.procedure, m=self.comparisons
+        )
+
+    def power(self, difference: float) -> float:
+        """Return the probability with which the present seeds find a difference."""
+        return power(
+            difference,
+            self.sigma,
+            self.systems,
+            self.seeds,
+            alpha=self.level,
+            procedure=self.procedure,
+            m=self.comparisons,
+        )
+
+
+def spreads(
+    study: Study,
+    configuration: Configuration,
+    results: Path,
+    *,
+    metric: str,
+    sigma: float | None = None,
+    like: Study | None = None,
+) -> list[Spread]:
+    """Return the standard deviation over the seeds for each family of a study.
+
+    Args:
+        study: The study.
+        configuration: The configuration folder.
+        results: The folder of all results.
+        metric: The metric of the comparisons.
+        sigma: A standard deviation to assume instead of a measured one.
+        like: A finished study whose largest standard deviation to assume.
+
+    Raises:
+        WordorderError: The study does not have the metric; or it has not been run, and nothing is assumed.
+    """
+    names = [metric_name(entry) for entry in study.metrics]
+    if metric not in names:
+        raise WordorderError(
+            f"The study '{study.name}' has no metric '{metric}'; it has {', '.join(names)}.",
+            code="unknown-metric",
+            key="--metric",
+            found=metric,
+            expected=names,
+        )
+    if sigma is not None:
+        return [_assumed(study, metric, sigma, math.inf, "stated")]
+    found = _measured(like or study, configuration, results, metric)
+    if not found:
+        whose = (like or study).name
+        raise WordorderError(
+            f"The study '{whose}' has no comparisons by '{metric}' with two seeds in {results / whose}, from which the "
+            "spread over seeds follows. Run it first, state a standard deviation with --sigma, or name a finished "
+            "study with --like.",
+            code="no-spread",
+            path=results / whose,
+        )
+    if like is None:
+        return found
+    largest = max(found, key=lambda spread: spread.sigma)
+    return [_assumed(study, metric, largest.sigma, largest.nu, f"{like.name}: {largest.place}")]
+
+
+def _assumed(study: Study, name: str, sigma: float, nu: float, place: str) -> Spread:
+    family = comparisons(study)
+    systems = {side for comparison in family for side in (comparison.system, comparison.baseline)}
+    procedure: Procedure = "baseline" if len({c.baseline for c in family}) == 1 else "declared pairs"
+    level = level_of(study.significance.alpha, study.seed_numbers, study.looks).level
+    return Spread(place, name, sigma, nu, len(systems), len(family), procedure, len(study.seed_numbers), level)
+
+
+def _measured(study: Study, configuration: Configuration, results: Path, name: str) -> list[Spread]:
+    """The spread of each family of a study that has been run."""
+    report = Report.model_validate(json.loads(report_slice(study, configuration)))
+    try:
+        files = load_significance(report, results / study.name)
+    except WordorderError as error:
+        if error.code != "missing-file":
+            raise
+        return []
+    return [
+        _of_family(f"{file['dataset']}, {file['size']}, {file['test']}", name, file["metrics"][name]["family"])
+        for file in files
+        if name in file["metrics"] and (file["metrics"][name].get("family") or {}).get("sigma")
+    ]
+
+
+def _of_family(place: str, name: str, family: dict[str, Any]) -> Spread:
+    seeds = len(family["seeds"])
+    systems = round(family["nu"] / (seeds - 1)) + 1
+    procedure: Procedure = "baseline" if family["procedure"] == "dunnett" else "declared pairs"
+    level = family["level"]["level"]
+    return Spread(place, name, family["sigma"], family["nu"], systems, family["comparisons"], procedure, seeds, level)
+
+
+def power_text(
+    study: Study,
+    configuration: Configuration,
+    results: Path,
+    difference: float,
+    found: Sequence[Spread],
+) -> str:
+    """Say how many seeds find a difference in each family, with the uncertainty, and what they cost."""
+    label, places = metric(found[0].metric).label, metric(found[0].metric).digits
+    rows, most = [], 0
+    for spread in found:
+        low, high = spread.range
+        needed = [spread.needed(difference, sigma) for sigma in (spread.sigma, low, high)]
+        most = max(most, needed[0] or 0)
+        rows.append(
+            {
+                "standard deviation of": spread.place,
+                f"σ ({label})": f"{spread.sigma:.{places}f}" + _between(f"{low:.{places}f}", f"{high:.{places}f}"),
+                "seeds now": spread.seeds,
+                "power now": f"{100 * spread.power(difference):.0f} %" if spread.seeds > 1 else "none",
+                "they find": f"{spread.detectable():.{places}f}" if spread.seeds > 1 else "nothing",
+                "seeds needed": _count(needed[0]) + _between(_count(needed[1]), _count(needed[2])),
+            }
+        )
+    table = str(tabulate(rows, headers="keys", tablefmt="simple", disable_numparse=True))
+    notes = [
+        f"Seeds needed find a true difference of {difference:g} {label} with 80 % probability, in a family of "
+        f"{found[0].comparisons} comparisons of {found[0].systems} systems. In parentheses: 95 % range, because σ is "
+        "an estimate. σ is the standard deviation of a score over the seeds without what a seed adds to all systems.",
+        _cost(study, configuration, results, most) if most else "More seeds than 10,000 would be needed.",
+    ]
+    return "\n\n".join([table, *notes])
+
+
+def _between(low: str, high: str) -> str:
+    return "" if low == high else f" ({low} to {high})"
+
+
+def _count(seeds: int | None) -> str:
+    return "over 10,000" if seeds is None else str(seeds)
+
+
+def _cost(study: Study, configuration: Configuration, results: Path, seeds: int) -> str:
+    """What it takes to have so many seeds of every system, from measured speeds."""
+    parts = estimate(study, configuration, results)
+    per_seed = len(study.encodings)
+    trainings = sum(max(0, seeds * per_seed - part.done) for part in parts)
+    said = f"With {seeds} seeds the study has {len(parts) * seeds * per_seed} trainings, of which {trainings} are left"
+    hours = [_hours(part) for part in parts]
+    if any(each is None for each in hours):
+        return f"{said}. Their hours are unknown until a training of each size has been measured and data are prepared."
+    total = sum(max(0, seeds * per_seed - part.done) * (each or 0.0) for part, each in zip(parts, hours, strict=True))
+    devices = " and ".join(dict.fromkeys(part.speed.device for part in parts if part.speed))
+    unit = "GPU-hours" if devices == "cuda" else f"hours ({devices})"
+    return f"{said}: about {total:,.1f} {unit}, one after another."
+
+
+def _hours(part: Part) -> float | None:
+    """Return the hours of one training."""
+    if part.tokens is None or part.speed is None:
+        return None
+    return part.tokens / part.speed.tokens_per_second / 3600

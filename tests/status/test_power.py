@@ -1,0 +1,90 @@
+"""``wordorder power``: how many seeds a study needs."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from raises import raises
+from snakemake_runs import ROOT
+from wordorder.cli.main import main
+from wordorder.config.models import Looks
+from wordorder.files import write_json
+from wordorder.statistics.power import seeds_needed
+from wordorder.status.power import spreads
+from wordorder.workflow.configuration import Configuration
+
+CONFIG = ROOT / "config"
+CONFIGURATION = Configuration(CONFIG)
+
+
+def measured(results: Path, study: str, sigmas: dict[str, float]) -> None:
+    """Write the comparisons of a study of three seeds and four systems, with a standard deviation for each test set."""
+    for test, sigma in sigmas.items():
+        family = {"procedure": "dunnett", "comparisons": 3, "seeds": [1, 2, 3], "sigma": sigma, "nu": 6}
+        tested = {"signature": "x", "family": family | {"level": {"level": 0.05}}, "comparisons": []}
+        content = {"size": "micro", "test": test, "cells": [], "not_scored": [], "metrics": {"bleu": tested}}
+        write_json(results / study / "significance" / f"grammar.micro.{test}.json", content)
+
+
+def test_a_stated_spread_is_that_of_the_declared_family(tmp_path: Path) -> None:
+    demo = CONFIGURATION.study("demo")
+    (spread,) = spreads(demo, CONFIGURATION, tmp_path, metric="bleu", sigma=0.3)
+    assert (spread.systems, spread.comparisons, spread.seeds, spread.level) == (4, 3, 3, 0.05)
+    assert math.isinf(spread.nu) and spread.range == (0.3, 0.3)
+    assert spread.needed(0.5, 0.3) == seeds_needed(0.5, 0.3, 4)
+    looks = demo.model_copy(update={"seeds": Looks(looks=[3, 5])})
+    (spread,) = spreads(looks, CONFIGURATION, tmp_path, metric="bleu", sigma=0.3)
+    assert spread.level == pytest.approx(0.007616, abs=1e-6)
+    pairs = CONFIGURATION.study("crosslingual")
+    (spread,) = spreads(pairs, CONFIGURATION, tmp_path, metric="bleu", sigma=0.3)
+    assert (spread.procedure, spread.systems, spread.comparisons) == ("declared pairs", 6, 5)
+
+
+def test_after_a_run_the_spread_is_that_of_the_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    measured(tmp_path, "demo", {"test": 0.25})
+    (spread,) = spreads(CONFIGURATION.study("demo"), CONFIGURATION, tmp_path, metric="bleu")
+    low, high = spread.range
+    assert (spread.sigma, spread.systems) == (0.25, 4) and low < 0.25 < high
+    options = ["--difference", "0.5", "--results", str(tmp_path), "--root", str(CONFIG)]
+    assert main(["power", "demo", *options]) == 0
+    printed = capsys.readouterr().out
+    needed = [spread.needed(0.5, sigma) for sigma in (0.25, low, high)]
+    assert f"{needed[0]} ({needed[1]} to {needed[2]})" in printed
+    assert f"With {needed[0]} seeds the study has {4 * (needed[0] or 0)} trainings" in printed
+    assert "hours are unknown" in printed
+
+
+def test_another_study_lends_its_largest_spread(tmp_path: Path) -> None:
+    measured(tmp_path, "demo", {"test": 0.25})
+    other = CONFIGURATION.study("crosslingual")
+    (spread,) = spreads(other, CONFIGURATION, tmp_path, metric="bleu", like=CONFIGURATION.study("demo"))
+    assert (spread.sigma, spread.nu, spread.systems) == (0.25, 6, 6)
+
+
+def test_the_cost_is_that_of_the_trainings_that_are_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_json(tmp_path / "data/grammar/binary/train/meta.json", {"vocabulary_size": 500, "target_tokens": 36_000})
+    record = {"target_tokens_per_second": 10.0, "precision": "fp32", "device": "cuda"}
+    write_json(tmp_path / "models/grammar/none/micro/0/1/record.json", record)
+    demo = CONFIGURATION.study("demo")
+    assert demo.recipe.max_epochs is not None
+    options = ["--results", str(tmp_path), "--root", str(CONFIG)]
+    assert main(["power", "demo", "--difference", "0.5", "--sigma", "0.3", *options]) == 0
+    hours = 4 * (seeds_needed(0.5, 0.3, 4) or 0) * demo.recipe.max_epochs
+    assert f"about {hours:,.1f} GPU-hours" in capsys.readouterr().out
+
+
+def test_what_cannot_be_computed_is_an_error(tmp_path: Path) -> None:
+    demo = CONFIGURATION.study("demo")
+    with raises("no-spread", path=tmp_path / "demo"):
+        spreads(demo, CONFIGURATION, tmp_path, metric="bleu")
+    with raises("unknown-metric", key="--metric", found="ter"):
+        spreads(demo, CONFIGURATION, tmp_path, metric="ter", sigma=0.3)
+
+
+@pytest.mark.parametrize("options", [["--difference", "0"], ["--difference", "0.5", "--sigma", "-1"]])
+def test_a_difference_and_a_spread_are_positive(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["power", "demo", *options, "--root", str(CONFIG)]) == 1
+    assert "positive number" in capsys.readouterr().err
