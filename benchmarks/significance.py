@@ -17,6 +17,7 @@ import numpy as np
 from wordorder.comparison.paired import KINDS, Extraction, paired_tests
 from wordorder.metrics.base import TextMetric, build
 from wordorder.statistics.resampling import resamples, segment_tests
+from wordorder.statistics.seeds_and_sentences import resampled_scores
 from wordorder.statistics.stratified import stratified_randomisation
 
 
@@ -52,6 +53,7 @@ def main() -> None:
     systems = {f"system {n}": lines for n, lines in enumerate(rest, start=1)}
     print(f"{options.systems} systems, {options.sentences} sentences, {options.samples} resamples")
 
+    weights = resamples(options.sentences, options.samples, 12345)
     for metric in options.metrics:
         built = build(metric, "de")
         assert isinstance(built, TextMetric)
@@ -72,8 +74,12 @@ def main() -> None:
             f"{metric}: stratified randomisation of 2 systems, 5 seeds",
             lambda s=seeds, m=measure: stratified_randomisation(*s, m, samples=options.samples, seed=1),
         )
+        forty = [count[n % len(count)] for n in range(40)]
+        timed(
+            f"{metric}: 40 translations on all resamples, for intervals",
+            lambda of=forty, m=measure: resampled_scores(of, m, weights),
+        )
     scores = random.normal(size=(options.systems, options.sentences))
-    weights = resamples(options.sentences, options.samples, 12345)
     timed(
         f"segment scores: both tests of {len(systems)} systems",
         lambda: [segment_tests(of, scores[0], weights, 12345) for of in scores[1:]],
