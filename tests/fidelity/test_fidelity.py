@@ -7,8 +7,9 @@ import re
 
 import pytest
 
-from fidelity import PAGE, Comparison, comparisons, read_page, render
-from wordorder.encodings.registry import encoding_types
+from fidelity import PAGE, Compared, Comparison, comparisons, numbers, read_page, render, sections
+from wordorder.encodings.base import Shape
+from wordorder.encodings.registry import encoding_types, parse
 
 
 def named(comparison: Comparison) -> str:
@@ -23,6 +24,33 @@ def test_outputs_and_gradients_are_those_of_the_other_implementation(comparison:
         pytest.skip(f"needs {comparison.against}: pip install '.[fidelity]'")
     found = comparison.measure()
     assert found.allowed, found
+
+
+def test_every_encoding_is_compared() -> None:
+    """Also with something other than a package, which a test without the extra can run."""
+    compared = {comparison.encoding for comparison in comparisons() if comparison.kind != "package"}
+    assert compared == set(encoding_types())
+
+
+@pytest.mark.parametrize("name", encoding_types())
+def test_every_encoding_says_where_it_starts_from_and_departs(name: str) -> None:
+    expected = {"Source", "Departures", "Promises"}
+    if parse({"type": name}).parameter_count(Shape(512, 8, 6, 6)):
+        expected.add("Start")
+    assert expected <= set(sections(name))
+
+
+@pytest.mark.parametrize("wrong", ["outputs", "gradients"])
+def test_a_comparison_sees_a_difference(wrong: str) -> None:
+    def run() -> Compared:
+        ours, theirs = numbers(3)
+        if wrong == "outputs":
+            return Compared(ours + 1e-4, theirs, [(ours, theirs)])
+        return Compared(ours * (1 + 2e-4) - 2e-4 * ours.detach(), theirs, [(ours, theirs)])
+
+    found = Comparison("none", "formula", "nothing", run).measure()
+    assert not found.allowed
+    assert (found.outputs > 1e-5) == (wrong == "outputs")
 
 
 def test_every_encoding_has_a_row() -> None:

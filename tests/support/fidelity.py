@@ -231,9 +231,13 @@ def measured(recorded: dict[tuple[str, str, str], Row]) -> dict[tuple[str, str, 
             rows[comparison.key] = recorded.get(comparison.key, Row(comparison.against, "not run", "not run"))
             continue
         found = comparison.measure()
-        gradients = "–" if found.gradients is None else f"{found.gradients:.0e}"
-        rows[comparison.key] = Row(f"{comparison.against} {number}".strip(), f"{found.outputs:.0e}", gradients)
+        gradients = "–" if found.gradients is None else _printed_number(found.gradients)
+        rows[comparison.key] = Row(f"{comparison.against} {number}".strip(), _printed_number(found.outputs), gradients)
     return rows
+
+
+def _printed_number(value: float) -> str:
+    return f"{value:.0e}" if value else "0"
 
 
 def read_page(text: str) -> dict[tuple[str, str, str], Row]:

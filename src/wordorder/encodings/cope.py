@@ -6,6 +6,7 @@
 
 Source: Golovneva et al. 2024 (CoPE), equations 3-6, for a causal decoder; the code of its appendix B does not divide
 the query of the second term.
+Start: tables from a normal distribution of standard deviation 0.02.
 Departures: tables start with a standard deviation of 0.02 instead of 0, so that gates have a gradient from the first
 update on. In the encoder, of which the paper has none, keys lie on both sides: those behind the query count from the
 query to the key, g_(i+1)t + … + g_ij, and have a table of their own, or else a sentence and its mirror image would look

@@ -7,6 +7,7 @@ counts in proportion to what lies before the query, so that f never sees more th
 
 Source: Li et al. 2024, section 3; the code of its appendix counts i from 0, starts c at 0.1, trains L as a multiple of
 512, takes the absolute values of both, and adds 1e-6 to the divisor. An MLP, a c and an L a layer.
+Start: c at 0.1, L at 512, and the MLPs as PyTorch's linear layers do, uniform within 1 / √inputs.
 Departures: the decoder has no last bias, because a softmax ignores what is added to every key alike. In the encoder, of
 which the paper has none, keys lie behind the query too. With |i - j| alone a sentence and its mirror image would look
 alike, so those keys have an MLP of their own, and the divisor is ψ(max(L, i, j)): for j ≤ i the formula above, for
