@@ -86,7 +86,7 @@ class CoPEAttention(AttentionEncoding):
 
     def _sums(self, scores: Tensor, apart: Tensor, key: Positions) -> Tensor:
         """p_ij: (B, H, Lq, Lk). Gates are summed in the order of the keys' positions, wherever the keys stand."""
-        gates = torch.sigmoid(scores.to(torch.promote_types(scores.dtype, torch.float32)))
+        gates = torch.sigmoid(scores.to(_computed(scores)))
         order = key.absolute.argsort(dim=-1)  # (1 | B, Lk)
         places = order.argsort(dim=-1)
         shape = gates.shape
@@ -110,13 +110,11 @@ class _Counted(torch.autograd.Function):
     @staticmethod
     def forward(context: Any, scores: Tensor, products: Tensor, order: Tensor, places: Tensor) -> Tensor:
         context.save_for_backward(scores, products, order, places)
-        counted = torch.empty_like(scores)
+        counted = torch.empty_like(scores, dtype=_computed(scores))
 
         def run(rows: slice) -> None:
-            values, of_sides = (_numbers(each) for each in (_heads(scores)[rows], _sided(products)[:, rows]))
-            result = np.empty_like(values)
-            _loops()[0](values, of_sides, *_orders(order, places, scores, rows), result)
-            _heads(counted)[rows] = torch.from_numpy(result)
+            given = _numbers(_heads(scores)[rows]), _numbers(_sided(products)[:, rows])
+            _loops()[0](*given, *_orders(order, places, scores, rows), _heads(counted)[rows].numpy())
 
         _in_parallel(run, scores)
         return counted
@@ -125,18 +123,21 @@ class _Counted(torch.autograd.Function):
     def backward(context: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         scores, products, order, places = context.saved_tensors
         toward = gradients[0].contiguous()
-        of_scores, of_products = torch.empty_like(scores), torch.empty_like(products)
+        of_scores = torch.empty_like(scores, dtype=_computed(scores))
+        of_products = torch.zeros_like(products, dtype=_computed(scores))
 
         def run(rows: slice) -> None:
-            values, of_sides = (_numbers(each) for each in (_heads(scores)[rows], _sided(products)[:, rows]))
-            results = np.empty_like(values), np.zeros_like(of_sides)
-            given = _numbers(_heads(toward)[rows].to(scores.dtype))
-            _loops()[1](values, of_sides, *_orders(order, places, scores, rows), given, *results)
-            _heads(of_scores)[rows] = torch.from_numpy(results[0])
-            _sided(of_products)[:, rows] = torch.from_numpy(results[1])
+            given = _numbers(_heads(scores)[rows]), _numbers(_sided(products)[:, rows])
+            of_both = _heads(of_scores)[rows].numpy(), _sided(of_products)[:, rows].numpy()
+            _loops()[1](*given, *_orders(order, places, scores, rows), _numbers(_heads(toward)[rows]), *of_both)
 
         _in_parallel(run, scores)
-        return of_scores, of_products, None, None
+        return of_scores.to(scores.dtype), of_products.to(products.dtype), None, None
+
+
+def _computed(scores: Tensor) -> torch.dtype:
+    """Return what compiled loops compute in: single precision, unless scores are in double."""
+    return torch.promote_types(scores.dtype, torch.float32)
 
 
 def _heads(scores: Tensor) -> Tensor:
@@ -150,8 +151,8 @@ def _sided(products: Tensor) -> Tensor:
 
 
 def _numbers(x: Tensor) -> np.ndarray[Any, Any]:
-    """Return numbers that compiled loops can read: single precision, unless they are in double."""
-    array: np.ndarray[Any, Any] = x.detach().to(torch.promote_types(x.dtype, torch.float32)).contiguous().numpy()
+    """Return numbers that compiled loops can read."""
+    array: np.ndarray[Any, Any] = x.detach().to(_computed(x)).contiguous().numpy()
     return array
 
 
