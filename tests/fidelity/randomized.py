@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import torch
 
-from fidelity import Compared, formula, numbers, released
+from fidelity import Compared, doubled, formula, numbers, pairs, released, weights
 from golden import golden
 from wordorder.encodings.base import Encoding, Positions, Shape
 from wordorder.encodings.registry import build, parse
@@ -85,3 +85,22 @@ def section_3() -> Compared:
     added = encoding.add_to_embeddings(x, positions, "encoder")
     assert "encoder" in name
     return Compared(added * fixed.float(), (x_ + copy[drawn]) * fixed, [(x, x_), (table, copy)])
+
+
+@formula("section 3 and Dai et al. 2019, section 3.3")
+def transformer_xl() -> Compared:
+    """Attention weights of the encoder, base transformer_xl"""
+    encoding = _encoding("transformer_xl", Shape(12, 3, 1, 1), 40)
+    inside = encoding.attention("encoder", 0)
+    copies = doubled(inside)
+    (queries, queries_), (keys, keys_) = numbers(2, 3, 7, 4), numbers(2, 3, 7, 4)
+    neighbours = torch.tensor([3, 4, 9, 20, 21, 38])
+    positions = _drawn(encoding, neighbours - 1, sentences=2)
+    u, v, projection = (copies[f"base.{name}"] for name in ("content_bias", "position_bias", "project.weight"))
+    far = torch.cat((torch.zeros(1), neighbours)).double()
+    signs = torch.arange(7)[:, None] - torch.arange(7)  # i - j
+    angles = (signs.sign() * far[signs.abs()])[..., None] * frequencies(12)
+    vectors = (torch.cat((angles.sin(), angles.cos()), dim=-1) @ projection.T).unflatten(-1, (3, 4))
+    scores = (queries_ + u[:, None]) @ keys_.mT + torch.einsum("bhid,ijhd->bhij", queries_ + v[:, None], vectors)
+    leaves = [(queries, queries_), (keys, keys_), *pairs(inside, copies)]
+    return Compared(weights(inside, queries, keys, positions), (scores / 2).softmax(-1), leaves)

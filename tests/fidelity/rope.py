@@ -23,6 +23,15 @@ def llama() -> Compared:
     return Compared(found, torch.cat((values["half_q"], values["half_k"])))
 
 
+@released("rotary-embedding-torch 0.9.1")
+def interleaved() -> Compared:
+    """Rotated queries and keys, `layout: interleaved`"""
+    values = golden("rope", dtype=None)
+    inside = RoPEAttention(8, 10000.0, interleaved=True)
+    found = inside.rotate(values["q"], values["k"], Positions(values["positions"][None], 12))
+    return Compared(torch.cat(found), torch.cat((values["interleaved_q"], values["interleaved_k"])))
+
+
 def _part(kind: str, pairs: int) -> Compared:
     values = golden("rope_partial", dtype=None)
     inside = RoPEAttention(16, 10000.0, pairs=pairs, proportional=kind == "proportional")

@@ -48,10 +48,12 @@ from wordorder.errors import WordorderError
 
 _UNSEEN = -1e9  # a token: not -inf, because a padding query may have padding alone on the side that it sees
 
+Sides = Literal["symmetric", "masked", "learned", "offset"]
+
 
 class ALiBiConfig(EncodingConfig):
     type: Literal["alibi"] = "alibi"
-    sides: Literal["symmetric", "masked", "learned", "offset"] = Field(
+    sides: Sides = Field(
         default="symmetric", description="How keys before the query differ from keys behind it; see the file's table."
     )
 
