@@ -134,10 +134,10 @@ def test_other_relative_encodings_are_added() -> None:
 
 @pytest.mark.parametrize("stack", STACKS)
 @torch.no_grad()
-def test_twenty_thousand_tokens_work(stack: Stack) -> None:
+def test_ten_thousand_tokens_work(stack: Stack) -> None:
     torch.manual_seed(0)
     x = torch.randn(2, 1, 2, 6, 8)
-    near, far = (raw_scores(attention_of(stack), *x, Positions.range(6, offset=each)) for each in (0, 19_990))
+    near, far = (raw_scores(attention_of(stack), *x, Positions.range(6, offset=each)) for each in (0, 9_990))
     assert_close(far, near, rtol=1e-4, atol=1e-4)
 
 

@@ -60,7 +60,7 @@ class KERPLEAttention(AttentionEncoding):
         self.a.data.clamp_(min=LEAST)
         self.p.data.clamp_(min=LEAST, max=LARGEST_POWER if self.kernel == "power" else None)
         farthest = max(query.limit, key.limit) - 1
-        apart = torch.arange(farthest + 1, dtype=self.a.dtype, device=self.a.device)
+        apart = torch.arange(farthest + 1, device=self.a.device)
         own = self._of(apart, 0)  # (H, distances 0 … farthest)
         if len(self.a) == 1:
             return spread(own, -distances(query, key).clamp(max=0))

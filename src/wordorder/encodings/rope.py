@@ -103,14 +103,16 @@ class RoPEAttention(AttentionEncoding):
         return torch.stack((angles.cos(), angles.sin())).float()
 
     def rotate(self, queries: Tensor, keys: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
-        if self.trained:
-            turns = self._turns(positions.absolute, self.log_frequencies.double().exp())
-        else:
-            if positions.limit > self._table.size(1):
-                self._table = self._turns(torch.arange(2 * positions.limit), self._frequencies).to(self._table)
-            turns = self._table[:, positions.absolute]
-        cosine, sine = turns.unsqueeze(2).to(queries.dtype)  # (1 | B, 1, L, size/2) each
+        cosine, sine = self._cosine_and_sine(positions).to(queries.dtype)
         return self._turn(queries, cosine, sine), self._turn(keys, cosine, sine)
+
+    def _cosine_and_sine(self, positions: Positions) -> Tensor:
+        """Of the angles of all pairs: (2, 1 | B, 1, L, size/2)"""
+        if self.trained:
+            return self._turns(positions.absolute, self.log_frequencies.double().exp()).unsqueeze(2)
+        if positions.limit > self._table.size(1):
+            self._table = self._turns(torch.arange(2 * positions.limit), self._frequencies).to(self._table)
+        return self._table[:, positions.absolute].unsqueeze(2)
 
     def _turn(self, x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
         paired, others = x[..., : self.size], x[..., self.size :]

@@ -7,11 +7,12 @@ For keys up to the query this is a product of R_i q_i · ζ^(i / scale_base) and
 
 Source: Sun et al. 2023 (A Length-Extrapolatable Transformer), whose xPos is about decoders; ζ and the scale base are
 those of the released code (torchscale).
-Promises: relative; works at any length up to some 20,000 tokens, where the factors of single queries and keys leave the
-range of single precision; no parameters. No factor of a pair exceeds 1.
-Departures: keys later than the query, in the encoder, fade as well. The released code uses one product for both sides
-(``sides: released``), so that they grow with the distance. Pairs are those of ``layout``, as in RoPE; released are
-neighbours. Blockwise attention to longer texts, the paper's other idea, is no encoding and is missing.
+Promises: relative; works at any length up to some 10,000 tokens, where the factors of single queries and keys leave the
+range of single precision; no parameters. No factor of a pair exceeds 1, unless ``sides: released``.
+Departures: keys later than the query, in the encoder, fade as well, which takes two more products of queries and keys.
+The released code uses one product for both sides (``sides: released``), so that they grow with the distance. Pairs are
+those of ``layout``, as in RoPE; released are neighbours. Blockwise attention to longer texts, the paper's other idea,
+is no encoding and is missing.
 Start values: none.
 """
 
@@ -60,26 +61,31 @@ class XPosAttention(RoPEAttention):
         self.symmetric = symmetric
         self.needs = XPosAttention.needs if symmetric else frozenset({"rotate"})
         zeta = (torch.arange(0, head_dim, 2, dtype=torch.float64) / head_dim + SMOOTHING) / (1 + SMOOTHING)
-        fading = zeta.log() / config.scale_base
-        self._fading = fading.repeat_interleave(2) if self.interleaved else fading.repeat(2)  # (d_h,)
+        self._exponents = zeta.log() / config.scale_base  # (d_h/2,)
 
-    def _factors(self, positions: Positions, dtype: torch.dtype) -> Tensor:
-        """ζ^(position / scale_base): (1 | B, 1, L, d_h)"""
-        exponents = positions.absolute[:, None, :, None] * self._fading.to(positions.absolute.device)
-        return exponents.exp().to(dtype)
+    def _factors(self, positions: Positions) -> Tensor:
+        """ζ^(position / scale_base): (1 | B, 1, L, d_h/2)"""
+        exponents = self._exponents.to(positions.absolute.device)
+        return (positions.absolute[:, None, :, None] * exponents).exp()
+
+    def _scaled(self, x: Tensor, turns: Tensor, factors: Tensor) -> Tensor:
+        """Turn queries or keys and multiply them by factors."""
+        cosine, sine = (turns * factors).to(x.dtype)
+        return self._turn(x, cosine, sine)
 
     def rotate(self, queries: Tensor, keys: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
-        queries, keys = super().rotate(queries, keys, positions)
-        factors = self._factors(positions, queries.dtype)
-        return queries * factors, keys / factors
+        turns, factors = self._cosine_and_sine(positions), self._factors(positions)
+        return self._scaled(queries, turns, factors), self._scaled(keys, turns, 1 / factors)
 
     def scores(self, scores: Tensor, queries: Tensor, keys: Tensor, query: Positions, key: Positions) -> Tensor:
         if not self.symmetric:
             return scores
-        rotated, _ = super().rotate(queries, queries, query)
-        own, other = (self._factors(positions, queries.dtype) for positions in (query, key))
-        # What fades to the other side, less what is in the scores already: one product of twice the size.
-        change = torch.cat((rotated / own, -rotated * own), -1) @ torch.cat((keys * other * other, keys), -1).mT
+        turns, factors = self._cosine_and_sine(query), self._factors(query)
+        squares = self._factors(key).square().to(keys.dtype)
+        squares = squares.repeat_interleave(2, dim=-1) if self.interleaved else squares.repeat(1, 1, 1, 2)
+        # What fades to the other side, less what is in the scores already.
+        behind = self._scaled(queries, turns, 1 / factors) @ (keys * squares).mT
+        change = behind - self._scaled(queries, turns, factors) @ keys.mT
         return scores + change.masked_fill(distances(query, key)[:, None] <= 0, 0)
 
 
