@@ -39,6 +39,15 @@ class Direction(NamedTuple):
     jumps: NDArray[np.float64]
 
 
+class Parameters(NamedTuple):
+    """What a pass over a text goes by; the jumps of the directions are spread over widths, null is its probability."""
+
+    lexicon: Lexicon
+    forward: Direction
+    backward: Direction
+    null: float
+
+
 class Counts(NamedTuple):
     """Expected counts of one direction, in :data:`UNIT`; shapes as in :class:`Direction`."""
 
@@ -60,14 +69,13 @@ class Text(NamedTuple):
 def _emissions(
     e: NDArray[np.int32],
     f: NDArray[np.int32],
-    lexicon: Lexicon,
-    forward: Direction,
-    backward: Direction,
+    parameters: Parameters,
     numbers: NDArray[np.int64],
     given_source: NDArray[np.float64],
     given_target: NDArray[np.float64],
 ) -> None:
     """Fill the pair numbers (source, target) and the probabilities (target, source) and (source, target)."""
+    lexicon, forward, backward, _ = parameters
     for i in range(len(e)):
         for j in range(len(f)):
             number = -1
@@ -95,10 +103,7 @@ def _null_emissions(units: NDArray[np.int32], null: NDArray[np.float64]) -> NDAr
 def _posteriors(
     e: NDArray[np.int32],
     f: NDArray[np.int32],
-    lexicon: Lexicon,
-    forward: Direction,
-    backward: Direction,
-    null: float,
+    parameters: Parameters,
     hmm: bool,
     numbers: NDArray[np.int64],
     p: NDArray[np.float64],
@@ -110,8 +115,9 @@ def _posteriors(
 
     Returns the two log-likelihoods.
     """
+    _, forward, backward, null = parameters
     given_source, given_target = np.empty((len(f), len(e))), np.empty((len(e), len(f)))
-    _emissions(e, f, lexicon, forward, backward, numbers, given_source, given_target)
+    _emissions(e, f, parameters, numbers, given_source, given_target)
     target_null, source_null = _null_emissions(f, forward.null), _null_emissions(e, backward.null)
     if not hmm:
         return (
@@ -137,10 +143,7 @@ def expect(
     text: Text,
     first: int,
     last: int,
-    lexicon: Lexicon,
-    forward: Direction,
-    backward: Direction,
-    null: float,
+    parameters: Parameters,
     hmm: bool,
     forward_counts: Counts,
     backward_counts: Counts,
@@ -149,7 +152,8 @@ def expect(
 
     IBM model 1 (not ``hmm``) is trained without agreement: while all is still equally likely, it would only kill.
     """
-    forward_widths, backward_widths = np.zeros(len(forward.jumps)), np.zeros(len(backward.jumps))
+    forward_widths = np.zeros(len(parameters.forward.jumps))
+    backward_widths = np.zeros(len(parameters.backward.jumps))
     likelihood_forward = likelihood_backward = 0.0
     for sentence in range(first, last):
         e = text.source[text.source_offsets[sentence] : text.source_offsets[sentence + 1]]
@@ -158,7 +162,7 @@ def expect(
             continue
         numbers = np.empty((len(e), len(f)), np.int64)
         p, q = np.empty((len(f), len(e))), np.empty((len(e), len(f)))
-        found = _posteriors(e, f, lexicon, forward, backward, null, hmm, numbers, p, q, forward_widths, backward_widths)
+        found = _posteriors(e, f, parameters, hmm, numbers, p, q, forward_widths, backward_widths)
         likelihood_forward += found[0]
         likelihood_backward += found[1]
         forward_null, backward_null = np.ones(len(f)), np.ones(len(e))
@@ -202,10 +206,7 @@ def best_links(
     text: Text,
     first: int,
     last: int,
-    lexicon: Lexicon,
-    forward: Direction,
-    backward: Direction,
-    null: float,
+    parameters: Parameters,
     threshold: float,
     sources: NDArray[np.int32],
     targets: NDArray[np.int32],
@@ -226,8 +227,8 @@ def best_links(
             continue
         numbers = np.empty((len(e), len(f)), np.int64)
         p, q = np.empty((len(f), len(e))), np.empty((len(e), len(f)))
-        widths, other_widths = np.zeros(len(forward.jumps)), np.zeros(len(backward.jumps))
-        _posteriors(e, f, lexicon, forward, backward, null, True, numbers, p, q, widths, other_widths)
+        widths, other_widths = np.zeros(len(parameters.forward.jumps)), np.zeros(len(parameters.backward.jumps))
+        _posteriors(e, f, parameters, True, numbers, p, q, widths, other_widths)
         mean = (p + q.T) / 2
         for j in range(len(f)):
             best = mean[j].argmax()

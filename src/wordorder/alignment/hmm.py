@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wordorder.alignment.agreement import FLOOR, Counts, Direction, Text, best_links, expect
+from wordorder.alignment.agreement import FLOOR, Counts, Direction, Parameters, Text, best_links, expect
 from wordorder.alignment.estimation import estimate_backward, estimate_forward, estimate_null
 from wordorder.alignment.jumps import GROUPS, estimate_weights, initial_weights, spread
 from wordorder.alignment.lexicon import Lexicon, build_lexicon
@@ -69,11 +69,11 @@ class HMMAligner:
         """The links forward, at most one a target unit, and backward, at most one a source unit."""
         text = _text(_known(source, len(self.backward.null)), _known(target, len(self.forward.null)))
         reach = _reach(text)
-        forward, backward = _spread(self.forward, reach), _spread(self.backward, reach)
+        parameters = Parameters(self.lexicon, _spread(self.forward, reach), _spread(self.backward, reach), NULL)
         sources, targets = np.empty(len(text.target), np.int32), np.empty(len(text.source), np.int32)
 
         def link(first: int, last: int) -> None:
-            best_links(text, first, last, self.lexicon, forward, backward, NULL, THRESHOLD, sources, targets)
+            best_links(text, first, last, parameters, THRESHOLD, sources, targets)
 
         with first_call("the aligner"):
             link(0, 0)
@@ -153,7 +153,7 @@ def train(source: Ragged, target: Ragged, config: HMM, *, threads: int = 1) -> H
     passes = [False] * config.ibm1_iterations + [True] * config.iterations
     with Progress("Training the aligner", total=len(passes) * len(source), unit="pairs") as progress:
         for hmm in passes:
-            parameters = lexicon, _spread(forward, reach), _spread(backward, reach)
+            parameters = Parameters(lexicon, _spread(forward, reach), _spread(backward, reach), NULL)
             likelihood, counts = _count(text, parameters, hmm=hmm, threads=threads, progress=progress)
             history.append(Likelihood("HMM" if hmm else "IBM model 1", *likelihood))
             progress.advance(0, note=f"{likelihood[0]:.4f} {likelihood[1]:.4f} nats a unit")
@@ -171,11 +171,12 @@ def train(source: Ragged, target: Ragged, config: HMM, *, threads: int = 1) -> H
 
 
 def _count(
-    text: Text, parameters: tuple[Lexicon, Direction, Direction], *, hmm: bool, threads: int, progress: Progress
+    text: Text, parameters: Parameters, *, hmm: bool, threads: int, progress: Progress
 ) -> tuple[tuple[float, float], tuple[Counts, Counts]]:
     """One pass over the text: log-likelihoods a unit and expected counts of both directions."""
-    _, forward, backward = parameters
-    own = [(_no_counts(forward), _no_counts(backward)) for _ in range(threads)]  # what each thread counts
+    own = [
+        (_no_counts(parameters.forward), _no_counts(parameters.backward)) for _ in range(threads)
+    ]  # what each thread counts
     free: SimpleQueue[tuple[Counts, Counts]] = SimpleQueue()
     for counts in own:
         free.put(counts)
@@ -183,7 +184,7 @@ def _count(
     def work(first: int, last: int) -> tuple[float, float]:
         counts = free.get()
         try:
-            return expect(text, first, last, *parameters, NULL, hmm, *counts)
+            return expect(text, first, last, parameters, hmm, *counts)
         finally:
             free.put(counts)
 

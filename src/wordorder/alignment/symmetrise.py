@@ -15,6 +15,8 @@ from wordorder.alignment.links import Links
 from wordorder.compiled import compiled
 from wordorder.config.reordering import Symmetrisation
 
+# Those of Links: source, target and offsets.
+_Arrays = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]
 _FORWARD, _BACKWARD, _BOTH, _CHOSEN = 1, 2, 3, 4  # bits of a cell of the matrix
 
 
@@ -32,35 +34,18 @@ def symmetrise(forward: Links, backward: Links, how: Symmetrisation) -> Links:
     room = len(forward.source) + len(backward.source)
     source, target = np.empty(room, np.int32), np.empty(room, np.int32)
     offsets = np.zeros(len(forward) + 1, np.int64)
-    links = _combine(
-        forward.source,
-        forward.target,
-        forward.offsets,
-        backward.source,
-        backward.target,
-        backward.offsets,
-        {"intersection": 0, "grow-diag-final-and": 1, "union": 2}[how],
-        source,
-        target,
-        offsets,
-    )
+    number = {"intersection": 0, "grow-diag-final-and": 1, "union": 2}[how]
+    given = [(own.source, own.target, own.offsets) for own in (forward, backward)]
+    links = _combine(given[0], given[1], number, (source, target, offsets))
     return Links(source[:links].copy(), target[:links].copy(), offsets)
 
 
 @compiled
-def _combine(
-    forward_source: NDArray[np.int32],
-    forward_target: NDArray[np.int32],
-    forward_offsets: NDArray[np.int64],
-    backward_source: NDArray[np.int32],
-    backward_target: NDArray[np.int32],
-    backward_offsets: NDArray[np.int64],
-    how: int,
-    source: NDArray[np.int32],
-    target: NDArray[np.int32],
-    offsets: NDArray[np.int64],
-) -> int:
-    """Fill ``source``, ``target`` and ``offsets``; return the number of links."""
+def _combine(forward: _Arrays, backward: _Arrays, how: int, into: _Arrays) -> int:
+    """Fill ``into``; return the number of links."""
+    forward_source, forward_target, forward_offsets = forward
+    backward_source, backward_target, backward_offsets = backward
+    source, target, offsets = into
     links = 0
     for pair in range(len(offsets) - 1):
         f0, f1 = forward_offsets[pair], forward_offsets[pair + 1]
