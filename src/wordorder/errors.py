@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -62,6 +63,37 @@ def at_line(
 ) -> WordorderError:
     """Return an error in a line, from 1, of a file; ``sentence`` follows the place, and may be several sentences."""
     return WordorderError(f"{path}, line {line}: {sentence}", code=code, path=path, line=line, **attributes)
+
+
+def unknown_name(
+    start: str, name: str, known: Iterable[str], plural: str, *, code: str = "unknown-name", **attributes: Any
+) -> WordorderError:
+    """Return the error that a name is none of those that are known.
+
+    Args:
+        start: What the sentence says before the name, such as "There is no figure".
+        name: The name.
+        known: The known names.
+        plural: What the known names are called.
+        code: A short name of the kind of mistake.
+        attributes: Further attributes of the error.
+    """
+    names = sorted(known)
+    sentence, near = f"{start} '{name}'{nearest(name, names, plural)}", closest(name, names)
+    return WordorderError(sentence, code=code, found=name, expected=names, suggestion=near, **attributes)
+
+
+def nearest(name: str, known: Iterable[str], plural: str) -> str:
+    """The end of a sentence that said that ``name`` is unknown: the nearest of ``known``, and all of them."""
+    names = sorted(known)
+    close = closest(name, names)
+    question = f"; did you mean '{close}'?" if close else "."
+    return f"{question} The {plural} are {', '.join(names)}." if names else f"{question} There are no {plural}."
+
+
+def closest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that is most like ``name``, if one is."""
+    return next(iter(difflib.get_close_matches(name, sorted(known), n=1)), None)
 
 
 class SeveralErrors(WordorderError):

@@ -11,7 +11,6 @@ member. Such files are found in three places:
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import importlib.util
 import os
@@ -24,7 +23,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Generic, TypeVar
 
-from wordorder.errors import WordorderError
+from wordorder.errors import WordorderError, unknown_name
 
 VARIABLE = "WORDORDER_PLUGINS"
 
@@ -99,15 +98,7 @@ class Registry(Generic[Member]):
         """
         self.discover()
         if name not in self._members:
-            near = difflib.get_close_matches(name, self._members, n=1)
-            hint = f" Did you mean '{near[0]}'?" if near else ""
-            raise WordorderError(
-                f"There is no {self.noun} '{name}'.{hint} The {self.noun}s are {', '.join(self.names())}.",
-                code="unknown-name",
-                found=name,
-                expected=self.names(),
-                suggestion=near[0] if near else None,
-            )
+            raise unknown_name(f"There is no {self.noun}", name, self._members, self.kind.replace("_", " "))
         return self._members[name]
 
     def names(self) -> list[str]:

@@ -31,9 +31,8 @@ from wordorder.analyses.base import Input, MeasuredSet, ModelAnalysis, StudiedDa
 from wordorder.config.alignments import gold_split
 from wordorder.config.base import Name
 from wordorder.config.models import Analysed
-from wordorder.config.problems import nearest
 from wordorder.data.binary import ParallelCorpus
-from wordorder.errors import WordorderError
+from wordorder.errors import WordorderError, nearest
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

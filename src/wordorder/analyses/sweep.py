@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from wordorder.analyses.base import Analysis, Input, StudiedDataset, StudyView
 from wordorder.config.base import Name
 from wordorder.config.models import Analysed
-from wordorder.config.problems import nearest
+from wordorder.errors import nearest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

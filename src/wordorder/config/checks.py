@@ -10,7 +10,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from wordorder.config.document import Location, Problem, quoted, repeated
-from wordorder.config.problems import closest, nearest, unknown
+from wordorder.config.problems import unknown
+from wordorder.errors import closest, nearest
 
 # What else lies in results/ beside the studies.
 _RESERVED_STUDIES = {

@@ -25,12 +25,12 @@ from wordorder.config.derived import derive, is_derived, with_recipe
 from wordorder.config.document import Document, parse_json, read_yaml
 from wordorder.config.encodings import EncodingConfig, Encodings, UntypedEncodings
 from wordorder.config.models import Recipes, Study
-from wordorder.config.problems import closest, nearest, validated
+from wordorder.config.problems import validated
 from wordorder.config.published import PublishedParameters, PublishedTable
 from wordorder.config.published_scores import PublishedScores, PublishedScoreTables
 from wordorder.config.reordering import Aligners, Alignment, Reorderer, Reorderers
 from wordorder.config.sizes import ModelSize, SizeNames, Sizes
-from wordorder.errors import WordorderError
+from wordorder.errors import WordorderError, unknown_name
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -196,14 +196,7 @@ def _path(path_or_name: str | Path, folder: str, root: str | Path) -> Path:
     known = [file.stem for file in Path(root, folder).glob("*.yaml")]
     if name not in known:
         kind = {"studies": "study", "datasets": "dataset"}[folder]
-        raise WordorderError(
-            f"There is no {kind} '{name}' in {Path(root, folder)}{nearest(name, known, folder)}",
-            code="unknown-name",
-            path=Path(root, folder),
-            found=name,
-            expected=known,
-            suggestion=closest(name, known),
-        )
+        raise unknown_name(f"{Path(root, folder)} has no {kind}", name, known, folder, path=Path(root, folder))
     return Path(root, folder, f"{name}.yaml")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -18,6 +17,7 @@ from wordorder.config.datasets import MD5, SHA1, SHA256, URL
 from wordorder.config.document import Document, Location, Problem, quoted
 from wordorder.config.extensions import ByName, MemberError
 from wordorder.config.published import COUNT
+from wordorder.errors import closest, nearest
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -231,19 +231,6 @@ def _inner(kind: Any) -> Any:
         else:
             break
     return kind
-
-
-def closest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is most like ``name``, if one is."""
-    return next(iter(difflib.get_close_matches(name, sorted(known), n=1)), None)
-
-
-def nearest(name: str, known: Iterable[str], plural: str) -> str:
-    """The end of a sentence that said that ``name`` is unknown: the nearest of ``known``, and all of them."""
-    names = sorted(known)
-    close = closest(name, names)
-    question = f"; did you mean '{close}'?" if close else "."
-    return f"{question} The {plural} are {', '.join(names)}." if names else f"{question} There are no {plural}."
 
 
 def describe(value: Any) -> str:

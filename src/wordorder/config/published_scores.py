@@ -157,6 +157,9 @@ class PublishedScores(Model):
                 found |= {row.row: (base or 0.0) + gap, self.baseline: base or 0.0}
         return [(row, value) for row in self.rows if (value := found[row.row]) is not None]
 
+    def _wrong(self, sentence: str, code: str, **attributes: Any) -> WordorderError:
+        return WordorderError(f"The published table '{self.name}' {sentence}", code=code, key=self.name, **attributes)
+
     def with_counts(self, counted: Sequence[PublishedTable]) -> PublishedScores:
         """The same table, its column of parameters filled from the counts of the same table of the same paper."""
         if not self.has_counts:
@@ -164,43 +167,23 @@ class PublishedScores(Model):
         source = next((table for table in counted if (table.paper, table.table) == (self.paper, self.table)), None)
         where = f"the counts of {self.paper}, {self.table}, in published/parameters.yaml"
         if source is None:
-            raise WordorderError(
-                f"The published table '{self.name}' has a column of parameters, but {where} are missing.",
-                code="missing-table",
-                key=self.name,
-            )
+            raise self._wrong(f"has a column of parameters, but {where} are missing.", "missing-table")
         names = [row.row for row in self.rows]
         for count in source.rows:
             if count.row not in names:
-                raise WordorderError(
-                    f"Of {where} the row '{count.row}' is no row of the published table '{self.name}'.",
-                    code="unknown-name",
-                    key=self.name,
-                    found=count.row,
-                    expected=names,
-                )
+                sentence = f"has no row '{count.row}', of which {where} speak."
+                raise self._wrong(sentence, "unknown-name", found=count.row, expected=names)
             if count.base not in (None, self.baseline):
-                raise WordorderError(
-                    f"Of {where} the row '{count.row}' is counted from '{count.base}', but the baseline of the "
-                    f"published table '{self.name}' is '{self.baseline}'.",
-                    code="inconsistent-keys",
-                    key=self.name,
-                    found=count.base,
-                    expected=self.baseline,
-                )
+                sentence = f"has the baseline '{self.baseline}', but {where} count '{count.row}' from '{count.base}'."
+                raise self._wrong(sentence, "inconsistent-keys", found=count.base, expected=self.baseline)
         counts = {row.row: row for row in source.rows if row.printed != "none"}
         rows = []
         for row in self.rows:
             scores, gaps = ([own(index) for index in range(len(self.columns))] for own in (row.score, row.gap))
             for place in (index for index, column in enumerate(self.columns) if column.metric == PARAMETERS):
                 if scores[place] is not None or gaps[place] is not None:
-                    raise WordorderError(
-                        f"The published table '{self.name}' has a count of parameters for '{row.row}'. Write null: its "
-                        f"counts are {where}.",
-                        code="inconsistent-keys",
-                        key=self.name,
-                        found=row.row,
-                    )
+                    sentence = f"has a count of parameters for '{row.row}'. Write null: its counts are {where}."
+                    raise self._wrong(sentence, "inconsistent-keys", found=row.row)
                 if row.row in counts:
                     count = counts[row.row]
                     (scores if count.base is None else gaps)[place] = float(count.printed)

@@ -19,7 +19,7 @@ from wordorder.data.grammar.rules import Grammar
 from wordorder.data.grammar.transduction import SentencePair, read_off
 from wordorder.data.text import line_writer
 from wordorder.data.trees import format_tree
-from wordorder.errors import WordorderError
+from wordorder.errors import unknown_name
 from wordorder.progress import track
 
 
@@ -42,14 +42,7 @@ def write_split(config: Generator, *, split: str, source: Path, target: Path, al
     """
     sizes = {**config.tests, "train": config.train, "valid": config.valid}
     if split not in sizes:
-        raise WordorderError(
-            f"The generated pair has no split '{split}'. Its splits are {', '.join(sorted(sizes))}; "
-            "name another test set under 'tests' of the dataset's 'generator'.",
-            code="unknown-name",
-            key="tests",
-            found=split,
-            expected=sorted(sizes),
-        )
+        raise unknown_name("The dataset's 'generator' has no split", split, sizes, "splits", key="tests")
     with ExitStack() as stack:
         writers = [stack.enter_context(line_writer(path)) for path in (source, target, alignments, trees)]
         pairs = islice(generate(config, split), sizes[split])

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from wordorder.config.encodings import Stack
 from wordorder.config.models import Report
-from wordorder.config.problems import nearest
-from wordorder.errors import WordorderError
+from wordorder.errors import WordorderError, unknown_name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -184,9 +183,7 @@ FIGURES: Mapping[str, StudyFigure] = {
 def figure_of(name: str) -> StudyFigure:
     """Return the figure of this name. Raises WordorderError if there is none."""
     if name not in FIGURES:
-        raise WordorderError(
-            f"There is no figure '{name}'{nearest(name, FIGURES, 'figures')}", code="unknown-figure", found=name
-        )
+        raise unknown_name("There is no figure", name, FIGURES, "figures", code="unknown-figure")
     return FIGURES[name]
 
 

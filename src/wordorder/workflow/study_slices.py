@@ -21,9 +21,8 @@ from wordorder.config.models import (
     SystemsScoring,
     metric_name,
 )
-from wordorder.config.problems import nearest
 from wordorder.config.published_scores import PublishedInStudy, PublishedScores, Shown
-from wordorder.errors import WordorderError
+from wordorder.errors import WordorderError, unknown_name
 from wordorder.figures.catalogue import FIGURES
 from wordorder.metrics.scores import system_metrics
 from wordorder.registry import KINDS, registry_of
@@ -105,11 +104,8 @@ def published_tables(study: Study, configuration: Configuration) -> list[Publish
     tables = {table.name: table for table in load_published_scores(configuration.root)} if study.published else {}
     for shown in study.published:
         if shown.table not in tables:
-            raise WordorderError(
-                f"The study '{study.name}' shows the published table '{shown.table}', which is not in "
-                f"{Path(configuration.root, 'published', 'scores.yaml')}{nearest(shown.table, tables, 'tables')}",
-                code="unknown-name",
-            )
+            file = Path(configuration.root, "published", "scores.yaml")
+            raise unknown_name(f"{file} has no published table", shown.table, tables, "tables", path=file)
     return [_in_study(shown, tables[shown.table], configuration) for shown in study.published]
 
 
