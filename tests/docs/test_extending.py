@@ -10,7 +10,6 @@ import sys
 from html import unescape
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -27,7 +26,7 @@ from wordorder.config.datasets import Generator
 from wordorder.data.generate import generate
 from wordorder.encodings.base import Positions, Shape
 from wordorder.encodings.registry import build, parse
-from wordorder.model.attention.base import REGISTRY, attend
+from wordorder.model.attention.base import REGISTRY, Attention, attend
 from wordorder.model.masks import causal_mask
 from wordorder.registry import KINDS
 
@@ -212,9 +211,10 @@ def test_a_model_gives_the_same_with_the_backend(monkeypatch: pytest.MonkeyPatch
     chunked, lengths = REGISTRY.get("chunked"), []
     attend_in_parts = chunked.attend
 
-    def watched(queries: Tensor, *others: Any, **named: Any) -> Tensor:
-        lengths.append(queries.size(2))
-        return attend_in_parts(queries, *others, **named)
+    def watched(asked: Attention) -> Tensor:
+        lengths.append(asked.queries.size(2))
+        found: Tensor = attend_in_parts(asked)
+        return found
 
     monkeypatch.setattr(REGISTRY.module("chunked"), "QUERIES", 2)
     monkeypatch.setattr(chunked, "attend", watched)

@@ -39,7 +39,7 @@ from wordorder.encodings.registry import build, parse
 from wordorder.errors import WordorderError
 from wordorder.model.architectures.transformer import Transformer, TransformerSize
 from wordorder.model.attention.base import REGISTRY as BACKENDS
-from wordorder.model.attention.base import needs_of
+from wordorder.model.attention.base import Attention, needs_of
 from wordorder.model.batch import PAD, Batch
 from wordorder.model.masks import causal_mask, padding_mask
 from wordorder.model.objective import TranslationObjective
@@ -266,14 +266,11 @@ def test_every_backend_that_may_be_chosen_gives_what_the_eager_one_gives(name: s
         attention = encoding.attention(stack, 0)
         mask = padding if stack == "encoder" else causal_mask(length, on=queries.device)
         read = replace(positions, state=attention.gates(_layer_input(queries), positions))
-        given = {
-            "encoding": attention, "query": read, "key": read, "unrotated": queries,
-            "mask": mask, "dropout": 0.0, "weights_reader": None,
-        }  # fmt: skip
-        expected = BACKENDS.get("eager").attend(queries, keys, values, **given)
+        asked = Attention(queries, keys, values, mask, attention, read, read, queries)
+        expected = BACKENDS.get("eager").attend(asked)
         needs = needs_of(attention, dropout=False, weights=False)
         for backend in (each for each in BACKENDS if each.fits("cuda", needs)):
-            assert_same(backend.attend(queries, keys, values, **given), expected)
+            assert_same(backend.attend(asked), expected)
 
 
 def test_absolute_encodings_are_not_relative() -> None:

@@ -13,7 +13,7 @@ from torch.testing import assert_close
 
 from wordorder.encodings.base import AttentionEncoding, Positions, ScoreFunction
 from wordorder.errors import WordorderError
-from wordorder.model.attention.base import REGISTRY, attend, choose, needs_of
+from wordorder.model.attention.base import REGISTRY, Attention, attend, choose, needs_of
 from wordorder.model.attention.multihead import CrossAttention, KeyValueCache, SelfAttention, merge_heads, split_heads
 from wordorder.model.batch import PAD
 from wordorder.model.masks import causal_mask, padding_mask
@@ -103,7 +103,7 @@ def through(backend: str, queries: Tensor, keys: Tensor, values: Tensor, mask: T
         "weights_reader": None,
         "dropout": 0.0,
     } | rest
-    return REGISTRY.get(backend).attend(queries, keys, values, mask=mask, **given)
+    return REGISTRY.get(backend).attend(Attention(queries, keys, values, mask=mask, **given))
 
 
 class Unseen(AttentionEncoding):

@@ -26,6 +26,7 @@ from wordorder.encodings.base import REGISTRY, AttentionEncoding, EncodingConfig
 from wordorder.encodings.compose import ComposedConfig
 from wordorder.encodings.registry import encoding_types, parse
 from wordorder.model.attention.base import REGISTRY as BACKENDS
+from wordorder.model.attention.base import Attention
 from wordorder.model.counts import compare_published
 
 ROOT = Path(__file__).parents[2]
@@ -179,10 +180,9 @@ def weights(
     """Compute the attention weights, (B, H, L, L), that an encoding makes of queries and keys (B, H, L, d_h)."""
     read: list[Tensor] = []
     rotated, turned = inside.rotate(queries, keys, positions)
-    BACKENDS.get("eager").attend(
-        rotated, turned, torch.zeros_like(keys), mask=mask, dropout=0.0, encoding=inside, query=positions,
-        key=positions, unrotated=queries, weights_reader=read.append,
-    )  # fmt: skip
+    values = torch.zeros_like(keys)
+    asked = Attention(rotated, turned, values, mask, inside, positions, positions, queries, weights_reader=read.append)
+    BACKENDS.get("eager").attend(asked)
     return read[0]
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar, Literal
 
@@ -35,6 +36,35 @@ Need = Literal["bias", "scores", "score_function", "context", "weights", "dropou
 WeightsReader = Callable[[Tensor], object]
 
 
+@dataclass(frozen=True)
+class Attention:
+    """One attention to compute.
+
+    Attributes:
+        queries: Queries after rotation, (B, H, Lq, d_h).
+        keys: Keys after rotation, (B, H, Lk, d_h).
+        values: Values, (B, H, Lk, d_h).
+        mask: Added to the scores: 0 where a query may look and -inf elsewhere, (1 | B, 1 | H, 1 | Lq, Lk).
+        encoding: The encoding, of which only what the backend supports is needed.
+        query: Positions of the queries.
+        key: Positions of the keys.
+        unrotated: Queries before rotation, (B, H, Lq, d_h).
+        dropout: Probability of dropping an attention weight; 0 outside training.
+        weights_reader: Called with the attention weights after dropout, (B, H, Lq, Lk).
+    """
+
+    queries: Tensor
+    keys: Tensor
+    values: Tensor
+    mask: Tensor | None
+    encoding: AttentionEncoding
+    query: Positions
+    key: Positions
+    unrotated: Tensor
+    dropout: float = 0.0
+    weights_reader: WeightsReader | None = None
+
+
 class AttentionBackend(ABC):
     """One way to compute attention. Subclasses register themselves with :func:`register`."""
 
@@ -46,33 +76,8 @@ class AttentionBackend(ABC):
     rank: ClassVar[int] = 0
 
     @abstractmethod
-    def attend(
-        self,
-        queries: Tensor,
-        keys: Tensor,
-        values: Tensor,
-        *,
-        mask: Tensor | None,
-        dropout: float,
-        encoding: AttentionEncoding,
-        query: Positions,
-        key: Positions,
-        unrotated: Tensor,
-        weights_reader: WeightsReader | None,
-    ) -> Tensor:
+    def attend(self, asked: Attention) -> Tensor:
         """Compute scaled dot-product attention.
-
-        Args:
-            queries: Queries after rotation, (B, H, Lq, d_h).
-            keys: Keys after rotation, (B, H, Lk, d_h).
-            values: Values, (B, H, Lk, d_h).
-            mask: Added to the scores: 0 where a query may look and -inf elsewhere, (1 | B, 1 | H, 1 | Lq, Lk).
-            dropout: Probability of dropping an attention weight; 0 outside training.
-            encoding: The encoding, of which only what the backend supports is needed.
-            query: Positions of the queries.
-            key: Positions of the keys.
-            unrotated: Queries before rotation, (B, H, Lq, d_h).
-            weights_reader: Called with the attention weights after dropout, (B, H, Lq, Lk).
 
         Returns:
             Weighted sums of the values, (B, H, Lq, d_h).
@@ -176,7 +181,7 @@ def attend(
         queries: Queries after rotation, (B, H, Lq, d_h).
         keys: Keys after rotation, (B, H, Lk, d_h).
         values: Values, (B, H, Lk, d_h).
-        mask: See :meth:`AttentionBackend.attend`.
+        mask: See :class:`Attention`.
         dropout_probability: Probability of dropping an attention weight in training.
         training: Whether there is dropout.
         encoding: What the positional encoding does inside this attention.
@@ -190,15 +195,6 @@ def attend(
     """
     dropout = dropout_probability if training else 0.0
     needs = needs_of(encoding, dropout=dropout > 0, weights=weights_reader is not None)
-    return choose(queries.device.type, needs).attend(
-        queries,
-        keys,
-        values,
-        mask=mask,
-        dropout=dropout,
-        encoding=encoding,
-        query=query,
-        key=key,
-        unrotated=queries if unrotated is None else unrotated,
-        weights_reader=weights_reader,
-    )
+    unrotated = queries if unrotated is None else unrotated
+    asked = Attention(queries, keys, values, mask, encoding, query, key, unrotated, dropout, weights_reader)
+    return choose(queries.device.type, needs).attend(asked)

@@ -16,8 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from wordorder.encodings.base import AttentionEncoding, Positions
-from wordorder.model.attention.base import AttentionBackend, WeightsReader, register
+from wordorder.model.attention.base import Attention, AttentionBackend, register
 from wordorder.model.masks import as_precise_as
 
 
@@ -29,23 +28,11 @@ class Flex(AttentionBackend):
     supports = frozenset({"bias", "score_function"})
     devices = frozenset({"cuda"})
 
-    def attend(
-        self,
-        queries: Tensor,
-        keys: Tensor,
-        values: Tensor,
-        *,
-        mask: Tensor | None,
-        dropout: float,
-        encoding: AttentionEncoding,
-        query: Positions,
-        key: Positions,
-        unrotated: Tensor,
-        weights_reader: WeightsReader | None,
-    ) -> Tensor:
+    def attend(self, asked: Attention) -> Tensor:
         """Compute attention; see :meth:`.AttentionBackend.attend`."""
+        queries, keys, mask = asked.queries, asked.keys, asked.mask
         scale = 1 / math.sqrt(queries.size(-1))
-        change = encoding.score_function(unrotated * scale, query, key)
+        change = asked.encoding.score_function(asked.unrotated * scale, asked.query, asked.key)
         full = (queries.size(0), queries.size(1), queries.size(2), keys.size(2))  # (B, H, Lq, Lk)
         # Broadcast without a copy; -inf becomes the least number, because a query may see nothing else.
         added = None if mask is None else as_precise_as(queries, mask).expand(full)
@@ -56,7 +43,7 @@ class Flex(AttentionBackend):
                 value = change(value, sentence, head, row, column)
             return value if added is None else value + added[sentence, head, row, column]
 
-        found: Tensor = _kernel(queries.device.type)(queries, keys, values, score_mod=score, scale=scale)
+        found: Tensor = _kernel(queries.device.type)(queries, keys, asked.values, score_mod=score, scale=scale)
         return found
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 from torch.nn import functional
 
-from wordorder.encodings.base import AttentionEncoding, Positions
-from wordorder.model.attention.base import AttentionBackend, WeightsReader, register
+from wordorder.model.attention.base import Attention, AttentionBackend, register
 from wordorder.model.masks import as_precise_as
 
 
@@ -19,28 +18,12 @@ class SDPA(AttentionBackend):
     devices = frozenset({"cuda"})
     rank = 2
 
-    def attend(
-        self,
-        queries: Tensor,
-        keys: Tensor,
-        values: Tensor,
-        *,
-        mask: Tensor | None,
-        dropout: float,
-        encoding: AttentionEncoding,
-        query: Positions,
-        key: Positions,
-        unrotated: Tensor,
-        weights_reader: WeightsReader | None,
-    ) -> Tensor:
+    def attend(self, asked: Attention) -> Tensor:
         """Compute attention; see :meth:`.AttentionBackend.attend`."""
-        bias = encoding.bias(query, key)
+        bias, mask = asked.encoding.bias(asked.query, asked.key), asked.mask
         if bias is not None:
             mask = bias if mask is None else mask + bias
+        mask = None if mask is None else as_precise_as(asked.queries, mask)
         return functional.scaled_dot_product_attention(
-            queries,
-            keys,
-            values,
-            attn_mask=None if mask is None else as_precise_as(queries, mask),
-            dropout_p=dropout,
+            asked.queries, asked.keys, asked.values, attn_mask=mask, dropout_p=asked.dropout
         )
