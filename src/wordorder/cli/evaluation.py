@@ -1,4 +1,4 @@
-"""``wordorder summary``, and the stages that evaluate models, compare systems and make tables."""
+"""``wordorder summary``, and the stages that compare systems, make tables and the page of a study."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typer import Argument, Option
 
 from wordorder.cli import options
 from wordorder.cli.app import STUDY, command, stage
-from wordorder.cli.options import JSONOut, slice_of
+from wordorder.cli.options import Data, JSONOut, StudyResults, slice_of
 
 TableName = Literal["scores", "significance", "variance", "parameters", "credibility", "published", "orderings"]
 TABLES: tuple[str, ...] = get_args(TableName)
@@ -75,6 +75,25 @@ def table(
     else:
         built = build_table(name, slice_argument(config, Report), results)
     write_table(built, output_prefix)
+
+
+@stage("page --config SLICE --results results/demo --data results/data --output results/demo/index.html")
+def page(
+    *,
+    config: Annotated[Any, slice_of("models.Page", "contents of the study")],
+    results: StudyResults,
+    data: Data,
+    output: Annotated[Path, Option(help="HTML")],
+) -> None:
+    """Make the page of a study.
+
+    Make one HTML page of the results of a study: overview, tables, figures, translations side by side, records and the
+    credibility list. The page contains everything itself and needs no network.
+    """
+    from wordorder.files import write_text
+    from wordorder.report.page import build_page
+
+    write_text(output, build_page(config, results, data))
 
 
 @command(STUDY, "summary --results results/demo")

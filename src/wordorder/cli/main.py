@@ -35,7 +35,6 @@ for _module in (
     "datasets",
     "schema",
     "stages",
-    "page",
     "reference",
 ):
     importlib.import_module(f"wordorder.cli.{_module}")

@@ -52,14 +52,6 @@ def score(
     Returns:
         ``{metric: {score, signature, details, segment_signature, segment_scores}}``.
     """
-    if not references:
-        raise WordorderError("There are no references, so there is nothing to score against.", code="no-references")
-    if hypotheses and len(hypotheses) != len(references):
-        raise WordorderError(
-            f"There are {len(hypotheses)} hypotheses for {len(references)} references; "
-            "each reference needs one hypothesis, on the same line.",
-            code="different-lengths",
-        )
     return {metric_name(entry): _score_one(hypotheses, references, entry, target_language) for entry in metrics}
 
 

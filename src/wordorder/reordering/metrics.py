@@ -71,11 +71,6 @@ def identity_orders(offsets: NDArray[np.int64]) -> Ragged:
     return Ragged((np.arange(offsets[-1]) - starts).astype(np.int32), offsets)
 
 
-def reordering_amount(ranks: Ragged, ranked: NDArray[np.bool_] | None = None) -> float:
-    """How far a corpus is from monotone: 0, if no two units swap, to 1, if all do: 1 - tau of the identity."""
-    return 1 - score_orders(identity_orders(ranks.offsets), ranks, ranked).means()["tau"]
-
-
 @compiled
 def _count_sentences(
     orders: NDArray[np.int32], ranks: NDArray[np.int32], offsets: NDArray[np.int64], counts: NDArray[np.int64]

@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 
 from wordorder.alignment.links import Links
 from wordorder.compiled import compiled
-from wordorder.data.trees import Tree, parse_tree
 from wordorder.reordering.ranks import check_links
 
 Nulls = Literal["left", "right"]
@@ -52,11 +51,6 @@ class OracleTree:
         """The tree as a line of :mod:`wordorder.data.trees`; an empty line for an empty sentence."""
         return " ".join([str(token) if token >= 0 else _SYMBOLS[token] for token in self._tokens.tolist()])
 
-    @property
-    def tree(self) -> Tree | None:
-        """The tree itself; an empty sentence has none."""
-        return parse_tree(self.text) if len(self.order) else None
-
 
 @dataclass
 class OracleReport:
@@ -67,13 +61,6 @@ class OracleReport:
     not_btg: int = 0
     pairs: int = 0
     discordant: int = 0
-
-
-def oracle_tree(links: NDArray[np.int32], length: int, *, nulls: Nulls = "left") -> OracleTree:
-    """The tree of one sentence. links: (n, 2), source and target; a source unit outside is a ``ValueError``."""
-    source, target = np.asarray(links, dtype=np.int32).reshape(-1, 2).T.copy()
-    (found,) = oracle_trees(Links(source, target, np.array([0, len(source)])), np.array([length]), nulls=nulls)
-    return found
 
 
 def oracle_trees(
