@@ -115,6 +115,14 @@ def test_a_tiny_prefix_lm_learns_the_same(name: str) -> None:
     check(name, learn(model, set(TASKS) - FAILS.get(name, set())))
 
 
+@pytest.mark.parametrize("name", ["posnet_embed", "relative"])
+def test_a_control_learns_what_needs_no_order(name: str) -> None:
+    torch.manual_seed(0)
+    encoding = build(parse({"type": name, "control": FIRST_WORD + WORDS}), Transformer.shape(SIZE))
+    model = Transformer(SIZE, Recipe(max_updates=1), encoding, FIRST_WORD + WORDS)
+    check("none", learn(model, set(TASKS) - FAILS["none"]))
+
+
 def check(name: str, matches: dict[str, float]) -> None:
     """Compare the shares of exact matches with what the encoding promises."""
     for task, share in matches.items():
