@@ -322,3 +322,14 @@ def test_parameters_are_those_of_the_base(base: str) -> None:
     shape = Shape(dim=512, heads=8, encoder_layers=6, decoder_layers=6)
     assert parse({"type": "randomized", "base": base}).parameter_count(shape) == 0
     assert parse({"type": "randomized", "base": "learned"}).parameter_count(shape) == 2 * 2048 * 512
+
+
+@pytest.mark.parametrize(("base", "absolute"), [("sinusoidal", True), ("learned", True), ("rope", False)])
+def test_what_it_may_be_composed_with_depends_on_the_base(base: str, absolute: bool) -> None:
+    entry = {"compose": [{"type": "sinusoidal"}, {"type": "randomized", "base": base}]}
+    if absolute:
+        with raises("invalid-value", says="both absolute"):
+            parse(entry)
+    else:
+        build(parse(entry), SHAPE)
+    assert encoding_of(base=base).inside_attention() is not absolute
