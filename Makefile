@@ -7,12 +7,13 @@ COMET_VENV ?= .venv-comet
 CORES ?= 2
 PROFILE ?= local
 STUDY ?= demo
+MINUTES ?= 10
 
 # The tools of the environment come first, also for what they start themselves (snakefmt starts shfmt).
 export PATH := $(abspath $(VENV))/bin:$(PATH)
 SNAKEFILES = Snakefile workflow
 
-.PHONY: help setup setup-dev demo study report reference verify-reference rebuild-references test test-slow test-all test-comet fidelity lint format comet lock clean
+.PHONY: help setup setup-dev demo study report reference verify-reference rebuild-references test test-slow test-all test-comet fidelity fuzz lint format comet lock clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -60,6 +61,9 @@ fidelity: setup-dev  ## Compare the encodings with packages of other authors, an
 	requirements/install $(PYTHON) $(VENV) main --editable '.[ja,zh,dev,fidelity]'
 	python tests/support/fidelity.py
 	WORDORDER_FIDELITY=1 pytest tests/fidelity
+
+fuzz: setup-dev  ## Damage files, inputs and answers of servers for about MINUTES minutes, each time others
+	WORDORDER_FUZZ_MINUTES=$(MINUTES) pytest -n 2 tests/fuzz
 
 lint: setup-dev  ## Check the style and the types
 	ruff check

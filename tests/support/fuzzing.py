@@ -6,6 +6,7 @@ import os
 import random
 import secrets
 from collections.abc import Iterator
+from typing import Any
 
 from hypothesis import settings
 
@@ -46,3 +47,28 @@ def damaged(content: bytes, generator: random.Random) -> tuple[str, bytes]:
             kind, result = "append", content + noise
         if result != content:
             return f"{kind} at {place}", result
+
+
+STRANGE: list[Any] = [None, "", "x" * 300, "é\u2028", [], {}, [[]], {"type": []}, 0, -1, 1e400, True, "type", 10**30]
+
+
+def places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The places of all values inside a value."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [at, *(place for key, own in inside for place in places(own, (*at, key)))]
+
+
+def changed(value: Any, generator: random.Random) -> Any:
+    """Replace, remove or rename one value."""
+    *parents, last = generator.choice([place for place in places(value) if place])
+    where = value
+    for key in parents:
+        where = where[key]
+    action = generator.choice(("replace", "remove", "rename"))
+    if action == "replace":
+        where[last] = generator.choice(STRANGE)
+    elif action == "remove":
+        del where[last]
+    elif isinstance(where, dict):
+        where[generator.choice(STRANGE[1:4])] = where.pop(last)
+    return value

@@ -13,7 +13,7 @@ from wordorder.comparison.significance import compare
 from wordorder.config.models import Page
 from wordorder.data.text import read_lines
 from wordorder.drawing import style
-from wordorder.files import read_json, write_json
+from wordorder.files import read_json, write_json, write_text
 from wordorder.metrics.scores import score_files
 
 ENCODINGS = ["sinusoidal", "opr+rpr", "learned", "untrained"]
@@ -78,4 +78,4 @@ def write_sample(folder: Path) -> tuple[Page, Path, Path]:
 
 
 def _write(path: Path, lines: list[str]) -> None:
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
+    write_text(path, "".join(f"{line}\n" for line in lines))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from training_runs import TrainingRun, cell, write_reversals
 from wordorder.training.record import git_commit
 
 
@@ -35,3 +36,16 @@ def test_the_commit_says_whether_the_sources_were_changed(repository: Path) -> N
 def test_outside_a_repository_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     assert git_commit(tmp_path) is None
+
+
+def test_no_value_of_the_environment_is_in_any_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = "plantedsecret0123456789"
+    for name in ("API_TOKEN", "HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "SLURM_JOB_COMMENT", "WORDORDER_SECRET"):
+        monkeypatch.setenv(name, secret)
+    monkeypatch.setenv("https_proxy", f"http://user:{secret}@127.0.0.1:1")
+    corpora = [write_reversals(tmp_path / split, pairs=30, seed=1) for split in ("train", "valid")]
+    run = TrainingRun(tmp_path, cell(max_epochs=1), *corpora)
+    assert secret not in run.finish()
+    files = [file for file in tmp_path.rglob("*") if file.is_file()]
+    assert {"model.pt", "record.json", "metrics.jsonl"} <= {file.name for file in files}
+    assert [file for file in files if secret.encode() in file.read_bytes()] == []

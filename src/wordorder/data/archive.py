@@ -17,6 +17,8 @@ from wordorder.errors import WordorderError
 from wordorder.files import decompressed, open_bytes, reading
 
 _DAMAGE = (tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError, struct.error, NotImplementedError, OverflowError)
+# What else a damaged table of contents leads to; a name may not be UTF-8.
+_NO_CONTENTS = (ValueError, ArithmeticError, LookupError)
 
 
 @contextmanager
@@ -65,7 +67,11 @@ def _open_tar(archive: str | Path, member: str) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _open_zip(archive: str | Path, member: str) -> Iterator[IO[bytes]]:
-    with zipfile.ZipFile(archive) as zipped:
+    try:
+        opened = zipfile.ZipFile(archive)
+    except _NO_CONTENTS as error:
+        raise zipfile.BadZipFile(str(error)) from error
+    with opened as zipped:
         for info in zipped.infolist():
             if _plain(info.filename) == _plain(member):
                 break

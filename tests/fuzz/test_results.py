@@ -1,0 +1,54 @@
+"""Whatever is in the JSON files of results, a page is either built or refused with a sentence."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fuzzing import cases, changed, damaged
+from page_sample import write_sample
+from wordorder.cli.main import main
+from wordorder.errors import WordorderError
+from wordorder.files import read_json, write_json
+from wordorder.report.page import build_page
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path, Path]:
+    return write_sample(tmp_path_factory.mktemp("sample"))
+
+
+def test_another_value_is_shown_or_a_sentence(
+    sample: tuple[Any, Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Files of another version, or of another program: their checksums are right."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    page, results, data = sample
+    words = ["stage", "page", "--config", page.model_dump_json(), "--results", str(results), "--data", str(data)]
+    files = sorted(path for path in results.rglob("*.json"))
+    for name, generator in cases(40):
+        path = generator.choice(files)
+        before = read_json(path)
+        write_json(path, changed(read_json(path), generator))
+        status, said = main([*words, "--output", str(tmp_path / "index.html")]), capsys.readouterr().err
+        assert status in (0, 1) and "Traceback" not in said, f"case {name}: {path}: {said}"
+        assert (status == 1) is ("wordorder: error: " in said), f"case {name}: {path}: {said}"
+        write_json(path, before)
+
+
+def test_damage_never_changes_the_page(sample: tuple[Any, Path, Path], tmp_path: Path) -> None:
+    page, results, data = sample
+    whole = build_page(page, results, data)
+    files = sorted(path for folder in (results, data) for path in folder.rglob("*") if path.is_file())
+    unnoticed = 0
+    for _, generator in cases(60):
+        path = generator.choice(files)
+        content = path.read_bytes()
+        path.write_bytes(damaged(content, generator)[1])
+        with suppress(WordorderError):
+            unnoticed += build_page(page, results, data) != whole
+        path.write_bytes(content)
+    assert unnoticed == 0
