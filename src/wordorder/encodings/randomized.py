@@ -192,9 +192,9 @@ class RandomizedALiBi(AttentionEncoding):
 
     def bias(self, query: Positions, key: Positions) -> Tensor:
         every, pairs = self.draws.distances(query, key, layer=self.layer)
-        rows = max(len(every), len(pairs))
-        apart = every.expand(rows, -1).gather(1, pairs.expand(rows, -1, -1).flatten(1))
-        return self.base.of(apart.view(rows, *pairs.shape[1:]))
+        values = self.base.of(every[:, None])  # (1 | B, H, 1, 2n + 1)
+        shape = max(len(values), len(pairs)), values.size(1), *pairs.shape[1:]
+        return values.expand(*shape[:3], -1).gather(-1, pairs[:, None].expand(shape))
 
 
 class RandomizedTransformerXL(AttentionEncoding):
