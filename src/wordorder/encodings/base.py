@@ -2,15 +2,15 @@
 
 Shapes: B batch, L length, H heads, d model size, d_h head size, Lq/Lk queries and keys.
 
-| place                 | called with                     | used by                                   |
+| place                 | called with                     | used, for example, by                     |
 |-----------------------|---------------------------------|-------------------------------------------|
-| add_to_embeddings     | scaled embeddings               | sinusoidal, learned, OPR, InXL            |
+| add_to_embeddings     | scaled embeddings               | sinusoidal, learned, OPR, InXL, CAPE      |
 | transform_embeddings  | the same, after dropout         | PosNet-Embed                              |
 | head_inputs           | input of a layer, before a norm | HeadXL                                    |
-| rotate                | queries and keys                | RoPE                                      |
+| rotate                | queries and keys                | RoPE, xPos                                |
 | gates                 | inputs of an attention          | what bias and scores read of the tokens   |
-| bias                  | positions and their states      | T5, Adaptive-T5, ALiBi, FIRE, DiSAN masks |
-| scores                | scores, queries and keys        | Shaw keys, CoPE                           |
+| bias                  | positions and their states      | T5, ALiBi, FIRE, KERPLE, DiSAN masks      |
+| scores                | scores, queries and keys        | Shaw keys, CoPE, Transformer-XL           |
 | values                | values                          | PosNet-Attn                               |
 | context               | attention weights and their sum | Shaw values                               |
 
