@@ -30,6 +30,8 @@ _STAGES = {
     "evaluate": "results.evaluate.evaluate",
     "score": "metrics.scores.score_translation",
     "score-systems": "metrics.scores.score_systems",
+    "compare": "comparison.significance.compare_files",
+    "page": "report.page.write_page",
     "figure": "figures.catalogue.draw_figure",
     "seal": "integrity.seal",
     "draw-reordering": "figures.reordering.draw_files",

@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 
 from wordorder.comparison.families import FamilyTest
+from wordorder.comparison.levels import looks_file, read_looks, remember_look
 from wordorder.comparison.paired import KINDS, Extraction, paired_tests
 from wordorder.config.models import Comparison, Family
 from wordorder.data.text import read_lines
 from wordorder.errors import WordorderError
-from wordorder.files import read_object, sha256
+from wordorder.files import read_object, sha256, write_json
 from wordorder.metrics.base import Metric, TextMetric, build
 from wordorder.metrics.scores import read_pair
 from wordorder.progress import track
@@ -42,6 +43,43 @@ from wordorder.statistics.stratified import spreads, stratified_randomisation
 
 _Cell = tuple[str, int]  # encoding, seed
 _PerSeed = dict[tuple[str, _Cell], dict[str, dict[str, Any]]]  # by kind and baseline
+
+
+def compare_files(
+    hypotheses: Sequence[Path] | None = None,
+    /,
+    *,
+    config: Family,
+    size: str,
+    test: str,
+    references: Path,
+    systems: Sequence[Path] | None = None,
+    output: Path,
+) -> None:
+    """Test whether systems differ from their baseline.
+
+    Give a verdict on every declared comparison on one test set, and make other tests of it: for each seed sacreBLEU's
+    paired tests and the sign test, over the seeds a paired t-test and stratified randomisation, with Holm's correction.
+    Seeds without translations are listed. A file OUTPUT with the suffix .looks remembers the seeds of earlier
+    comparisons. docs/statistics.md explains each test.
+
+    Example:
+        wordorder stage compare --config SLICE --size micro --test test --references test.target \\
+            --output significance.json a b c
+
+    Args:
+        hypotheses: The translations: of each encoding of the family, one per seed.
+        config: The family of comparisons.
+        size: The size of the models to compare.
+        test: The test set.
+        references: The detokenised references, one line per sentence.
+        systems: What 'wordorder stage score-systems' wrote about these translations.
+        output: The JSON to write.
+    """
+    translations, looks = of_cells(config, hypotheses or []), looks_file(output)
+    result = compare(config, translations, size, test, references, systems or [], read_looks(looks))
+    remember_look(looks, config.seeds)
+    write_json(output, result)
 
 
 def of_cells(family: Family, files: Sequence[Path]) -> dict[_Cell, Path]:

@@ -16,10 +16,29 @@ from markupsafe import Markup
 
 from wordorder import __version__
 from wordorder.config.models import Page
+from wordorder.files import write_text
 from wordorder.report import inputs, overview, pictures, records, tables, translations
 from wordorder.report.build import build_table
 from wordorder.report.captions import caption
 from wordorder.tables.credibility import credibility_items, credibility_table
+
+
+def write_page(*, config: Page, results: Path, data: Path, output: Path) -> None:
+    """Make the page of a study.
+
+    Make one HTML page of the results of a study: overview, tables, figures, translations side by side, records and the
+    credibility list. The page contains everything itself and needs no network.
+
+    Example:
+        wordorder stage page --config SLICE --results results/demo --data results/data --output results/demo/index.html
+
+    Args:
+        config: The contents of the study.
+        results: The folder results/{study}.
+        data: The folder results/data.
+        output: The page to write, HTML.
+    """
+    write_text(output, build_page(config, results, data))
 
 
 def build_page(asked: Page, results: str | Path, data: str | Path) -> str:
