@@ -177,14 +177,8 @@ def plugin_files(kind: str) -> list[Path]:
             )
         for unknown in sorted(path for path in folder.iterdir() if path.is_dir() and path.name not in KINDS):
             if any(unknown.glob("*.py")):
-                raise WordorderError(
-                    f"{VARIABLE} names {folder}, whose sub-folder '{unknown.name}' is not a kind of extension. The "
-                    f"kinds are {_listed(KINDS)}.",
-                    code="unknown-name",
-                    path=unknown,
-                    found=unknown.name,
-                    expected=list(KINDS),
-                )
+                start = f"{VARIABLE} names {folder}, which has a sub-folder of no kind of extension:"
+                raise unknown_name(start, unknown.name, KINDS, "kinds", path=unknown)
         files += sorted((folder / kind).glob("*.py"))
     return files
 

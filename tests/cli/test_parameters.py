@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from raises import raises
 from tiny_models import CONFIG
 from wordorder.cli.main import main
 from wordorder.config.load import load_encodings, load_published, load_sizes
 from wordorder.config.published import PublishedTable
-from wordorder.errors import WordorderError
 from wordorder.model.counts import Compared, compare_published
 
 
@@ -195,8 +195,8 @@ def test_an_increment_is_counted_from_its_base() -> None:
             ('"63.08"}', '"63"}'),
             "must be millions with their decimals, such as '63.08' or '+0.06', or 'none', but is the text '63'.",
         ),
-        (("encoding: learned", "encoding: learnt"), "names the encoding 'learnt', which encodings.yaml does not have."),
-        (("size: lstm_opennmt", "size: lstm_opennnt"), "names the size 'lstm_opennnt', which sizes.yaml does not have"),
+        (("encoding: learned", "encoding: learnt"), "'learnt'; did you mean 'learned'? The entries of encodings.yaml"),
+        (("size: lstm_opennmt", "size: lstm_opennnt"), "did you mean 'lstm_opennmt'? The entries of sizes.yaml"),
     ],
 )
 def test_mistakes_in_published_counts(
@@ -237,5 +237,5 @@ def test_the_printed_comparison(config: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_a_row_of_an_unknown_entry_is_told() -> None:
-    with pytest.raises(WordorderError, match=r"The published row 'base' of A, 1, names the encoding 'none', which"):
+    with raises("unknown-name", found="none"):
         list(compare_published([table({**BASE, "printed": "1.0"})], {}, load_sizes(CONFIG)))

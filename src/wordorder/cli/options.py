@@ -39,11 +39,6 @@ def slice_of(model: str | type[Any], text: str, *, optional: bool = False) -> An
     )
 
 
-def many(text: str, metavar: str = "PATH...") -> Any:
-    """Return an option that takes one or more values."""
-    return Option(metavar=metavar, help=text)
-
-
 def flag(name: str, text: str) -> Any:
     """Return an option without a value."""
     return Option(f"--{name}", help=text)
@@ -102,4 +97,3 @@ Data = Annotated[Path, Option(help="results/data")]
 Subword = Annotated[Path, Option(help="sentencepiece model")]
 Model = Annotated[Path, Option(help="trained model")]
 ModelThreads = Annotated[int | None, Option(min=1, help="CPU threads (default: PyTorch's choice)", show_default=False)]
-JSONOut = Annotated[Path, Option(help="JSON to write")]

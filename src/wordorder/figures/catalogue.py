@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from wordorder.config.encodings import Stack
 from wordorder.config.models import Report
-from wordorder.errors import WordorderError, unknown_name
+from wordorder.errors import unknown_name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,10 +40,8 @@ def _scores(report: Report, results: Path, *, metric: str | None, **_: Any) -> D
 
     metric = metric or report.metrics[0]
     if metric not in report.metrics:
-        raise WordorderError(
-            f"The study has no metric '{metric}'; it has {', '.join(report.metrics)}.",
-            code="unknown-metric",
-            key="--metric",
+        raise unknown_name(
+            "The study has no metric", metric, report.metrics, "metrics", code="unknown-metric", key="--metric"
         )
     frame = load_scores(report, results)
     chosen = frame[frame["metric"] == metric]

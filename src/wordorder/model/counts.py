@@ -17,7 +17,7 @@ from wordorder.config.encodings import EncodingConfig
 from wordorder.config.models import Cell, Recipe
 from wordorder.config.published import PublishedRow, PublishedTable
 from wordorder.config.sizes import ModelSize
-from wordorder.errors import WordorderError
+from wordorder.errors import WordorderError, unknown_name
 from wordorder.model.checkpoint import build_model, count_parameters
 
 _DRAWN = 1 << 16  # numbers, at most, that are drawn where no model is made
@@ -104,11 +104,8 @@ def _of_row(
 ) -> dict[str, int]:
     for kind, name, known in (("encoding", row.encoding, encodings), ("size", row.size, sizes)):
         if name not in known:
-            raise WordorderError(
-                f"The published row '{row.row}' of {table.paper}, {table.table}, names the {kind} '{name}', which "
-                f"{kind}s.yaml does not have. Correct published/parameters.yaml.",
-                code="unknown-name",
-            )
+            place = f"The published row '{row.row}' of {table.paper}, {table.table},"
+            raise unknown_name(f"{place} names the unknown {kind}", name, known, f"entries of {kind}s.yaml")
     recipe = Recipe(norm=table.norm, tie_embeddings=table.tie_embeddings, max_updates=1)
     return counted(encodings[row.encoding], sizes[row.size], recipe, table.vocabulary)
 
@@ -122,9 +119,7 @@ def count_lines(
         WordorderError: The size is unknown, or the vocabulary has no more than the special pieces.
     """
     if size not in sizes:
-        raise WordorderError(
-            f"There is no size '{size}'. Known: {', '.join(sizes)}.", code="unknown-size", key="--size", found=size
-        )
+        raise unknown_name("There is no size", size, sizes, "sizes", code="unknown-size", key="--size")
     if vocabulary_size <= 4:
         raise WordorderError(
             f"--vocabulary must be above 4, the number of special pieces, but is {vocabulary_size}.",

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from wordorder.config.load import encoding_names, load_encodings, load_sizes
 from wordorder.config.models import Recipe, Study
-from wordorder.errors import WordorderError
+from wordorder.errors import WordorderError, unknown_name
 from wordorder.files import write_text
 from wordorder.registry import plugin_files, registry_of
 from wordorder.workflow.addresses import canonical_json, minimal
@@ -92,8 +92,8 @@ class Catalogue:
     def _entry(self, kind: str, name: str) -> Described:
         entry = self._content[kind].get(name)
         if entry is None:
-            raise WordorderError(
-                f"{Path(self.root, f'{kind}.yaml')} has no entry '{name}'.", code="unknown-name", key=name
+            raise unknown_name(
+                f"{Path(self.root, f'{kind}.yaml')} has no entry", name, self._content[kind], kind, key=name
             )
         if "error" in entry:
             raise WordorderError(entry["error"], code=entry["code"], path=Path(self.root, f"{kind}.yaml"), key=name)

@@ -24,7 +24,7 @@ from typing import ClassVar, Literal
 from torch import Tensor
 
 from wordorder.encodings.base import AttentionEncoding, Positions
-from wordorder.errors import WordorderError
+from wordorder.errors import WordorderError, unknown_name
 from wordorder.registry import Registry
 
 VARIABLE = "WORDORDER_ATTENTION"
@@ -124,14 +124,8 @@ _used: set[str] = set()
 @lru_cache(maxsize=256)
 def _chosen(preferred: str, device: str, needs: frozenset[Need]) -> AttentionBackend:
     if preferred and preferred not in REGISTRY:
-        raise WordorderError(
-            f"{VARIABLE} is '{preferred}', but the attention backends are {', '.join(REGISTRY.names())}. Correct the "
-            "environment variable or remove it.",
-            code="unknown-attention-backend",
-            key=VARIABLE,
-            found=preferred,
-            expected=REGISTRY.names(),
-        )
+        start, code = f"{VARIABLE} names the unknown attention backend", "unknown-attention-backend"
+        raise unknown_name(start, preferred, REGISTRY.names(), "attention backends", code=code, key=VARIABLE)
     if preferred and REGISTRY.get(preferred).fits(device, needs):
         return REGISTRY.get(preferred)
     fitting = [backend for backend in REGISTRY if backend.rank and backend.fits(device, needs)]
