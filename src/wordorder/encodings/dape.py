@@ -12,14 +12,14 @@ Promises: what ``over`` promises about shifts and lengths; in each layer the par
 Departures: none of the formula. In the encoder B is what ``over`` has in an encoder.
 Start values: PyTorch's for linear layers, as in the released code.
 
-W_1 B is the same for all sentences that share their positions, so it is computed once per batch; the hidden numbers of
-a few pairs at a time stay in the processor's cache and are computed again for the gradient, so that no tensor of
-hidden x Lq x Lk is kept. In the decoder, whole blocks of keys behind their queries are left out.
+The hidden numbers of a few pairs at a time stay in the processor's cache and are computed again for the gradient, so
+that no tensor of hidden x Lq x Lk is kept. In the decoder, whole blocks of keys behind their queries are left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Literal, cast
 
 import torch
@@ -123,88 +123,89 @@ class _Adapted(torch.autograd.Function):
         outer_bias: Tensor,
         keys_seen: list[int],
     ) -> Tensor:
-        context.save_for_backward(scores, bias, inner, inner_bias, outer)
+        weight = torch.cat((inner, inner_bias[:, None]), dim=1)  # (hidden, 2H + 1)
+        context.save_for_backward(scores, bias, weight, outer)
         context.keys_seen = keys_seen
         adapted = scores + bias
-        network = _Network(inner, inner_bias, outer)
-        with torch.autocast(scores.device.type, enabled=False):
-            for pairs, groups in _blocks(scores, len(inner), keys_seen):
-                shared = network.shared(bias[:, :, *pairs])  # (1 | B, hidden, n)
-                for sentences in groups:
-                    own = scores[sentences, :, *pairs]  # (b, H, rows, keys)
-                    hidden = network.hidden(own, shared if len(shared) == 1 else shared[sentences])
-                    change = torch.baddbmm(outer_bias[:, None], outer.expand(len(own), -1, -1), hidden)
-                    adapted[sentences, :, *pairs] += change.view(own.shape)
+        with _small_products(scores.device.type):
+            for block in _blocks(scores, len(inner), keys_seen):
+                _, hidden = _hidden(scores[block], bias[_shared(block, bias)], weight)
+                change = torch.baddbmm(outer_bias[:, None], outer.expand(len(hidden), -1, -1), hidden)
+                adapted[block] += change.view(adapted[block].shape)
         return adapted
 
     @staticmethod
     def backward(context: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        scores, bias, inner, inner_bias, outer = context.saved_tensors
+        scores, bias, weight, outer = context.saved_tensors
         (toward,) = gradients
-        network = _Network(inner, inner_bias, outer)
+        heads = len(outer)
         of_scores = toward.to(scores.dtype, copy=True)
         of_bias = toward.sum_to_size(bias.shape).to(bias.dtype, copy=True)
         of_outer_bias = of_bias.sum((0, 2, 3)).to(outer.dtype)
-        of_inner, of_outer = torch.zeros_like(inner), torch.zeros_like(outer)
-        of_inner_bias = torch.zeros_like(inner_bias)
-        heads = len(outer)
-        with torch.autocast(scores.device.type, enabled=False):
-            for pairs, groups in _blocks(scores, len(inner), context.keys_seen):
-                own_bias = bias[:, :, *pairs]
-                shared = network.shared(own_bias)
-                of_shared = torch.zeros_like(shared)
-                for sentences in groups:
-                    own = scores[sentences, :, *pairs]
-                    there = toward[sentences, :, *pairs].reshape(len(own), heads, -1).to(outer.dtype)  # (b, H, n)
-                    hidden = network.hidden(own, shared if len(shared) == 1 else shared[sentences])  # (b, hidden, n)
-                    of_outer += torch.bmm(there, hidden.mT).sum(0)
-                    of_hidden = torch.bmm(outer.T.expand(len(own), -1, -1), there)
-                    of_hidden = torch.ops.aten.leaky_relu_backward(of_hidden, hidden, _SLOPE, True)
-                    flat = own.reshape(len(own), heads, -1).to(inner.dtype)
-                    of_inner[:, :heads] += torch.bmm(flat, of_hidden.mT).sum(0).T
-                    back = torch.bmm(network.of_scores.T.expand(len(own), -1, -1), of_hidden)
-                    of_scores[sentences, :, *pairs] += back.view(own.shape)
-                    if len(of_shared) == 1:
-                        of_shared += of_hidden if len(own) == 1 else of_hidden.sum(0, keepdim=True)
-                    else:
-                        of_shared[sentences] = of_hidden
-                flat = own_bias.reshape(len(bias), heads, -1).to(inner.dtype)
-                of_inner[:, heads:] += torch.bmm(flat, of_shared.mT).sum(0).T
-                of_inner_bias += of_shared.sum((0, 2))
-                back = torch.bmm(network.of_bias.T.expand(len(bias), -1, -1), of_shared)
-                of_bias[:, :, *pairs] += back.view(own_bias.shape)
-        return of_scores, of_bias, of_inner, of_inner_bias, of_outer, of_outer_bias, None
+        of_weight, of_outer = torch.zeros_like(weight), torch.zeros_like(outer)
+        with _small_products(scores.device.type):
+            for block in _blocks(scores, len(weight), context.keys_seen):
+                shared = _shared(block, bias)
+                pairs, hidden = _hidden(scores[block], bias[shared], weight)
+                there = toward[block].reshape(len(hidden), heads, -1).to(outer.dtype)  # (b, H, n)
+                of_outer += torch.bmm(there, hidden.mT).sum(0)
+                of_hidden = torch.bmm(outer.T.expand(len(hidden), -1, -1), there)  # (b, hidden, n)
+                of_hidden = torch.ops.aten.leaky_relu_backward(of_hidden, hidden, _SLOPE, True)
+                of_weight += torch.bmm(pairs, of_hidden.mT).sum(0).T
+                back = torch.bmm(weight[:, :-1].T.expand(len(hidden), -1, -1), of_hidden)  # (b, 2H, n)
+                of_scores[block] += back[:, :heads].view(of_scores[block].shape)
+                of_biases = back[:, heads:].view(of_scores[block].shape)
+                of_bias[shared] += of_biases.sum_to_size(of_bias[shared].shape)
+        return of_scores, of_bias, of_weight[:, :-1], of_weight[:, -1], of_outer, of_outer_bias, None
 
 
-class _Network:
-    """The first layer of the network, apart for scores and biases: weights (hidden, H) each."""
+def _hidden(scores: Tensor, bias: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    """Compute the hidden numbers of a block.
 
-    def __init__(self, inner: Tensor, inner_bias: Tensor, outer: Tensor) -> None:
-        heads = len(outer)
-        self.of_scores, self.of_bias, self.start = inner[:, :heads], inner[:, heads:], inner_bias[:, None]
+    Args:
+        scores: Scores, (b, H, rows, keys).
+        bias: Biases, (1 | b, H, rows, keys).
+        weight: W_1 and b_1, (hidden, 2H + 1).
 
-    def shared(self, bias: Tensor) -> Tensor:
-        """W_1 B + b_1 of a block: (1 | B, H, rows, keys) -> (1 | B, hidden, n)"""
-        flat = bias.reshape(*bias.shape[:2], -1).to(self.start.dtype)
-        return torch.baddbmm(self.start, self.of_bias.expand(len(bias), -1, -1), flat)
-
-    def hidden(self, scores: Tensor, shared: Tensor) -> Tensor:
-        """Return the hidden numbers of a block: (b, H, rows, keys), (1 | b, hidden, n) -> (b, hidden, n)"""
-        flat = scores.reshape(*scores.shape[:2], -1).to(self.start.dtype)
-        before = torch.baddbmm(shared, self.of_scores.expand(len(scores), -1, -1), flat)
-        return functional.leaky_relu_(before, _SLOPE)
+    Returns:
+        What the network reads, its last number 1, (b, 2H + 1, n), and the hidden numbers, (b, hidden, n).
+    """
+    one = scores.new_ones((), dtype=weight.dtype).expand(len(scores), 1, *scores.shape[2:])
+    parts = (scores.to(weight.dtype), bias.expand(scores.shape).to(weight.dtype), one)
+    pairs = torch.cat(parts, dim=1).flatten(2)
+    return pairs, functional.leaky_relu_(torch.bmm(weight.expand(len(scores), -1, -1), pairs), _SLOPE)
 
 
-def _blocks(scores: Tensor, hidden: int, keys_seen: list[int]) -> Iterator[tuple[tuple[slice, slice], list[slice]]]:
-    """Split the pairs of an attention: queries and keys of a block, and the groups of sentences that fit into it."""
-    sentences, _, queries, keys = scores.shape
+@contextmanager
+def _small_products(device: str) -> Iterator[None]:
+    """Compute products without oneDNN, which serves lower precisions, but is slow for small matrices."""
+    precision = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    try:
+        with torch.autocast(device, enabled=False):
+            yield
+    finally:
+        torch.set_float32_matmul_precision(precision)
+
+
+Block = tuple[slice, slice, slice, slice]  # sentences, heads, queries, keys
+
+
+def _blocks(scores: Tensor, hidden: int, keys_seen: list[int]) -> Iterator[Block]:
+    """Split an attention into blocks of all heads, of as many pairs as there is room for."""
+    sentences, heads, queries, keys = scores.shape
     room = max(1, (_CACHED if scores.device.type == "cpu" else _AT_ONCE) // hidden)  # pairs at a time
     rows = max(1, min(queries, room // max(1, keys)))
     for first in range(0, queries, rows):
         last = min(first + rows, queries)
         number = max(1, room // max(1, (last - first) * keys_seen[last - 1]))
-        groups = [slice(start, start + number) for start in range(0, sentences, number)]
-        yield (slice(first, last), slice(0, keys_seen[last - 1])), groups
+        for start in range(0, sentences, number):
+            yield slice(start, start + number), slice(0, heads), slice(first, last), slice(0, keys_seen[last - 1])
+
+
+def _shared(block: Block, bias: Tensor) -> Block:
+    """Return the block of biases that belongs to one of scores; sentences may share their biases."""
+    return block if len(bias) > 1 else (slice(0, 1), *block[1:])
 
 
 @register(DAPEConfig)

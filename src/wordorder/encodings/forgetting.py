@@ -68,7 +68,7 @@ class ForgettingAttention(AttentionEncoding):
         def upto(positions: Positions) -> Tensor:
             """Sum the gates up to the tokens themselves, (B, 2H, L)."""
             counts = torch.searchsorted(places, positions.absolute.contiguous(), right=True).expand(len(sums), -1)
-            return sums.gather(1, counts[..., None].expand(-1, -1, sums.size(2))).mT
+            return sums.gather(1, counts[..., None].expand(-1, -1, sums.size(2))).mT.contiguous()
 
         rows, columns = upto(query)[..., None], upto(key)[..., None, :]
         before = rows[:, : self.heads] - columns[:, : self.heads]  # (B, H, Lq, Lk)
