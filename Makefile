@@ -4,6 +4,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 COMET_VENV ?= .venv-comet
+AUDIT_VENV ?= .venv-audit
 CORES ?= 2
 PROFILE ?= local
 STUDY ?= demo
@@ -13,7 +14,7 @@ MINUTES ?= 10
 export PATH := $(abspath $(VENV))/bin:$(PATH)
 SNAKEFILES = Snakefile workflow
 
-.PHONY: help setup setup-dev demo study report reference verify-reference rebuild-references test test-slow test-all test-comet fidelity fuzz lint format comet lock clean
+.PHONY: help setup setup-dev demo study report reference verify-reference rebuild-references test test-slow test-all test-comet fidelity fuzz lint format comet lock audit clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -82,8 +83,17 @@ lock:  ## Resolve the pinned versions of both environments again
 	requirements/lock $(PYTHON) main
 	requirements/lock $(PYTHON) comet
 
+audit: $(AUDIT_VENV)/.stamp  ## Look for known vulnerabilities in the pinned versions (needs a network); fails where it cannot look
+	$(AUDIT_VENV)/bin/pip-audit --strict --no-deps --disable-pip --requirement requirements/main.lock
+	$(AUDIT_VENV)/bin/pip-audit --strict --no-deps --disable-pip --requirement requirements/comet.lock
+
 clean:  ## Remove the environments and the caches, but keep results and downloads
-	rm -rf .venv .venv-comet .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-comet .venv-audit .mypy_cache .pytest_cache .ruff_cache
+
+$(AUDIT_VENV)/.stamp:
+	$(PYTHON) -m venv $(AUDIT_VENV)
+	$(AUDIT_VENV)/bin/python -m pip install pip-audit==2.10.1
+	touch $@
 
 # The stamps say which lock and extras an environment was last brought up to.
 $(VENV)/.stamp: pyproject.toml requirements/main.lock

@@ -51,7 +51,11 @@ def _plain(name: str) -> str:
 @contextmanager
 def _open_tar(archive: str | Path, member: str) -> Iterator[IO[bytes]]:
     names = []
-    with tarfile.open(archive) as tar:
+    try:
+        opened = tarfile.TarFile.open(archive)
+    except _NO_CONTENTS as error:
+        raise tarfile.ReadError(str(error)) from error
+    with opened as tar:
         for info in tar:
             names.append(_plain(info.name))
             if names[-1] != _plain(member):
