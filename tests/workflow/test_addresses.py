@@ -16,7 +16,7 @@ from wordorder.config.models import Decoding, Evaluation, Recipe
 from wordorder.config.sizes import Sizes
 from wordorder.encodings.registry import parse
 from wordorder.errors import WordorderError
-from wordorder.files import read_json
+from wordorder.files import read_json, write_text
 from wordorder.workflow.addresses import cell_content, decoding_label, digest, evaluation_label, minimal
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.models import ModelRules, cell_files
@@ -32,7 +32,7 @@ COMPOSED = {"compose": [{"type": "opr", "k": 4}, {"type": "relative", "clip": 8,
 FROZEN: list[tuple[dict[str, Any], dict[str, Any], dict[str, str], str]] = [
     ({"type": "sinusoidal"}, TRANSFORMER, {}, "fb0630c994"),
     ({"type": "opr", "k": 16, "placement": "both"}, TRANSFORMER, {}, "f4f3e65089"),
-    (COMPOSED, TRANSFORMER, {}, "f1a70ec16e"),
+    (COMPOSED, TRANSFORMER, {}, "9f6b5c4cd9"),
     ({"type": "inxl"}, TRANSFORMER, {"train": "oracle.btg", "test": "predicted.btg"}, "648199c4a1"),
     ({"type": "sinusoidal"}, LSTM, {}, "7e457d1228"),
 ]
@@ -43,7 +43,17 @@ def test_addresses_of_known_models_never_change(
     encoding: dict[str, Any], size: dict[str, Any], positions: dict[str, str], frozen: str
 ) -> None:
     sizes = Sizes.model_validate({"own": size}).root
-    assert digest(cell_content(minimal(parse(encoding)), minimal(sizes["own"]), RECIPE, positions)) == frozen
+    config = parse(encoding)
+    content = cell_content(minimal(config), minimal(sizes["own"]), RECIPE, positions, config.revisions)
+    assert digest(content) == frozen
+
+
+def test_a_corrected_encoding_s_models_are_not_those_from_before_it() -> None:
+    """The configuration says the same as before the correction, but its models are trained again."""
+    config = parse({"compose": [{"type": "cope"}, {"type": "sinusoidal"}]})
+    assert config.revisions == {"cope": 2}
+    contents = [cell_content(minimal(config), {}, RECIPE, {}, revisions) for revisions in ({}, config.revisions)]
+    assert digest(contents[0]) != digest(contents[1])
 
 
 def test_labels_of_known_evaluations_never_change() -> None:
@@ -137,7 +147,7 @@ def test_the_jobs_of_an_edited_or_removed_study_read_their_slices(
 
     path = Path(address.folder, "cell.json")
     text = path.read_text()
-    path.write_text(text.replace("201", "202"))
+    write_text(path, text.replace("201", "202"))  # with its checksum, as a program would
     with pytest.raises(WordorderError) as caught:
         again.cell_slice(job(address))
     assert (caught.value.code, caught.value.path) == ("changed-slice", path)

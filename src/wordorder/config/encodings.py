@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, ClassVar, Literal, Protocol
 
 from pydantic import Field, RootModel
 
@@ -52,6 +52,15 @@ class EncodingConfig(Model):
 
     type: str
     placement: Literal["both", "encoder", "decoder"] = "both"
+
+    # Raised when a correction changes what a model of the same configuration learns. It is part of the address of the
+    # model, so that models from before the correction are not taken for those after it.
+    revision: ClassVar[int] = 1
+
+    @property
+    def revisions(self) -> dict[str, int]:
+        """The revision of each encoding in this configuration that was corrected."""
+        return {self.type: self.revision} if self.revision > 1 else {}
 
     @property
     def stacks(self) -> tuple[Stack, ...]:

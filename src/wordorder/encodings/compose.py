@@ -53,6 +53,10 @@ class ComposedConfig(EncodingConfig):
     def needs_reordered(self) -> bool:
         return any(part.needs_reordered for part in self.compose)
 
+    @property
+    def revisions(self) -> dict[str, int]:
+        return {name: number for part in self.compose for name, number in part.revisions.items()}
+
     def parameter_count(self, shape: Shape) -> int:
         return sum(part.parameter_count(shape) for part in self.compose)
 

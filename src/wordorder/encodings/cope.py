@@ -37,6 +37,7 @@ from wordorder.encodings.registry import register
 
 
 class CoPEConfig(EncodingConfig):
+    revision = 2
     type: Literal["cope"] = "cope"
     table: Annotated[int, Field(gt=1, description="Whole positions with a vector of their own.")] = 64
     share_heads: bool = True

@@ -46,6 +46,7 @@ from wordorder.errors import WordorderError
 
 
 class RandomizedConfig(EncodingConfig):
+    revision = 2
     type: Literal["randomized"] = "randomized"
     base: Literal["sinusoidal", "learned", "rope", "alibi", "transformer_xl"] = "sinusoidal"
     range: Annotated[int, Field(gt=1, description="M: positions are drawn from 0 … M - 1.")] = 2048

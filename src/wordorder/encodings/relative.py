@@ -43,6 +43,7 @@ from wordorder.encodings.registry import register
 
 
 class RelativeConfig(ControllableConfig):
+    revision = 2
     type: Literal["relative"] = "relative"
     clip: Annotated[int, Field(gt=0, description="k: the largest distance with a vector of its own.")] = 16
     keys: bool = True

@@ -25,6 +25,7 @@ from wordorder.encodings.waves import WaveEncoding
 
 
 class SHAPEConfig(EncodingConfig):
+    revision = 2
     type: Literal["shape"] = "shape"
     shift: Annotated[int, Field(gt=0, description="K: shifts in training are 0 … K - 1.")] = 500
     evaluation: Annotated[

@@ -80,7 +80,11 @@ def digest(value: Any) -> str:
 
 
 def cell_content(
-    encoding: Mapping[str, Any], size: Mapping[str, Any], recipe: Recipe, positions: Mapping[str, str]
+    encoding: Mapping[str, Any],
+    size: Mapping[str, Any],
+    recipe: Recipe,
+    positions: Mapping[str, str],
+    revisions: Mapping[str, int],
 ) -> dict[str, Any]:
     """Return what determines a model apart from its data and its seed: the content of ``cell.json``.
 
@@ -89,9 +93,11 @@ def cell_content(
         size: The minimal form of the size.
         recipe: How the model is trained.
         positions: The reordered positions of 'train' and 'test'; empty where the encoding does not need any.
+        revisions: The revisions of encodings that were corrected.
     """
     content = {"version": _VERSION, "encoding": encoding, "size": size, "recipe": minimal(recipe)}
-    return content | ({"positions": dict(positions)} if positions else {})
+    others = {"positions": dict(positions), "revisions": dict(revisions)}
+    return content | {name: value for name, value in others.items() if value}
 
 
 def decoding_label(decoding: Decoding) -> str:

@@ -38,11 +38,13 @@ class Described(NamedTuple):
         folder: Its name in paths: of several entries that say the same, the name of the first.
         config: Its minimal form.
         needs_reordered: Whether it needs reordered source positions.
+        revisions: The revisions of encodings that were corrected.
     """
 
     folder: str
     config: dict[str, Any]
     needs_reordered: bool = False
+    revisions: dict[str, int] = {}  # noqa: RUF012
 
 
 class Catalogue:
@@ -133,15 +135,15 @@ class Catalogue:
             except WordorderError as error:
                 yield name, {"error": str(error), "code": error.code}
                 continue
-            yield name, self._described(name, minimal(config), config.needs_reordered)
+            yield name, self._described(name, minimal(config), config.needs_reordered, config.revisions)
 
     def _sizes(self) -> Iterator[tuple[str, dict[str, Any]]]:
         for name, size in load_sizes(self.root).items():
             yield name, self._described(name, minimal(size))
 
-    def _described(self, name: str, config: dict[str, Any], needs_reordered: bool = False) -> dict[str, Any]:
+    def _described(self, name: str, config: dict[str, Any], *of_encodings: Any) -> dict[str, Any]:
         folder = self._first.setdefault(canonical_json(config), name)
-        return Described(folder, config, needs_reordered)._asdict()
+        return Described(folder, config, *of_encodings)._asdict()
 
     def _save(self, content: dict[str, dict[str, Any]]) -> None:
         with suppress(OSError, WordorderError):  # a cache that cannot be written is only slower

@@ -82,7 +82,9 @@ class ModelRules:
     def _address(self, study: Study, cell: CellName) -> ModelAddress:
         catalogue = self.configuration.catalogue
         encoding, size = catalogue.encoding(cell.encoding), catalogue.size(cell.size)
-        content = cell_content(encoding.config, size.config, study.recipe, self._positions(study, cell))
+        content = cell_content(
+            encoding.config, size.config, study.recipe, self._positions(study, cell), encoding.revisions
+        )
         address = ModelAddress(cell.dataset, encoding.folder, size.folder, digest(content))
         self._known[address] = content
         return address
