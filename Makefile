@@ -14,7 +14,7 @@ MINUTES ?= 10
 export PATH := $(abspath $(VENV))/bin:$(PATH)
 SNAKEFILES = Snakefile workflow
 
-.PHONY: help setup setup-dev demo study report reference verify-reference rebuild-references test test-slow test-all test-comet fidelity fuzz lint format comet lock audit clean
+.PHONY: help setup setup-dev demo study report reference verify-reference rebuild-references test test-slow test-all test-comet fidelity fuzz lint format comet lock audit sbom clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -87,12 +87,17 @@ audit: $(AUDIT_VENV)/.stamp  ## Look for known vulnerabilities in the pinned ver
 	$(AUDIT_VENV)/bin/pip-audit --strict --no-deps --disable-pip --requirement requirements/main.lock
 	$(AUDIT_VENV)/bin/pip-audit --strict --no-deps --disable-pip --requirement requirements/comet.lock
 
+sbom: $(AUDIT_VENV)/.stamp  ## Write the software bill of materials of the pinned versions to dist/, for a release
+	mkdir -p dist
+	$(AUDIT_VENV)/bin/cyclonedx-py requirements --output-reproducible --output-file dist/sbom.json requirements/main.lock
+	$(AUDIT_VENV)/bin/cyclonedx-py requirements --output-reproducible --output-file dist/sbom-comet.json requirements/comet.lock
+
 clean:  ## Remove the environments and the caches, but keep results and downloads
 	rm -rf .venv .venv-comet .venv-audit .mypy_cache .pytest_cache .ruff_cache
 
 $(AUDIT_VENV)/.stamp:
 	$(PYTHON) -m venv $(AUDIT_VENV)
-	$(AUDIT_VENV)/bin/python -m pip install pip-audit==2.10.1
+	$(AUDIT_VENV)/bin/python -m pip install pip-audit==2.10.1 cyclonedx-bom==7.5.0
 	touch $@
 
 # The stamps say which lock and extras an environment was last brought up to.
