@@ -150,8 +150,9 @@ class _Adapted(torch.autograd.Function):
                 there = toward[block].reshape(len(hidden), heads, -1).to(outer.dtype)  # (b, H, n)
                 of_outer += torch.bmm(there, hidden.mT).sum(0)
                 of_hidden = torch.bmm(outer.T.expand(len(hidden), -1, -1), there)  # (b, hidden, n)
-                of_hidden = torch.ops.aten.leaky_relu_backward(of_hidden, hidden, _SLOPE, True)
-                of_weight += torch.bmm(pairs, of_hidden.mT).sum(0).T
+                torch.ops.aten.leaky_relu_backward.grad_input(of_hidden, hidden, _SLOPE, True, grad_input=of_hidden)
+                of_weight[:, :-1] += torch.bmm(of_hidden, pairs[:, :-1].mT).sum(0)
+                of_weight[:, -1] += of_hidden.sum((0, 2))
                 back = torch.bmm(weight[:, :-1].T.expand(len(hidden), -1, -1), of_hidden)  # (b, 2H, n)
                 of_scores[block] += back[:, :heads].view(of_scores[block].shape)
                 of_biases = back[:, heads:].view(of_scores[block].shape)
