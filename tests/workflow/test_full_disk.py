@@ -1,0 +1,89 @@
+"""Every command of the workflow on a disk that is full: a sentence, and the same bytes when there is room again."""
+
+from __future__ import annotations
+
+import re
+import resource
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from full_disk import no_file_larger_than
+from little_study import Workspace
+from snakemake_runs import dry_run, snakemake
+from wordorder.cli.main import main
+from wordorder.files import sha256
+
+pytestmark = [pytest.mark.slow]
+
+LEVELS = (0, 4000)  # bytes that a file may have
+TIMED = {"record.json", "metrics.jsonl", ".snakemake_timestamp"}  # hold times
+
+
+def commands(text: str) -> dict[str, list[str]]:
+    """The first command line of each stage that a dry-run with --printshellcmds lists."""
+    found: dict[str, list[str]] = {}
+    for line in re.findall(r"^ *Shell command: wordorder (stage .*?) 2>&1 \| logged", text, re.MULTILINE):
+        words = shlex.split(line)
+        found.setdefault(words[1], words)
+    return found
+
+
+def contents(results: Path) -> dict[str, str]:
+    """The checksums of data, models, translations, scores and comparisons, but not of what holds times."""
+    folders = (results / "data", results / "models", results / "little" / "significance")
+    files = [file for folder in folders for file in folder.rglob("*") if file.is_file()]
+    return {
+        str(file.relative_to(results)): sha256(file)
+        for file in files
+        if file.name not in TIMED and file.suffix != ".sha256" and "state" not in file.parts
+    }
+
+
+def run(words: list[str], limit: int, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    """Run a command while no file can have more than ``limit`` bytes; return its status and what it said."""
+    if words[1] == "train":  # listens to signals from then on
+        command = [sys.executable, "-c", _LIMITED, str(limit), *words]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+    with no_file_larger_than(limit):
+        status = main(words)
+    return status, capsys.readouterr().err
+
+
+_LIMITED = """
+import resource, sys; from wordorder.cli.main import main
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), -1)); sys.exit(main(sys.argv[2:]))
+"""
+
+
+def test_a_full_disk_is_a_sentence_and_leaves_no_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace = Workspace(tmp_path)
+    workspace.write()
+    done = snakemake(workspace.folder, *workspace.arguments(), "--notemp")
+    assert done.returncode == 0, done.stdout + done.stderr
+    stages = commands(dry_run(workspace.folder, *workspace.arguments(), "--forceall", "--printshellcmds"))
+    assert len(stages) > 12
+    monkeypatch.chdir(workspace.folder)
+    results, refused = Path("results"), 0
+    before = contents(results)
+    for stage, words in stages.items():
+        if stage == "train":
+            shutil.rmtree(words[words.index("--state") + 1])
+        for limit in LEVELS:
+            status, said = run(words, limit, capsys)
+            assert "Traceback" not in said, f"{stage} with {limit}: {said}"
+            assert status == 0 or (status == 1 and "full" in said), f"{stage} with {limit}: {said}"
+            refused += status
+        status, said = run(words, resource.RLIM_INFINITY, capsys)
+        assert status == 0, f"{stage}: {said}"
+    assert refused > len(stages)
+    after = contents(results)
+    assert {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)} == set()
+    assert not list(results.rglob("*.partial"))
