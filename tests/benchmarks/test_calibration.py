@@ -12,6 +12,7 @@ import yaml
 from wordorder.config.datasets import Generator
 from wordorder.data.generate import write_split
 from wordorder.errors import WordorderError
+from wordorder.files import write_text
 
 ROOT = Path(__file__).parents[2]
 STUDY = "crosslingual"
@@ -95,7 +96,7 @@ def test_other_references_are_refused(arguments: list[str], tmp_path: Path) -> N
 
     folder = tmp_path / "grammar" / "raw"
     shutil.copytree(Path(arguments[-1]) / "grammar" / "raw", folder)
-    (folder / "test.target").write_text("other\n")
+    write_text(folder / "test.target", "other\n")  # with its checksum
     with pytest.raises(WordorderError) as caught:
         find_pools(parse_options([*arguments[:-1], str(tmp_path)]))
     assert (caught.value.code, caught.value.path) == ("other-references", folder / "test.target")

@@ -116,7 +116,8 @@ def test_scores_of_another_metric(study: Report, tmp_path: Path, capsys: pytest.
     assert set(pd.read_csv(f"{prefix}.csv", keep_default_na=False)["metric"]) == {"chrf++"}
     status, _ = figure("scores", study, tmp_path, "--metric", "ter")
     assert status == 1
-    assert "The study has no metric 'ter'; it has bleu, chrf++." in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert all(name in error for name in ("'ter'", "bleu", "chrf++"))
 
 
 def test_what_is_missing_is_said(study: Report, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -133,4 +133,5 @@ def test_prepared_text_is_guessed_from_pairs_or_from_archives(name: str, guess: 
 
 def test_an_unknown_study_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "dmeo", "--root", str(CONFIG), "--results", str(tmp_path)]) == 1
-    assert "There is no study 'dmeo'" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "'dmeo'" in error and "'demo'" in error  # the suggestion

@@ -8,8 +8,6 @@ import secrets
 from collections.abc import Iterator
 from typing import Any
 
-from hypothesis import settings
-
 _MINUTES = float(os.environ.get("WORDORDER_FUZZ_MINUTES", 0))
 _SEED = os.environ.get("WORDORDER_FUZZ_SEED") or (secrets.token_hex(4) if _MINUTES else "0")
 _SCALE = max(1.0, 3 * _MINUTES)  # the short form takes about 20 seconds
@@ -22,11 +20,6 @@ def cases(count: int) -> Iterator[tuple[str, random.Random]]:
     """
     for number in range(int(count * _SCALE)):
         yield f"{_SEED}/{number}", random.Random(f"{_SEED}/{number}")
-
-
-def examples(count: int) -> settings:
-    """Return the settings of a Hypothesis test that tries ``count`` examples, in the long form more."""
-    return settings(max_examples=int(count * _SCALE), derandomize=not _MINUTES, database=None, deadline=None)
 
 
 def damaged(content: bytes, generator: random.Random) -> tuple[str, bytes]:
