@@ -122,7 +122,7 @@ def test_jobs_of_a_study_that_was_edited_or_removed_meanwhile(study: Workspace, 
     path = study.config / "studies/gone.yaml"
     path.write_text("name: gone\nbased_on: little\nencodings: [opr]\nbaseline: opr\nrecipe: {max_updates: 12}\n")
     folder, evaluation = study.model_folder("opr", study="gone"), study.evaluation("opr", study="gone")
-    cell = study.folder / folder / "../cell.json"
+    cell = (study.folder / folder).parent / "cell.json"
     start_and_kill(study, "gone", study.folder / "results/gone/models.json")
     if change == "removed":
         path.unlink()

@@ -375,8 +375,12 @@ def assert_same_files(names: list[str], study: Workspace, local: Workspace) -> N
 
 
 def result_files(study: Workspace) -> list[str]:
-    """Neither the state of a training, which is nobody's output, nor the table and the page that tell its speed."""
-    files = [path.relative_to(study.folder) for path in study.folder.glob("results/**/*") if path.is_file()]
+    """Neither the state of a training, which is nobody's output, nor the table and the page that tell its speed.
+
+    Checksums follow from the files beside them.
+    """
+    found = (path for path in study.folder.glob("results/**/*") if path.is_file() and path.suffix != ".sha256")
+    files = [path.relative_to(study.folder) for path in found]
     timed = ("parameters", "index")
     return sorted(str(path) for path in files if "state" not in path.parts and path.stem not in timed)
 
