@@ -47,7 +47,7 @@ rebuild-references: setup  ## Make the tables of all bundles in results/referenc
 	texts=$$(wordorder stage reference-texts results/reference/*) && snakemake $$texts --profile $(PROFILE) --cores $(CORES)
 	wordorder stage rebuild-reference results/reference/*
 
-test: setup-dev lint  ## Check the style and the types, and run the fast tests (about five minutes)
+test: setup-dev lint  ## Check the style and the types, and run the fast tests
 	pytest -n 2 --durations=20 -m "not slow"
 
 test-slow: setup-dev  ## Run the other tests: whole workflows, a SLURM cluster, a browser
