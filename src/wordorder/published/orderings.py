@@ -250,9 +250,9 @@ def orderings_table(scores: pd.DataFrame, shown: Sequence[PublishedInStudy], rep
 _NOTES = (
     "Pairs: those of one column whose printed scores differ. Same order: the means of ours differ in the same "
     "direction; half of the pairs would do so by chance. Pairs are not independent: their share proves nothing.",
-    "Order: permutation test of all systems of the column, one-sided, corrected by Holm's method over the columns of "
-    "the table; 'all' permutes the systems of all columns together. 'Too few systems': no order of so few is unlikely "
-    "enough.",
+    "Order: permutation test of all systems of the column, one-sided, the outcome corrected by Holm's method over the "
+    "columns of the table, p that of the column alone; 'all' permutes the systems of all columns together. 'Too few "
+    "systems': no order of so few is unlikely enough.",
     "Confirmed, contradicted: pairs that our seeds order as printed, or the other way, by Tukey's test of the systems "
     "of the column, at a level divided by the number of columns, with both differences (printed, ours). They speak of "
     "other seeds on the same sentences; the table of significance says what holds for other sentences. If m pairs are "
