@@ -66,10 +66,12 @@ fidelity: setup-dev  ## Compare the encodings with packages of other authors, an
 fuzz: setup-dev  ## Damage files, inputs and answers of servers for about MINUTES minutes, each time others
 	WORDORDER_FUZZ_MINUTES=$(MINUTES) pytest -n 2 tests/fuzz
 
-lint: setup-dev  ## Check the style and the types
+lint: setup-dev  ## Check the style, the spelling, the documents and the types
 	ruff check
 	ruff format --check
 	snakefmt --check $(SNAKEFILES)
+	codespell
+	pymarkdown scan $$(git ls-files '*.md' ':!results/reference')
 	mypy --strict src
 
 format: setup-dev  ## Format the code
