@@ -29,7 +29,7 @@ from wordorder.model.architectures.prefix_lm import PrefixLM
 from wordorder.model.batch import BEGIN, END, PAD
 from wordorder.model.checkpoint import build_model, count_parameters, load_model, save_model
 from wordorder.training.lengths import check_lengths
-from wordorder.training.usage import operations_per_token
+from wordorder.training.usage import corpus_ratio, operations_per_token
 
 SHAPE = PrefixLM.shape(PREFIX_LM)
 LEARNED = parse({"type": "learned", "table": 12})
@@ -206,7 +206,7 @@ def test_analyses_and_counts(tmp_path: Path) -> None:
     # 3 and 2 source tokens with their ends, 4 and 2 target tokens; the output layer meets target tokens only.
     layers = 2 * (4 * 16 * 16 + 2 * 16 * 24)
     expected = 6 * (layers * 5 / 6 + layers + VOCABULARY * 16)
-    assert operations_per_token(model, corpus) == pytest.approx(expected, abs=1)
+    assert operations_per_token(model, corpus_ratio(corpus)) == pytest.approx(expected, abs=1)
 
 
 def test_a_saved_model_is_the_same_model(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from wordorder.config.load import load_dataset, load_study
 from wordorder.config.models import Recipe
 from wordorder.files import write_json
 from wordorder.status.data_size import data_size, prepared_bytes
-from wordorder.status.estimate import estimate, planned_tokens, speeds
+from wordorder.status.estimate import PAIR_TOKENS, estimate, planned_tokens, speeds
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.models import cell_files
 
@@ -58,7 +58,8 @@ def test_speeds_are_medians_of_finished_trainings_of_the_same_precision(tmp_path
 def test_the_hours_are_those_of_the_cells_that_are_left(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     configuration = Configuration(CONFIG)
     (part,) = estimate(configuration.study("demo"), configuration, tmp_path)
-    assert (part.cells, part.done, part.tokens, part.hours) == (12, 0, None, None)
+    assert (part.cells, part.done, part.tokens, part.prepared) == (12, 0, 4 * 8000 * PAIR_TOKENS, False)
+    assert part.estimated and part.hours is not None
     meta = {"target_tokens": 720_000, "vocabulary_size": 1000}
     write_json(tmp_path / "data/grammar/binary/train/meta.json", meta)
     finished(tmp_path, 1, "opr", "micro", 1000.0)
@@ -69,7 +70,7 @@ def test_the_hours_are_those_of_the_cells_that_are_left(tmp_path: Path, capsys: 
     assert 791_040 <= part.parameters < 900_000 and part.model_bytes == 12 * part.parameters * 4
     assert main(["plan", "demo", "--root", str(CONFIG), "--results", str(tmp_path)]) == 0
     said = capsys.readouterr().out
-    assert "12 cells, 1 done, 11 to train; 8.8 hours of training" in said and "not measured" not in said
+    assert "12 cells, 1 done, 11 to train; 8.8 hours of training" in said and "stimated" not in said
 
 
 def test_a_study_is_planned_with_its_companions(
@@ -88,12 +89,12 @@ def test_a_study_is_planned_with_its_companions(
     title = "Cross-lingual positions on a generated language pair"
     assert underlined[1:] == [f"crosslingual: {title}", "demo and its companions"]
     # What is said of the study alone, but for its data and the notes, which stand at the end.
-    own, notes = alone.splitlines()[:6], alone.splitlines()[6:]
-    assert own[-2].startswith("demo: 12 cells, 1 done, 11 to train; 8.8 hours") and own[-1].startswith("Disk: ")
-    assert said[:9] == [underlined[0], "=" * len(underlined[0]), "", *own]
+    own, notes = alone.splitlines()[:7], alone.splitlines()[7:]
+    assert own[-3].startswith("demo: 12 cells, 1 done, 11 to train; 8.8 hours") and own[-1].startswith("Disk: ")
+    assert said[:10] == [underlined[0], "=" * len(underlined[0]), "", *own]
     assert any(line.startswith("crosslingual: 30 cells, 0 done, 30 to train; 30.0 hours") for line in said)
     assert said[-len(notes) :] == notes, "they have the same data, which counts once"
-    assert said[-len(notes) - 2].startswith("All 2 studies: 42 cells, 1 done, 41 to train; 38.8 hours of training")
+    assert said[-len(notes) - 3].startswith("All 2 studies: 42 cells, 1 done, 41 to train; 38.8 hours of training")
 
 
 def test_data_count_once_and_what_is_not_known_is_named() -> None:

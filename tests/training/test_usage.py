@@ -12,7 +12,15 @@ from training_runs import VOCABULARY, cell, write_reversals
 from wordorder.data.binary import ParallelCorpus, write_corpus
 from wordorder.model.architectures.lstm import LSTMSize
 from wordorder.model.checkpoint import build_model
-from wordorder.training.usage import Meter, Usage, asked, efficiency, gpu_utilisation, operations_per_token
+from wordorder.training.usage import (
+    Meter,
+    Usage,
+    asked,
+    corpus_ratio,
+    efficiency,
+    gpu_utilisation,
+    operations_per_token,
+)
 
 GB = 1 << 30
 # As SLURM 22.05 prints a job of two nodes, shortened; 23.02 has AllocTRES in the place of TRES.
@@ -114,11 +122,11 @@ def test_operations_are_six_times_the_weights_that_each_token_meets(tmp_path: Pa
     expected = 6 * (of_source * 4 + of_target * 6) / 6
     for tied in ("all", "none"):
         model = build_model(cell(tie_embeddings=tied), VOCABULARY)
-        assert operations_per_token(model, corpus) == pytest.approx(expected, abs=1)
+        assert operations_per_token(model, corpus_ratio(corpus)) == pytest.approx(expected, abs=1)
     lstm = cell().model_copy(update={"size": LSTMSize(architecture="lstm", layers=1, dim=16, dropout=0.0)})
     encoder, decoder = 2 * (32 * 16 + 32 * 8), 64 * 16 + 64 * 16 + 16 * 16 + 16 * 32 + 16 * VOCABULARY
     expected = 6 * (encoder * 4 + decoder * 6) / 6
-    assert operations_per_token(build_model(lstm, VOCABULARY), corpus) == pytest.approx(expected, abs=1)
+    assert operations_per_token(build_model(lstm, VOCABULARY), corpus_ratio(corpus)) == pytest.approx(expected, abs=1)
 
 
 def test_a_gpu_that_tells_nothing_is_no_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -93,6 +93,8 @@ Root = Annotated[Path, Option(parser=folder, metavar="DIR", help="configuration 
 Results = Annotated[Path, Option(parser=folder, metavar="DIR", help="folder that runs write to")]
 StudyResults = Annotated[Path, Option(parser=folder, metavar="DIR", help="results/{study}")]
 Data = Annotated[Path, Option(help="results/data")]
+# The cluster's; what it lacks is not considered.
+Profile = Annotated[Path, Option(metavar="DIR", help="profile folder, with training.tsv")]
 
 Subword = Annotated[Path, Option(help="sentencepiece model")]
 Model = Annotated[Path, Option(help="trained model")]

@@ -10,7 +10,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from wordorder.cli.app import STUDY, command
-from wordorder.cli.options import Results, Root, Study, complete_study, flag, seconds
+from wordorder.cli.options import Profile, Results, Root, Study, complete_study, flag, seconds
 from wordorder.errors import SeveralErrors, WordorderError
 
 _CLEAR = "\033[2J\033[H"
@@ -56,22 +56,90 @@ def check(
         raise problems[0] if len(problems) == 1 else SeveralErrors(problems, code="several-problems")
 
 
-@command(STUDY, "plan multi30k", "plan opr --results /scratch/me/results")
-def plan(study: Study, *, results: Results = Path("results"), root: Root = Path("config")) -> None:
+@command(STUDY, "plan multi30k", "plan opr --hardware H100 --price 2.5", "plan opr --results /scratch/me/results")
+def plan(
+    study: Study,
+    *,
+    results: Results = Path("results"),
+    root: Root = Path("config"),
+    profile: Profile = Path("slurm"),
+    hardware: Annotated[
+        str | None, Option(metavar="NAME", help="words in the name of the hardware (default: the fastest measured)")
+    ] = None,
+    price: Annotated[float | None, Option(min=0, help="price of an hour of a GPU")] = None,
+    at_once: Annotated[int | None, Option(min=1, help="trainings that run at the same time")] = None,
+    utilisation: Annotated[
+        float, Option(min=0.001, max=1, help="share of a GPU's peak to assume where nothing was measured")
+    ] = 0.1,
+) -> None:
     """Estimate what a study costs.
 
     Show how many trainings a study has and how many are done, how many parameters, tokens, hours and how much disk they
-    take, and their data. Speeds are those of finished trainings of the same size, of any study. A study with companions
-    is shown with each of them, and in total.
+    take, and their data; also the time limits of the cluster's jobs, and with --price the money. Speeds are those of
+    finished trainings of the same size, of any study, or of 'wordorder probe'; otherwise they are estimates, and shown
+    as such. A study with companions is shown with each of them, and in total.
     """
     from wordorder.config.load import load_with_companions
     from wordorder.status.data_size import data_size
-    from wordorder.status.estimate import estimate, plan_text
+    from wordorder.status.estimate import estimate
+    from wordorder.status.plan import Cluster, plan_text
     from wordorder.workflow.configuration import Configuration
 
-    studies, configuration = load_with_companions(study, root), Configuration(root)
-    plans = [(each, estimate(each, configuration, results)) for each in studies]
-    print(plan_text(plans, data_size(studies, root)))
+    studies, configuration, cluster = load_with_companions(study, root), Configuration(root), Cluster.of(profile)
+    table = cluster.table if cluster else None
+    plans = [
+        (each, estimate(each, configuration, results, hardware=hardware, utilisation=utilisation, table=table))
+        for each in studies
+    ]
+    print(plan_text(plans, data_size(studies, root), cluster=cluster, price=price, at_once=at_once))
+
+
+@command(STUDY, "probe multi30k", "probe opr --minutes 10", "probe opr --counts")
+def probe(
+    study: Study,
+    *,
+    results: Results = Path("results"),
+    root: Root = Path("config"),
+    profile: Profile = Path("slurm"),
+    minutes: Annotated[float, Option(min=0.01, help="time for all measurements")] = 5.0,
+    threads: Annotated[int | None, Option(min=1, help="CPU threads (default: PyTorch's choice)")] = None,
+    counts: Annotated[bool, flag("counts", "count operations only, and measure nothing")] = False,
+) -> None:
+    """Measure the speed and memory of a study's trainings.
+
+    Train each size of a study and its companions for some seconds with every encoding, on the hardware at hand, and
+    show tokens per second, peak memory, the share of the GPU's peak, and the operations and host waits of an update.
+    'wordorder plan' and 'power' then compute with these figures, which are kept in results/hardware. Rows for the
+    profile's training.tsv are proposed. Sizes that this table trains on GPUs are only counted where there is no GPU.
+    Data need not be prepared.
+    """
+    from wordorder.config.load import load_with_companions
+    from wordorder.status.estimate import estimate
+    from wordorder.status.plan import Cluster
+    from wordorder.status.probes import probes_text, run_probes, to_probe
+    from wordorder.status.rows import proposed_rows
+    from wordorder.workflow.configuration import Configuration
+
+    studies, configuration, cluster = load_with_companions(study, root), Configuration(root), Cluster.of(profile)
+    table = cluster.table if cluster else None
+    found = run_probes(
+        to_probe(studies),
+        configuration,
+        results,
+        minutes=minutes,
+        threads=threads,
+        table=table,
+        counts_only=counts,
+    )
+    print(probes_text(found))
+    measured = [each for each in found if each["measured"]]
+    if measured:
+        parts = [
+            part
+            for each in studies
+            for part in estimate(each, configuration, results, hardware=measured[0]["hardware"], table=table)
+        ]
+        print(proposed_rows(measured, parts, profile / "training.tsv"))
 
 
 @command(
@@ -93,6 +161,7 @@ def power(
     ] = None,
     results: Results = Path("results"),
     root: Root = Path("config"),
+    profile: Profile = Path("slurm"),
 ) -> None:
     """Count the seeds that a comparison needs.
 
@@ -101,6 +170,7 @@ def power(
     the spread with --sigma or take it from a finished study with --like.
     """
     from wordorder.config.models import metric_name
+    from wordorder.status.plan import Cluster
     from wordorder.status.power import power_text, spreads
     from wordorder.workflow.configuration import Configuration
 
@@ -117,7 +187,8 @@ def power(
     other = configuration.study(like) if like is not None else None
     chosen = metric or metric_name(asked.metrics[0])
     found = spreads(asked, configuration, results, metric=chosen, sigma=sigma, like=other)
-    print(power_text(asked, configuration, results, difference, found))
+    cluster = Cluster.of(profile)
+    print(power_text(asked, configuration, results, difference, found, cluster.table if cluster else None))
 
 
 @command(STUDY, "status multi30k", "status multi30k --watch 30")

@@ -18,6 +18,7 @@ from wordorder.config.models import Cell, Recipe
 from wordorder.config.published import PublishedRow, PublishedTable
 from wordorder.config.sizes import ModelSize
 from wordorder.errors import WordorderError, unknown_name
+from wordorder.model.architectures.base import Translator
 from wordorder.model.checkpoint import build_model, count_parameters
 
 _DRAWN = 1 << 16  # numbers, at most, that are drawn where no model is made
@@ -28,11 +29,20 @@ def counted(encoding: EncodingConfig, size: ModelSize, recipe: Recipe, vocabular
 
     Raises WordorderError where the encoding cannot be part of such a model, or fails in any other way.
     """
+    return count_parameters(sketched(encoding, size, recipe, vocabulary_size))
+
+
+def sketched(encoding: EncodingConfig, size: ModelSize, recipe: Recipe, vocabulary_size: int) -> Translator:
+    """Return a model that is never used: most of its numbers are those that were in memory.
+
+    Raises:
+        WordorderError: The encoding cannot be part of such a model, or fails in any other way.
+    """
     cell = Cell(encoding=encoding, size=size, recipe=recipe, seed=0)
     with suppress(Exception), _WithoutStartValues():
-        return count_parameters(build_model(cell, vocabulary_size))
+        return build_model(cell, vocabulary_size)
     try:  # perhaps the encoding asks something of its numbers; other mistakes come again
-        return count_parameters(build_model(cell, vocabulary_size))
+        return build_model(cell, vocabulary_size)
     except WordorderError:
         raise
     except Exception as error:  # whatever a user's own encoding may raise

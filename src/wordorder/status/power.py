@@ -17,8 +17,10 @@ from wordorder.errors import WordorderError
 from wordorder.metrics.base import metric
 from wordorder.results.frames import load_significance
 from wordorder.statistics.power import Procedure, detectable_difference, power, seeds_needed, sigma_range
-from wordorder.status.estimate import Part, estimate
+from wordorder.status.estimate import estimate
+from wordorder.status.plan import hours_text
 from wordorder.workflow.configuration import Configuration
+from wordorder.workflow.resources import TrainingTable
 from wordorder.workflow.study import comparisons
 from wordorder.workflow.study_slices import report_slice
 
@@ -166,6 +168,7 @@ def power_text(
     results: Path,
     difference: float,
     found: Sequence[Spread],
+    table: TrainingTable | None = None,
 ) -> str:
     """Say how many seeds find a difference in each family, with the uncertainty, and what they cost."""
     label, places = metric(found[0].metric).label, metric(found[0].metric).digits
@@ -184,14 +187,14 @@ def power_text(
                 "seeds needed": _count(needed[0]) + _between(_count(needed[1]), _count(needed[2])),
             }
         )
-    table = str(tabulate(rows, headers="keys", tablefmt="simple", disable_numparse=True))
+    text = str(tabulate(rows, headers="keys", tablefmt="simple", disable_numparse=True))
     notes = [
         f"Seeds needed find a true difference of {difference:g} {label} with 80 % probability, in a family of "
         f"{found[0].comparisons} comparisons of {found[0].systems} systems. In parentheses: 95 % range, because σ is "
         "an estimate. σ is the standard deviation of a score over the seeds without what a seed adds to all systems.",
-        _cost(study, configuration, results, most) if most else "More seeds than 10,000 would be needed.",
+        _cost(study, configuration, results, most, table) if most else "More seeds than 10,000 would be needed.",
     ]
-    return "\n\n".join([table, *notes])
+    return "\n\n".join([text, *notes])
 
 
 def _between(low: str, high: str) -> str:
@@ -202,23 +205,14 @@ def _count(seeds: int | None) -> str:
     return "over 10,000" if seeds is None else str(seeds)
 
 
-def _cost(study: Study, configuration: Configuration, results: Path, seeds: int) -> str:
-    """What it takes to have so many seeds of every system, from measured speeds."""
-    parts = estimate(study, configuration, results)
+def _cost(study: Study, configuration: Configuration, results: Path, seeds: int, table: TrainingTable | None) -> str:
+    """Say what it takes to have so many seeds of every system."""
+    parts = estimate(study, configuration, results, table=table)
     per_seed = len(study.encodings)
-    trainings = sum(max(0, seeds * per_seed - part.done) for part in parts)
-    said = f"With {seeds} seeds the study has {len(parts) * seeds * per_seed} trainings, of which {trainings} are left"
-    hours = [_hours(part) for part in parts]
-    if any(each is None for each in hours):
-        return f"{said}. Their hours are unknown until a training of each size has been measured and data are prepared."
-    total = sum(max(0, seeds * per_seed - part.done) * (each or 0.0) for part, each in zip(parts, hours, strict=True))
-    devices = " and ".join(dict.fromkeys(part.speed.device for part in parts if part.speed))
-    unit = "GPU-hours" if devices == "cuda" else f"hours ({devices})"
-    return f"{said}: about {total:,.1f} {unit}, one after another."
-
-
-def _hours(part: Part) -> float | None:
-    """Return the hours of one training."""
-    if part.tokens is None or part.speed is None:
-        return None
-    return part.tokens / part.speed.tokens_per_second / 3600
+    left = [max(0, seeds * per_seed - part.done) for part in parts]
+    said = f"With {seeds} seeds the study has {len(parts) * seeds * per_seed} trainings, of which {sum(left)} are left"
+    if any(part.hours_each is None for part in parts):
+        return f"{said}. Their hours are unknown until the data are prepared."
+    hours = [number * (part.hours_each or 0.0) for number, part in zip(left, parts, strict=True)]
+    speeds = "; ".join(dict.fromkeys(f"{part.size}: {part.speed}" for part in parts))
+    return f"{said}: {hours_text(parts, hours)} ({speeds})."

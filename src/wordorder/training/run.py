@@ -30,7 +30,7 @@ from wordorder.training.loop import Counters, Trainer
 from wordorder.training.processes import Processes, open_fabric
 from wordorder.training.record import environment, peak_memory
 from wordorder.training.state import StateDirectory, average
-from wordorder.training.usage import Meter, efficiency, operations_per_token
+from wordorder.training.usage import Meter, corpus_ratio, efficiency, operations_per_token
 
 _SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT)
 _STATE_FORMAT = 1
@@ -219,7 +219,7 @@ def _train(
     with Meter(fabric.device) as meter:
         counters = trainer.run()
     usages = processes.gather(meter.usage(trainer.update_seconds, trainer.batch_seconds))
-    operations = operations_per_token(model, train)
+    operations = operations_per_token(model, corpus_ratio(train))
     record = {
         **_record(cell, model, counters, train, valid, fabric),
         "efficiency": efficiency(usages, counters.target_tokens / counters.seconds, operations),

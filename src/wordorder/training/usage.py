@@ -105,7 +105,7 @@ def efficiency(usages: Sequence[Usage], tokens_per_second: float, operations: in
     }
 
 
-def operations_per_token(model: Translator, corpus: ParallelCorpus) -> int:
+def operations_per_token(model: Translator, source_per_target: float) -> int:
     """Floating-point operations of a training for one target token, source tokens and backward pass included.
 
     6 · weights · tokens (Kaplan et al. 2020): each weight of a matrix is multiplied and added once forward and twice
@@ -120,9 +120,12 @@ def operations_per_token(model: Translator, corpus: ParallelCorpus) -> int:
         sides = model.meets(name)
         source += weight.numel() * ("encoder" in sides)
         target += weight.numel() * ("decoder" in sides)
-    source_tokens = int((corpus.source_lengths + 1).sum())
-    target_tokens = int((corpus.target_lengths + 1).sum())
-    return round(6 * (source * source_tokens / target_tokens + target))
+    return round(6 * (source * source_per_target + target))
+
+
+def corpus_ratio(corpus: ParallelCorpus) -> float:
+    """Return the source tokens of a corpus for each of its target tokens, ends counted."""
+    return float((corpus.source_lengths + 1).sum() / (corpus.target_lengths + 1).sum())
 
 
 def gpu_utilisation(identity: str) -> float | None:

@@ -1,0 +1,189 @@
+"""Probes: speed and memory of a study's trainings on the hardware at hand, measured in minutes and kept.
+
+A probe belongs to a dataset, a size and a precision, and lies in ``results/hardware/{hardware}``. Studies share probes.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from wordorder.config.load import load_encodings, load_sizes
+from wordorder.config.models import Cell, Recipe, Study
+from wordorder.files import read_object, write_json
+from wordorder.status.hardware import peak
+from wordorder.status.text import text_table
+from wordorder.workflow.configuration import Configuration
+from wordorder.workflow.resources import Row, TrainingTable
+
+GB = 1e9
+
+
+@dataclass(frozen=True)
+class Probed:
+    """What is probed together.
+
+    Attributes:
+        dataset: The dataset.
+        size: The size.
+        recipe: The recipe of the first study that asks.
+        encodings: The encodings of all studies that ask, the baseline of the first one first.
+    """
+
+    dataset: str
+    size: str
+    recipe: Recipe
+    encodings: tuple[str, ...]
+
+    @property
+    def file(self) -> str:
+        return f"{self.dataset}.{self.size}.{self.recipe.precision}.json"
+
+
+def to_probe(studies: Iterable[Study]) -> list[Probed]:
+    """Return what is to be probed for some studies; what several of them ask for comes once."""
+    found: dict[tuple[str, str, str], Probed] = {}
+    for study in studies:
+        names = (study.baseline, *study.encodings)
+        for dataset in study.datasets:
+            for size in study.sizes:
+                key = (dataset, size, study.recipe.precision)
+                known = found.get(key)
+                recipe, before = (known.recipe, known.encodings) if known else (study.recipe, ())
+                found[key] = Probed(dataset, size, recipe, tuple(dict.fromkeys((*before, *names))))
+    return list(found.values())
+
+
+def run_probes(
+    wanted: Sequence[Probed],
+    configuration: Configuration,
+    results: Path,
+    *,
+    minutes: float,
+    threads: int | None = None,
+    table: TrainingTable | None = None,
+    counts_only: bool = False,
+) -> list[dict[str, Any]]:
+    """Probe on this machine, each in a process of its own, so that memory is that of one size.
+
+    Args:
+        wanted: What to probe.
+        configuration: The configuration folder.
+        results: The folder of all results.
+        minutes: The time for everything; the baseline of each is measured in any case.
+        threads: The CPU threads; PyTorch's choice if missing.
+        table: The table of trainings. Sizes that it trains on GPUs are only counted where there is no GPU.
+        counts_only: Count operations and measure nothing.
+
+    Returns:
+        The probes, as their files hold them.
+    """
+    found = []
+    for probed in wanted:
+        print(f"{probed.dataset}, {probed.size}, {probed.recipe.precision}:", file=sys.stderr, flush=True)
+        row = table.row(probed.dataset, probed.size) if table else None
+        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+            share = None if counts_only else 60 * minutes / len(wanted)
+            measured = pool.submit(_probe, probed, configuration.root, results, share, threads, row).result()
+        if measured["measured"]:
+            _keep(probed, measured, results)
+        found.append(measured)
+    return found
+
+
+def _probe(
+    probed: Probed, root: Path, results: Path, seconds: float | None, threads: int | None, row: Row | None
+) -> dict[str, Any]:
+    """Probe in this process."""
+    import torch
+
+    from wordorder.training.probe import probe
+
+    configuration, recipe = Configuration(root), probed.recipe
+    encodings, size = load_encodings(root, probed.encodings), load_sizes(root)[probed.size]
+    cells = {name: Cell(encoding=encodings[name], size=size, recipe=recipe, seed=1) for name in probed.encodings}
+    corpus = results / "data" / probed.dataset / "binary" / "train"
+    prepared = (corpus / "meta.json").exists()
+    if prepared:
+        vocabulary = read_object(corpus / "meta.json", "vocabulary_size")["vocabulary_size"]
+    else:
+        vocabulary = configuration.dataset(probed.dataset).preprocessing.vocabulary
+    needs_gpu = recipe.precision == "fp16" or (row is not None and row.gpus > 0)
+    described: dict[str, Any] = {
+        "dataset": probed.dataset,
+        "size": probed.size,
+        "precision": recipe.precision,
+        "batch_tokens": recipe.batch_tokens,
+        "accumulate": recipe.accumulate,
+        "counts": {},
+    }
+    if seconds is None or (needs_gpu and not torch.cuda.is_available()):
+        return described | {"measured": False, "encodings": {name: {} for name in cells}}
+    corpus_or_none = corpus if prepared else None
+    measured = probe(cells, corpus=corpus_or_none, vocabulary_size=vocabulary, seconds=seconds, threads=threads)
+    return described | {"measured": True} | measured
+
+
+def _keep(probed: Probed, measured: dict[str, Any], results: Path) -> None:
+    """Write a probe; encodings that an earlier one measured on the same hardware, and this one did not, stay."""
+    file = results / "hardware" / _slug(measured["hardware"]) / probed.file
+    earlier = read_object(file)["encodings"] if file.exists() else {}
+    own = {name: entry for name, entry in measured["encodings"].items() if _speed(entry) or name not in earlier}
+    write_json(file, measured | {"encodings": earlier | own})
+
+
+def load_probes(results: Path, dataset: str, size: str, precision: str) -> list[dict[str, Any]]:
+    """Return the probes of one kind of training, one for each kind of hardware."""
+    files = sorted((results / "hardware").glob(f"*/{dataset}.{size}.{precision}.json"))
+    return [read_object(file, "device", "hardware", "encodings") for file in files]
+
+
+def speeds_of(probe: dict[str, Any]) -> dict[str, float]:
+    """Return the target tokens per second of each encoding that a probe measured."""
+    return {name: speed for name, entry in probe["encodings"].items() if (speed := _speed(entry))}
+
+
+def _speed(entry: dict[str, Any]) -> float | None:
+    return entry.get("target_tokens_per_second")
+
+
+def _slug(hardware: str) -> str:
+    return re.sub(r"[^\w.-]+", "-", hardware).strip("-") or "unknown"
+
+
+def probes_text(probes: Sequence[dict[str, Any]]) -> str:
+    """Show the probes in a table, a line for each dataset, size and encoding, and what was not measured."""
+    rows = []
+    for probe in probes:
+        for name, entry in probe["encodings"].items():
+            speed, most = _speed(entry), peak(probe.get("hardware", ""), probe["precision"])
+            gpu_bytes, counted = entry.get("gpu_bytes"), probe["counts"].get(name, {})
+            rows.append(
+                {
+                    "dataset": probe["dataset"],
+                    "size": probe["size"],
+                    "encoding": name,
+                    "tokens/s": f"{speed:,.0f}" if speed else entry.get("failed"),
+                    "GPU GB": f"{gpu_bytes / GB:.1f}" if gpu_bytes else None,
+                    "of peak": f"{speed * entry['flops_per_token'] / most:.1%}" if speed and most else None,
+                    "memory GB": f"{probe['process_bytes'] / GB:.1f}" if speed else None,
+                    "operations": f"{counted['operations']:,}" if counted else None,
+                    "host waits": f"{counted['host_waits']:,}" if counted else None,
+                }
+            )
+    right = rows[0].keys() - {"dataset", "size", "encoding"}
+    notes = ["Operations and host waits are those of one update, counted on PyTorch's device 'meta'."]
+    hardware = dict.fromkeys(probe["hardware"] for probe in probes if probe["measured"])
+    if hardware:
+        notes.append(f"Measured on {', '.join(hardware)}. 'memory GB' is that of the process, for a size's encodings.")
+    if any(probe.get("data") == "simulated" for probe in probes):
+        notes.append("Data that are not prepared were replaced by random sentences.")
+    if not all(probe["measured"] for probe in probes):
+        notes.append("Sizes that are trained on GPUs were only counted. Probe on a machine with a GPU to measure them.")
+    return "\n".join([text_table(rows, right=right), "", *notes])

@@ -1,0 +1,210 @@
+"""How fast updates of a model are on the hardware at hand, and how much memory they take: a few seconds of a training.
+
+The training is that of the workflow, update by update. It begins with random weights, validates nothing and keeps
+nothing.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import torch
+from lightning_fabric import Fabric
+from lightning_fabric.plugins.environments.lightning import LightningEnvironment
+from numpy.typing import NDArray
+
+from wordorder.config.models import Cell
+from wordorder.data.binary import ParallelCorpus, write_corpus
+from wordorder.data.positions import SourcePositions, write_positions
+from wordorder.model.batch import END
+from wordorder.model.checkpoint import build_model, count_parameters
+from wordorder.model.objective import TranslationObjective
+from wordorder.training import device
+from wordorder.training.loop import Trainer
+from wordorder.training.processes import Processes
+from wordorder.training.record import environment, peak_memory
+from wordorder.training.state import StateDirectory
+from wordorder.training.usage import corpus_ratio, operations_per_token
+
+# Of the simulated sentences: subwords on each side, on average, as WMT's sentences have.
+MEAN_LENGTH = 27
+_PAIRS, _SHAPE = 20_000, 3.0
+_WARM_UP_UPDATES, _WARM_UP_SHARE = 3, 0.25
+_NEVER = 1 << 40  # updates
+
+
+class _TimeIsUp(Exception):
+    pass
+
+
+class _Stopwatch:
+    """Asked after every update whether to stop, it measures those after the first few.
+
+    Args:
+        seconds: The time for all updates; at least one is measured, however long it takes.
+        where: The device.
+    """
+
+    def __init__(self, seconds: float, where: torch.device) -> None:
+        self.seconds, self.where = seconds, where
+        self.trainer: Trainer
+        self.updates = 0
+        self._created = time.perf_counter()
+        self._begun: tuple[int, int, float] | None = None
+        self.measured: dict[str, float] = {}
+
+    def __call__(self) -> bool:
+        self.updates += 1
+        now, tokens = time.perf_counter(), self.trainer.counters.target_tokens
+        if self._begun is None:
+            warm = self.updates >= _WARM_UP_UPDATES or now - self._created > _WARM_UP_SHARE * self.seconds
+            if warm:
+                self._synchronise()
+                self._begun = self.updates, tokens, time.perf_counter()
+        elif now - self._created > self.seconds:
+            self._synchronise()
+            updates, before, started = self._begun
+            seconds = time.perf_counter() - started
+            self.measured = {
+                "updates": self.updates - updates,
+                "seconds": round(seconds, 3),
+                "target_tokens_per_second": round((tokens - before) / seconds, 1),
+            }
+            raise _TimeIsUp
+        return False
+
+    def _synchronise(self) -> None:
+        if self.where.type == "cuda":
+            torch.cuda.synchronize(self.where)
+
+
+def probe(
+    cells: Mapping[str, Cell], *, corpus: Path | None, vocabulary_size: int, seconds: float, threads: int | None
+) -> dict[str, Any]:
+    """Measure a few updates of each of several models, which differ in their encodings.
+
+    Args:
+        cells: The trainings, by the names of their encodings; the first is measured for certain, the others as long
+            as there is time.
+        corpus: The binary corpus to train on; random sentences if it is None.
+        vocabulary_size: That of random sentences.
+        seconds: The time for all of them.
+        threads: The CPU threads; PyTorch's choice if missing.
+
+    Returns:
+        Hardware, memory of the process, and by encoding the tokens per second, the GPU memory and the floating-point
+        operations per token, or why there are none.
+    """
+    ends = time.monotonic() + seconds
+    device.prepare()
+    if threads:
+        torch.set_num_threads(threads)
+    with TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        data = _simulated(folder / "corpus", vocabulary_size) if corpus is None else ParallelCorpus.open(corpus)
+        if any(cell.encoding.needs_reordered for cell in cells.values()):
+            data.positions = _reversed(folder / "positions", data)
+        found: dict[str, dict[str, Any]] = {}
+        for number, (name, cell) in enumerate(cells.items()):
+            left = ends - time.monotonic()
+            if found and left <= 0:
+                found[name] = {"failed": "the time was up before it"}
+                continue
+            print(f"{name} …", file=sys.stderr, flush=True)
+            found[name] = _measured(cell, data, folder / str(number), max(left, 0.0) / (len(cells) - number))
+    hardware = environment()["hardware"]
+    on_gpu = torch.cuda.is_available()
+    return {
+        "device": "cuda" if on_gpu else "cpu",
+        "hardware": hardware["gpus"][0] if on_gpu else hardware["processor"],
+        "threads": torch.get_num_threads(),
+        "data": "prepared" if corpus is not None else "simulated",
+        "process_bytes": peak_memory()["process_bytes"],
+        "encodings": found,
+    }
+
+
+def _measured(cell: Cell, corpus: ParallelCorpus, folder: Path, seconds: float) -> dict[str, Any]:
+    """Measure one training; ``folder`` is that of its state."""
+    endless = {"max_updates": _NEVER, "max_epochs": None, "validate_every": _NEVER, "patience": None}
+    cell = cell.model_copy(update={"recipe": cell.recipe.model_copy(update=endless)})
+    if not cell.encoding.needs_reordered:
+        corpus = _without_positions(corpus)
+    fabric = Fabric(
+        devices=1, precision=device.fabric_precision(cell.recipe.precision), plugins=[LightningEnvironment()]
+    )
+    fabric.launch()
+    fabric.seed_everything(cell.seed, verbose=False)
+    gc.collect()  # the model before
+    if fabric.device.type == "cuda":
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats(fabric.device)
+    stopwatch, processes = _Stopwatch(seconds, fabric.device), Processes(fabric)
+    processes.is_first = False  # nobody wants to see the progress of these updates
+    trainer = None
+    try:
+        model = build_model(cell, corpus.vocabulary_size)
+        operations = operations_per_token(model, corpus_ratio(corpus))
+        folder.mkdir()
+        stopwatch.trainer = trainer = Trainer(
+            cell,
+            fabric,
+            TranslationObjective(model, cell.recipe.label_smoothing),
+            train=corpus,
+            valid=corpus,
+            state=StateDirectory(folder),
+            save_seconds=float("inf"),
+            stop_requested=stopwatch,
+            processes=processes,
+        )
+        trainer.run()
+    except _TimeIsUp:
+        pass
+    except torch.OutOfMemoryError:
+        return {"failed": "the memory of the GPU is too small"}
+    finally:
+        if trainer is not None and trainer.metrics:
+            trainer.metrics.close()
+    measured: dict[str, Any] = {
+        **stopwatch.measured,
+        "flops_per_token": operations,
+        "parameters": count_parameters(model)["total"],
+    }
+    if fabric.device.type == "cuda":
+        measured["gpu_bytes"] = torch.cuda.max_memory_reserved(fabric.device)
+    return measured
+
+
+def _without_positions(corpus: ParallelCorpus) -> ParallelCorpus:
+    return ParallelCorpus(
+        corpus.directory, vocabulary_size=corpus.vocabulary_size, digest=corpus.digest, arrays=corpus.arrays
+    )
+
+
+def _simulated(folder: Path, vocabulary_size: int) -> ParallelCorpus:
+    """Write random sentences whose lengths are spread as those of sentences are."""
+    generator = np.random.default_rng(1)
+    lengths = np.clip(generator.gamma(_SHAPE, MEAN_LENGTH / _SHAPE, (_PAIRS, 1)), 1, 4 * MEAN_LENGTH)
+    # The two sides of a pair have about the same length.
+    sides = np.maximum(1, np.rint(lengths * generator.uniform(0.85, 1.15, (_PAIRS, 2)))).astype(int)
+
+    def sentence(length: int) -> Sequence[int]:
+        tokens: list[int] = generator.integers(END + 1, vocabulary_size, length).tolist()
+        return tokens
+
+    write_corpus(folder, ((sentence(s), sentence(t)) for s, t in sides.tolist()), vocabulary_size=vocabulary_size)
+    return ParallelCorpus.open(folder)
+
+
+def _reversed(folder: Path, corpus: ParallelCorpus) -> SourcePositions:
+    """Write positions as if every source were translated from its end: the speed does not depend on them."""
+    rows: Sequence[NDArray[np.int64]] = [np.arange(length)[::-1] for length in corpus.source_lengths]
+    write_positions(folder, rows, kind="reversed", corpus=corpus)
+    return SourcePositions.open(folder, corpus)
