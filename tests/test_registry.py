@@ -10,7 +10,7 @@ import pytest
 from guide import DOCS, block, plugin
 from raises import raises
 from wordorder.cli.main import main
-from wordorder.registry import KINDS, registry_of
+from wordorder.registry import KINDS, plugin_files, registry_of
 from wordorder.workflow.configuration import Configuration
 
 # The names that the examples of docs/extending.md register.
@@ -93,3 +93,17 @@ def test_the_entry_point_of_the_guide_is_found(plugins: Path, monkeypatch: pytes
     registry = registry_of(group.removeprefix("wordorder."))
     assert "slope" in registry
     assert registry.module("slope").__name__ == module
+
+
+def test_the_folder_wordorder_plugins_of_a_project_is_the_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("WORDORDER_PLUGINS", raising=False)
+    assert plugin_files("metrics") == []
+    own = Path("wordorder_plugins", "metrics", "own.py")
+    own.parent.mkdir(parents=True)
+    own.touch()
+    assert plugin_files("metrics") == [own]
+    monkeypatch.setenv("WORDORDER_PLUGINS", "")
+    assert plugin_files("metrics") == []

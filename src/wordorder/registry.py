@@ -5,7 +5,8 @@ member. Such files are found in three places:
 
 1. in the package of the kind, such as ``wordorder/metrics/``;
 2. in the folders that the environment variable ``WORDORDER_PLUGINS`` names (separated by ``:``), each of which has one
-   sub-folder per kind, such as ``my_plugins/metrics/``;
+   sub-folder per kind, such as ``my_plugins/metrics/``; without the variable in the folder ``wordorder_plugins`` of the
+   current folder, if there is one;
 3. at the entry points of installed distributions, in the group of the kind, such as ``wordorder.metrics``.
 """
 
@@ -26,6 +27,7 @@ from typing import Any, Generic, TypeVar
 from wordorder.errors import WordorderError, unknown_name
 
 VARIABLE = "WORDORDER_PLUGINS"
+DEFAULT = "wordorder_plugins"
 
 # Each kind by the name of its sub-folder and of its group of entry points, with the package of its own members.
 KINDS = {
@@ -184,7 +186,8 @@ def plugin_files(kind: str) -> list[Path]:
 
 
 def _plugin_folders() -> Iterator[Path]:
-    for name in filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)):
+    default = DEFAULT if Path(DEFAULT).is_dir() else ""
+    for name in filter(None, os.environ.get(VARIABLE, default).split(os.pathsep)):
         folder = Path(name)
         if not folder.is_dir():
             problem = "is a file; name the folder that contains it" if folder.exists() else "does not exist"

@@ -22,16 +22,20 @@ gc.set_threshold(200_000, 50, 100)
 
 STUDY = config.get("study", "demo")
 
+# The folder of config/ and slurm/: of the Snakefile that was started, or above it where that is workflow/Snakefile.
+BASE = Path(workflow.basedir)
+BASE = BASE.parent if BASE.name == "workflow" else BASE
+
 # Another table for another cluster: --config training_table=FILE.
 plan = Plan(
-    Path(config.get("config_dir", Path(workflow.basedir, "config"))),
-    Path(workflow.basedir, config.get("training_table", "slurm/training.tsv")),
+    Path(config.get("config_dir", BASE / "config")),
+    Path(BASE, config.get("training_table", "slurm/training.tsv")),
     STUDY,
     is_main=workflow.is_main_process,
 )
 
 # The rules call the 'wordorder' of the environment that runs this Snakemake, activated or not.
-os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+os.environ |= {"PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))}
 
 # 'COMMAND 2>&1 | logged FILE' shows what a command says and keeps it. A signal that asks a job to stop reaches every
 # process of it: the shell and the log ignore it, so that the command can save its state, and its status (75) is seen.
@@ -56,6 +60,31 @@ wildcard_constraints:
     split=r"[^/]+",
     test=r"[^/]+",
     side="source|target",
+
+
+scattergather:
+    **{dataset.name: dataset.shards for dataset in plan.configuration.valid_datasets},
+
+
+def scattered(dataset, file):
+    """``file`` of every shard of a dataset, as the outputs of its scatter rule."""
+    return getattr(scatter, dataset)(f"results/data/{dataset}/shards/{{scatteritem}}.{file}")
+
+
+def gathered(file):
+    """``file`` of every shard of a dataset, as the inputs of a gathering rule."""
+    pattern = f"results/data/{{dataset}}/shards/{{scatteritem}}.{file}"
+    return lambda wildcards: getattr(gather, wildcards.dataset)(pattern, **dict(wildcards.items()))
+
+
+def cleaned(side, split="{split}"):
+    """The cleaned text of one side of a split."""
+    return f"results/data/{{dataset}}/clean/{split}.{side}"
+
+
+def folder_of(name):
+    """The folder of the first file of the named input, as a parameter."""
+    return lambda _, input: str(Path(input.get(name)[0]).parent)
 
 
 onstart:

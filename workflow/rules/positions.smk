@@ -18,7 +18,7 @@ rule write_gold_positions:
     params:
         slice=plan.data.preprocessing_slice,
         keep_all=plan.data.keep_all,
-        corpus="results/data/{dataset}/binary/{split}",
+        corpus=folder_of("corpus"),
         folder="results/data/{dataset}/positions/gold/{split}",
     shell:
         "wordorder stage positions gold {params.keep_all:q} --config {params.slice:q} --source {input.source:q}"
@@ -28,7 +28,7 @@ rule write_gold_positions:
 
 rule write_identity_positions:
     input:
-        binary_files("{split}"),
+        corpus=binary_files("{split}"),
     output:
         positions_files("identity", "{split}"),
     log:
@@ -36,7 +36,7 @@ rule write_identity_positions:
     group:
         "parse"
     params:
-        corpus="results/data/{dataset}/binary/{split}",
+        corpus=folder_of("corpus"),
         folder="results/data/{dataset}/positions/identity/{split}",
     shell:
         "wordorder stage positions identity --corpus {params.corpus:q} --output {params.folder:q} 2>&1 | logged {log:q}"
@@ -57,7 +57,7 @@ rule write_ordered_positions:
         "parse"
     params:
         words=plan.data.words_option,
-        corpus="results/data/{dataset}/binary/{split}",
+        corpus=folder_of("corpus"),
         folder="results/data/{dataset}/positions/{kind}.{reorderer}/{split}",
     shell:
         "wordorder stage positions ordered --kind {wildcards.kind}.{wildcards.reorderer} --orders {input.orders:q}"
@@ -66,8 +66,8 @@ rule write_ordered_positions:
 
 rule write_noisy_positions:
     input:
-        positions_files("{kind}", "train"),
-        binary_files("train"),
+        positions=positions_files("{kind}", "train"),
+        corpus=binary_files("train"),
     output:
         positions_files("{kind}.noise{ratio}", "train"),
     log:
@@ -78,8 +78,8 @@ rule write_noisy_positions:
     group:
         "parse"
     params:
-        corpus="results/data/{dataset}/binary/train",
-        positions="results/data/{dataset}/positions/{kind}/train",
+        corpus=folder_of("corpus"),
+        positions=folder_of("positions"),
         folder="results/data/{dataset}/positions/{kind}.noise{ratio}/train",
     shell:
         "wordorder stage positions noisy --ratio {wildcards.ratio} --positions {params.positions:q}"

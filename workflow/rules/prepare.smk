@@ -80,21 +80,6 @@ rule generate_split:
 # command line, --set-scatter NAME=64 takes another. A rule's outputs cannot be a function, hence a scatter rule each.
 
 
-scattergather:
-    **{dataset.name: dataset.shards for dataset in plan.configuration.valid_datasets},
-
-
-def scattered(dataset, file):
-    """``file`` of every shard of a dataset, as the outputs of its scatter rule."""
-    return getattr(scatter, dataset)(f"results/data/{dataset}/shards/{{scatteritem}}.{file}")
-
-
-def gathered(file):
-    """``file`` of every shard of a dataset, as the inputs of a gathering rule."""
-    pattern = f"results/data/{{dataset}}/shards/{{scatteritem}}.{file}"
-    return lambda wildcards: getattr(gather, wildcards.dataset)(pattern, **dict(wildcards.items()))
-
-
 for dataset in plan.configuration.valid_datasets:
 
     rule:

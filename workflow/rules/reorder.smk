@@ -6,17 +6,13 @@
 # pairs, unless a configuration says more: of words some 240 million such twos, as they grow from 2,500 pairs to 20,000.
 
 
-def text(side, split="{split}"):
-    return f"results/data/{{dataset}}/clean/{split}.{side}"
-
-
 # ------------------------------------------------------------------------------------------------------ alignment
 
 
 rule train_aligner:
     input:
-        source=text("source", "train"),
-        target=text("target", "train"),
+        source=cleaned("source", "train"),
+        target=cleaned("target", "train"),
         subword=plan.data.unit_model,
     output:
         f"{ALIGNMENT}/model.npz",
@@ -36,8 +32,8 @@ rule train_aligner:
 
 rule align_split:
     input:
-        source=text("source"),
-        target=text("target"),
+        source=cleaned("source"),
+        target=cleaned("target"),
         subword=plan.data.unit_model,
         model=plan.data.aligner_model,
     output:
@@ -63,7 +59,7 @@ rule align_split:
 
 rule find_oracle:
     input:
-        source=text("source"),
+        source=cleaned("source"),
         subword=plan.data.unit_model,
         links=plan.data.links,
     output:
@@ -88,7 +84,7 @@ rule find_oracle:
 
 rule train_classes:
     input:
-        source=text("source", "train"),
+        source=cleaned("source", "train"),
         subword=plan.data.subword_of_unit,
     output:
         "results/data/{dataset}/classes/{unit}.{number}.tsv",
@@ -111,7 +107,7 @@ rule train_classes:
 
 rule train_parser:
     input:
-        source=text("source", "train"),
+        source=cleaned("source", "train"),
         subword=plan.data.unit_model,
         links=plan.data.links,
         classes=plan.data.classes_file,
@@ -137,7 +133,7 @@ rule train_parser:
 rule parse_part:
     input:
         model=plan.data.parser_of_part,
-        source=text("source", "train"),
+        source=cleaned("source", "train"),
         subword=plan.data.unit_model,
     output:
         temp(f"{REORDERING}/parts/{{part}}of{{parts}}.orders"),
@@ -171,7 +167,7 @@ rule gather_orders:
 rule parse_split:
     input:
         model=f"{REORDERING}/parser/all.npz",
-        source=text("source"),
+        source=cleaned("source"),
         subword=plan.data.unit_model,
     output:
         orders=f"{REORDERING}/predicted/{{split}}.orders",
@@ -209,8 +205,8 @@ rule score_orders:
 
 rule draw_reordering:
     input:
-        source=text("source"),
-        target=text("target"),
+        source=cleaned("source"),
+        target=cleaned("target"),
         subword=plan.data.unit_model,
         links=plan.data.links,
         orders=f"{REORDERING}/predicted/{{split}}.orders",

@@ -172,6 +172,8 @@ def _group(text: str, *examples: str) -> tuple[typer.Typer, typer.Typer]:
 
 app, _people = _group(
     "Compare positional encodings in machine translation.",
+    "wordorder init my_project     make the folder of a project",
+    "wordorder run demo            run a study",
     "wordorder check               validate all study files",
     "wordorder plan multi30k       estimate what a study costs",
     "wordorder status multi30k     show how far it is",
@@ -185,15 +187,18 @@ _stage, _stages = _group(
 _people.add_typer(_stage, name="stage", rich_help_panel=OTHER)
 
 
-def command(panel: str, *examples: str, name: str | None = None) -> Callable[[Function], Function]:
+def command(
+    panel: str, *examples: str, name: str | None = None, context_settings: dict[Any, Any] | None = None
+) -> Callable[[Function], Function]:
     """Register a command that people type. Its docstring is the help, whose first line is the summary.
 
     Args:
         panel: The heading in ``wordorder --help``.
         examples: Command lines without ``wordorder``.
         name: The name of the command, if it is not that of the function.
+        context_settings: How the command parses its arguments, if not as the others.
     """
-    return _register(_people, "wordorder", panel, examples, name)
+    return _register(_people, "wordorder", panel, examples, name, context_settings)
 
 
 def stage(*examples: str, name: str | None = None) -> Callable[[Function], Function]:
@@ -226,7 +231,12 @@ def group(name: str, text: str, panel: str | None = None) -> Callable[..., Calla
 
 
 def _register(
-    members: typer.Typer, path: str, panel: str | None, examples: tuple[str, ...], name: str | None
+    members: typer.Typer,
+    path: str,
+    panel: str | None,
+    examples: tuple[str, ...],
+    name: str | None,
+    context_settings: dict[Any, Any] | None = None,
 ) -> Callable[[Function], Function]:
     def register(function: Function) -> Function:
         if isinstance(function, str):
@@ -238,6 +248,7 @@ def _register(
                 cls=Command,
                 rich_help_panel=panel,
                 epilog="\n".join(f"{path} {example}" for example in examples),
+                context_settings=context_settings,
             )(function)
         return function
 

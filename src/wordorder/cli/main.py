@@ -28,6 +28,7 @@ VARIABLE = "WORDORDER_ERRORS"
 # Each of these modules registers commands, in the order of the help. They import heavy libraries inside the commands,
 # not at the top, because the workflow starts hundreds of short processes.
 for _module in (
+    "project",
     "study",
     "evaluation",
     "decoding",

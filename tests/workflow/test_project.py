@@ -1,0 +1,135 @@
+"""The folder that 'wordorder init' makes runs the workflow of the installed package."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+from torch.testing import assert_close
+
+from little_study import DATASET, SIZES, STUDY
+from raises import raises
+from snakemake_runs import ROOT, dry_run, job_counts
+from tiny_models import sentences, step_by_step, tiny_model
+from wordorder.encodings.registry import parse
+from wordorder.workflow.checks import check
+from wordorder.workflow.configuration import Configuration
+from wordorder.workflow.project import make_project
+
+SAMPLE = "wordorder_plugins/encodings/my_slope.py"
+
+
+def run(folder: Path, *command: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a command in the folder of a project."""
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=folder,
+        env=os.environ | {"OMP_NUM_THREADS": "1"} | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A new project."""
+    make_project(tmp_path / "project", ["demo"])
+    return tmp_path / "project"
+
+
+def test_a_project_runs_the_jobs_of_the_clone(project: Path, tmp_path: Path) -> None:
+    found = run(project, sys.executable, "-m", "snakemake", "--cores", "2", "--dry-run")
+    expected = job_counts(dry_run(tmp_path / "clone", "demo", "--cores", "2"))
+    expected["all"] = expected.pop("demo")
+    assert job_counts(found.stdout) == expected
+
+
+def test_run_passes_options_to_snakemake(project: Path) -> None:
+    (project / "results").mkdir()
+    found = run(project, sys.executable, "-m", "wordorder.cli", "run", "my_study", "--dry-run", "--quiet", "rules")
+    counts = job_counts(found.stdout)
+    assert counts["train_model"] == 6 and counts["my_study"] == 1
+
+
+def test_run_needs_no_project(tmp_path: Path) -> None:
+    found = run(tmp_path, sys.executable, "-m", "wordorder.cli", "run", "demo", "--dry-run")
+    assert job_counts(found.stdout)["train_model"] == 12
+
+
+def test_a_copied_study_has_everything_that_it_needs(tmp_path: Path) -> None:
+    make_project(tmp_path / "project", ["opr_k_mini"])  # based on opr_k, a companion of opr, on which it is based
+    configuration = Configuration(tmp_path / "project" / "config")
+    assert {"opr_k_mini", "opr_k", "opr"} < set(configuration.study_names)
+    for name in set(configuration.study_names) - {"my_study"}:  # based on the demo
+        assert configuration.datasets_of(configuration.study(name))
+
+
+def test_the_studies_of_a_new_project_are_valid(project: Path, monkeypatch: pytest.MonkeyPatch, plugins: Path) -> None:
+    (plugins / "encodings" / "my_slope.py").write_text((project / SAMPLE).read_text())
+    configuration = Configuration(project / "config")
+    assert configuration.study_names == ["demo", "my_study"]
+    for name in configuration.study_names:
+        check(configuration.study(name), configuration)
+
+
+def test_the_sample_encoding_trains_and_decodes(project: Path, own_encodings: Path) -> None:
+    (own_encodings / "my_slope.py").write_text((project / SAMPLE).read_text())
+    source, target = sentences([6, 4]), sentences([5, 5], seed=1)
+    model = tiny_model(parse({"type": "my_slope"})).train()
+    model(source, target).square().sum().backward()
+    assert all(own.grad is not None and own.grad.all() for own in model.encoding.parameters())
+    model.eval()
+    with torch.no_grad():
+        memory = model.encode(source)
+        assert_close(step_by_step(model, target, memory), model.decode(target, memory), rtol=1e-4, atol=2e-5)
+
+
+def test_a_folder_with_files_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine").touch()
+    with raises(code="not-empty", path=tmp_path):
+        make_project(tmp_path, ["demo"])
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_an_unknown_study_makes_no_folder(tmp_path: Path) -> None:
+    with raises(code="unknown-name", suggestion="demo"):
+        make_project(tmp_path / "project", ["demoo"])
+    assert not (tmp_path / "project").exists()
+
+
+def test_lint_has_one_answered_complaint() -> None:
+    """All rules call the command of the environment that runs Snakemake, so no rule has an environment of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "snakemake", "--lint"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    complaints = {line.strip() for line in done.stderr.splitlines() if line.startswith("    * ")}
+    assert complaints == {"* Specify a conda environment or container for each rule.:"}
+
+
+@pytest.mark.slow
+def test_a_wheel_works_in_an_empty_environment(tmp_path: Path) -> None:
+    """Only the wheel and its declared dependencies are installed, in the locked versions."""
+    run(ROOT, sys.executable, "-m", "pip", "wheel", "--no-deps", "--wheel-dir", tmp_path, ".")
+    (wheel,) = tmp_path.glob("*.whl")
+    run(tmp_path, sys.executable, "-m", "venv", "venv")
+    lock, tools = ROOT / "requirements" / "main.lock", tmp_path / "venv" / "bin"
+    run(tmp_path, tools / "python", "-m", "pip", "install", "--constraint", lock, wheel)
+    clean = {"PYTHONPATH": "", "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
+    run(tmp_path, tools / "wordorder", "init", "my_project", **clean)
+    project = tmp_path / "my_project"
+    assert job_counts(run(project, tools / "snakemake", "--cores", "2", "-n", **clean).stdout)["train_model"] == 12
+    study = yaml.safe_load(STUDY) | {"encodings": ["sinusoidal", "my_slope"]}
+    for path, text in {"studies/little": yaml.safe_dump(study), "datasets/pair": DATASET, "sizes": SIZES}.items():
+        (project / "config" / f"{path}.yaml").write_text(text)
+    run(project, tools / "snakemake", "little", "--cores", "2", **clean)
+    run(project, tools / "snakemake", "little", "--report", "report.html", **clean)
+    assert "my_slope" in (project / "results/little/index.html").read_text(encoding="utf-8")
+    assert "Positional encodings" in (project / "report.html").read_text(encoding="utf-8")
