@@ -1,8 +1,8 @@
-"""The interface of positional encodings: the named places where one may act, and nothing else.
+"""Interface of positional encodings: the hooks through which an encoding may act.
 
 Shapes: B batch, L length, H heads, d model size, d_h head size, Lq/Lk queries and keys.
 
-| place                 | called with                     | used, for example, by                     |
+| hook                  | called with                     | used, for example, by                     |
 |-----------------------|---------------------------------|-------------------------------------------|
 | add_to_embeddings     | scaled embeddings               | sinusoidal, learned, OPR, InXL, CAPE      |
 | transform_embeddings  | the same, after dropout         | PosNet-Embed                              |
@@ -14,10 +14,12 @@ Shapes: B batch, L length, H heads, d model size, d_h head size, Lq/Lk queries a
 | values                | values                          | PosNet-Attn                               |
 | context               | attention weights and their sum | Shaw values                               |
 
-Each place does nothing unless an encoding overrides it. The places inside attention belong to self-attention; bias,
-scores and context may also act between target and source (``cross_attention``). Positions are data: they arrive with
-every call, so step-by-step decoding and reordered positions need no special case. What an encoding draws at random
-once per pass (:meth:`Encoding.draw`) and what it reads of each token (``gates``) travel with them.
+A hook does nothing unless an encoding overrides it. The hooks inside attention belong to self-attention. Bias, scores
+and context may also act between target and source (``cross_attention``).
+
+Positions are data: every call receives them, so step-by-step decoding and reordered positions need no special case.
+They also carry what an encoding draws at random once per pass (:meth:`Encoding.draw`) and what it reads from each token
+(``gates``).
 """
 
 from __future__ import annotations
@@ -35,24 +37,27 @@ from wordorder.registry import Registry
 
 __all__ = ["REGISTRY", "AttentionEncoding", "Encoding", "EncodingConfig", "Positions", "Shape", "Stack"]
 
-# The places inside attention, which an AttentionEncoding declares in ``needs``.
+# The hooks inside attention, which an AttentionEncoding declares in ``needs``.
 Place = Literal["head_inputs", "rotate", "values", "gates", "bias", "scores", "context"]
 PLACES: tuple[Place, ...] = get_args(Place)
-# A score and the indices of its sentence, head, query and key, each a number -> the changed score.
+# Maps a score and the indices of its sentence, head, query and key, all scalars, to the changed score.
 ScoreFunction = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
 @dataclass(frozen=True)
 class Positions:
-    """Where tokens stand in their sentence.
+    """The positions of tokens in their sentences.
 
-    absolute: (1 | B, L) int64, counted from 0.
-    limit: a number above every position; kept as an int so that checking a table's length needs no GPU transfer.
-    reordered: (B, L) int64, the position each token would take in target order, or None.
-    drawn: (B, D), the random numbers of each sentence that :meth:`Encoding.draw` gave for this pass, or None.
-    lengths: (B, 1) int64, how many tokens each sentence has; None where nobody knows yet, as in a target.
-    state: (B, L, S), what :meth:`AttentionEncoding.gates` returned for these tokens in one attention, or None.
-    tokens: (B, L) int64, the numbers of their subwords, which controls read; models set them.
+    Attributes:
+        absolute: Positions counted from 0, (1 | B, L) int64.
+        limit: A number above every position. It is an int, so that checking the length of a table needs no GPU
+            transfer.
+        reordered: The position that each token would take in target order, (B, L) int64, or None.
+        drawn: The random numbers that :meth:`Encoding.draw` gave each sentence for this pass, (B, D), or None.
+        state: The states that :meth:`AttentionEncoding.gates` returned for these tokens in one attention, (B, L, S), or
+            None.
+        lengths: The number of tokens of each sentence, (B, 1) int64. None if it is not yet known, as in a target.
+        tokens: The subword indices of the tokens, (B, L) int64. Controls read them; models set them.
     """
 
     absolute: Tensor
@@ -65,14 +70,15 @@ class Positions:
 
     @staticmethod
     def range(length: int, *, offset: int = 0, on: device | str = "cpu") -> Positions:
-        """The positions offset, offset + 1, … of ``length`` tokens, the same for every sentence of a batch."""
+        """Create the positions offset, offset + 1, … of ``length`` tokens, shared by all sentences of a batch."""
         return Positions(arange(offset, offset + length, device=on)[None], offset + length)
 
     def with_reordered(self, reordered: Tensor | None) -> Positions:
+        """Return these positions with the given reordered positions."""
         return replace(self, reordered=reordered)
 
     def expand(self, length: int) -> Positions:
-        """One position for ``length`` tokens that stand at the same place, such as the hypotheses of a sentence."""
+        """Repeat one position for ``length`` tokens at the same index, such as the hypotheses of a sentence."""
         if self.absolute.size(1) == length:
             return self
         tokens = None if self.tokens is None else self.tokens.view(-1, length)
@@ -87,7 +93,7 @@ class Positions:
     def followed_by(self, other: Positions) -> Positions:
         """Concatenate the positions of other tokens of the same sentences.
 
-        Tokens that no ``gates`` have read, those of a stack where an encoding does not act, get states of 0.
+        Tokens without a state belong to a stack where the encoding does not act. They get states of 0.
         """
         rows = max(len(self.absolute), len(other.absolute))
         absolute = cat((self.absolute.expand(rows, -1), other.absolute.expand(rows, -1)), dim=1)
@@ -103,7 +109,7 @@ class Positions:
         return replace(self, absolute=absolute, limit=limit, reordered=None, state=state, tokens=tokens)
 
     def select(self, rows: Tensor) -> Positions:
-        """Keep the positions of the given sentences (indices into B), in that order."""
+        """Select sentences by their indices into B, in the given order."""
         absolute = self.absolute if len(self.absolute) == 1 else self.absolute.index_select(0, rows)
         kept = {name: getattr(self, name) for name in ("reordered", "drawn", "state", "lengths", "tokens")}
         others: dict[str, Any] = {name: of if of is None else of.index_select(0, rows) for name, of in kept.items()}
@@ -111,16 +117,16 @@ class Positions:
 
 
 class AttentionEncoding(nn.Module):
-    """What an encoding does inside one attention. Every place does nothing by default.
+    """The effect of an encoding inside one attention. By default no hook does anything.
 
-    A subclass declares in ``needs`` which places it overrides. Attention backends are chosen by this declaration, so
-    one that does not match the class is an error as soon as the class is defined. An object may narrow the declaration
-    of its class, where its configuration switches places off.
+    A subclass declares the hooks that it overrides in ``needs``. Attention backends are chosen by this declaration, so
+    a declaration that does not match the class raises an error as soon as the class is defined. An instance may narrow
+    the declaration of its class if its configuration switches hooks off.
     """
 
     needs: frozenset[Place] = frozenset()
 
-    # Whether ``score_function`` is overridden, which does pair by pair what ``bias`` and ``scores`` do.
+    # True if the class overrides ``score_function``, which applies ``bias`` and ``scores`` pair by pair.
     pairwise: bool = False
 
     def __init_subclass__(cls, **arguments: Any) -> None:
@@ -129,7 +135,7 @@ class AttentionEncoding(nn.Module):
         if overridden != cls.needs:
             listed = ", ".join(f'"{place}"' for place in PLACES if place in overridden)
             raise WordorderError(
-                f"The class {cls.__qualname__} of {cls.__module__} overrides the places {_named(overridden)}, but its "
+                f"The class {cls.__qualname__} of {cls.__module__} overrides the hooks {_named(overridden)}, but its "
                 f"'needs' declares {_named(cls.needs)}. Attention is chosen by what an encoding declares: write 'needs "
                 f"= frozenset({{{listed}}})' in the class, or correct the name of a misspelt method.",
                 code="places-not-declared",
@@ -148,38 +154,68 @@ class AttentionEncoding(nn.Module):
             )
 
     def head_inputs(self, x: Tensor, positions: Positions, drop: Drop) -> list[tuple[int, Tensor]] | None:
-        """Inputs for groups of heads: [(number of heads, (B, L, d)), …] in head order, or None for one common input.
+        """Provide separate inputs for groups of heads.
 
-        x is what enters the layer; a pre-norm layer normalises each input by itself. ``drop`` does to a (B, L, d) that
-        belongs to the embeddings what their dropout did to them, by the same mask.
+        Args:
+            x: Input of the layer, (B, L, d). A pre-norm layer normalises each of the returned inputs separately.
+            positions: Positions of x.
+            drop: Applies the dropout of the embeddings, with the same mask, to a tensor (B, L, d) that belongs to them.
+
+        Returns:
+            Pairs of a number of heads and their input (B, L, d), in the order of the heads. None means one common
+            input.
         """
         return None
 
     def rotate(self, queries: Tensor, keys: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
-        """(B, H, L, d_h) twice, of the same tokens; what is returned for the keys is what a cache keeps."""
+        """Rotate queries and keys of the same tokens.
+
+        Args:
+            queries: Queries, (B, H, L, d_h).
+            keys: Keys, (B, H, L, d_h).
+            positions: Positions of the tokens.
+
+        Returns:
+            Queries and keys of the same shapes. A cache keeps the returned keys.
+        """
         return queries, keys
 
     def values(self, values: Tensor, positions: Positions) -> Tensor:
-        """(B, H, L, d_h) -> the same shape; what is returned is what a cache keeps."""
+        """Transform values.
+
+        Args:
+            values: Values, (B, H, L, d_h).
+            positions: Positions of their tokens.
+
+        Returns:
+            Values of the same shape, which a cache keeps.
+        """
         return values
 
     def gates(self, x: Tensor, positions: Positions) -> Tensor | None:
-        """Read what ``bias`` and ``scores`` need to know of each token besides its position.
+        """Compute the state of each token that ``bias`` and ``scores`` need besides its position.
 
         Args:
             x: Inputs of the attention, (B, L, d); in a pre-norm layer after the norm.
             positions: Positions of x.
 
         Returns:
-            Numbers of each token, (B, L, S), found in ``state`` of the positions of queries and keys; a cache keeps
-            them. None means that there are none.
+            The state of each token, (B, L, S), or None. It becomes ``state`` of the positions of queries and keys, and
+            a cache keeps it.
         """
         return None
 
     def bias(self, query: Positions, key: Positions) -> Tensor | None:
-        """Return what to add to the scores, (1 | B, 1 | H, Lq, Lk), or None.
+        """Compute a bias that attention adds to the scores.
 
-        Without ``gates`` it must depend on positions only.
+        Without ``gates``, it must depend on positions only.
+
+        Args:
+            query: Positions of the queries.
+            key: Positions of the keys.
+
+        Returns:
+            The bias, (1 | B, 1 | H, Lq, Lk), or None.
         """
         return None
 
@@ -187,7 +223,7 @@ class AttentionEncoding(nn.Module):
         """Change the scores.
 
         Args:
-            scores: Scores divided by sqrt(d_h), (B, H, Lq, Lk); with another encoding that rotates, those of rotated
+            scores: Scores divided by sqrt(d_h), (B, H, Lq, Lk). If another encoding rotates, they are those of rotated
                 queries and keys.
             queries: Queries before rotation, divided by sqrt(d_h), (B, H, Lq, d_h).
             keys: Keys as a cache keeps them, after rotation, (B, H, Lk, d_h).
@@ -200,14 +236,24 @@ class AttentionEncoding(nn.Module):
         return scores
 
     def context(self, context: Tensor, weights: Tensor, query: Positions, key: Positions) -> Tensor:
-        """Weighted sums (B, H, Lq, d_h) and their weights (B, H, Lq, Lk) after dropout -> weighted sums."""
+        """Change the weighted sums of the values.
+
+        Args:
+            context: Weighted sums of the values, (B, H, Lq, d_h).
+            weights: Attention weights after dropout, (B, H, Lq, Lk).
+            query: Positions of the queries.
+            key: Positions of the keys.
+
+        Returns:
+            The changed sums, (B, H, Lq, d_h).
+        """
         return context
 
     def score_function(self, queries: Tensor, query: Positions, key: Positions) -> ScoreFunction | None:
-        """Return a function of one pair that has the whole effect of ``bias`` and ``scores``.
+        """Return a function of one pair of tokens with the whole effect of ``bias`` and ``scores``.
 
-        For backends that never store the scores. By default it looks the bias up; override it, and set ``pairwise``,
-        where the effect of ``scores`` can be had pair by pair or a formula saves the table.
+        Backends that never store the scores use it. By default it looks up the bias. Override it, and set ``pairwise``,
+        if ``scores`` can be computed pair by pair, or if a formula makes the table unnecessary.
 
         Args:
             queries: Queries before rotation, divided by sqrt(d_h), (B, H, Lq, d_h).
@@ -215,7 +261,7 @@ class AttentionEncoding(nn.Module):
             key: Positions of the keys.
 
         Returns:
-            The function, or None where nothing changes.
+            The function, or None if nothing changes.
         """
         bias = self.bias(query, key)
         if bias is None:
@@ -233,19 +279,19 @@ def _named(places: Iterable[Place]) -> str:
 
 
 class Encoding(nn.Module):
-    """A positional encoding of a whole model. Subclasses override the underscored places.
+    """A positional encoding of a whole model. Subclasses override the hooks that start with an underscore.
 
-    One object serves both stacks; ``placement`` decides in which of them it acts.
+    One object serves both stacks; ``placement`` selects the stacks in which it acts.
+
+    Attributes:
+        configuration: The class of its parameters, which ``@register`` sets.
+        absolute: True if the encoding marks each position at the embeddings. A composition of two absolute encodings is
+            an error, because their sum is neither of them.
+        relative: True if the encoding depends only on distances: shifting all positions of a sentence changes nothing.
     """
 
-    # An absolute encoding gives every position its own mark at the embeddings. Two of them in one composition are
-    # an error, because their sum is neither.
     absolute: bool = False
-
-    # A relative encoding sees only how far apart tokens are: moving all positions of a sentence changes nothing.
     relative: bool = False
-
-    # The class of its parameters, which @register sets.
     configuration: ClassVar[type[EncodingConfig]]
 
     def __init__(self, config: EncodingConfig, shape: Shape) -> None:
@@ -260,51 +306,78 @@ class Encoding(nn.Module):
         return cls.absolute
 
     def inside_attention(self) -> bool:
-        """Return whether an encoding is about attention, also where its placement leaves nothing of that."""
+        """Return whether the encoding has hooks inside attention, even if its placement makes none of them act."""
         names = ("_attention", "_cross_attention")
         return any(getattr(type(self), name) is not getattr(Encoding, name) for name in names)
 
     def acts_in(self, stack: Stack) -> bool:
+        """Return whether the encoding acts in a stack."""
         return stack in self.config.stacks
 
     def add_to_embeddings(self, x: Tensor, positions: Positions, stack: Stack) -> Tensor:
-        """Scaled embeddings (B, L, d), before dropout -> (B, L, d)."""
+        """Add positions to the embeddings.
+
+        Args:
+            x: Scaled embeddings before dropout, (B, L, d).
+            positions: Positions of the tokens.
+            stack: Stack of the embeddings.
+
+        Returns:
+            The changed embeddings, (B, L, d).
+        """
         return self._add_to_embeddings(x, positions, stack) if self.acts_in(stack) else x
 
     def transform_embeddings(self, x: Tensor, positions: Positions, stack: Stack) -> Tensor:
-        """Embeddings after dropout (B, L, d) -> (B, L, d)."""
+        """Transform the embeddings after their dropout.
+
+        Args:
+            x: Embeddings after dropout, (B, L, d).
+            positions: Positions of the tokens.
+            stack: Stack of the embeddings.
+
+        Returns:
+            The changed embeddings, (B, L, d).
+        """
         return self._transform_embeddings(x, positions, stack) if self.acts_in(stack) else x
 
     def attention(self, stack: Stack, layer: int) -> AttentionEncoding:
-        """What to do inside the self-attention of ``layer`` (from 0) of ``stack``."""
+        """Return the encoding's effect inside the self-attention of ``layer`` (counted from 0) of ``stack``."""
         return self._attention(stack, layer) if self.acts_in(stack) else self._nothing
 
     def cross_attention(self, layer: int) -> AttentionEncoding:
-        """What to do between target (queries) and source (keys) in ``layer`` (from 0) of the decoder.
+        """Return the effect between target (queries) and source (keys) in ``layer`` (counted from 0) of the decoder.
 
-        Of its places bias, scores and context are asked.
+        Only its hooks bias, scores and context are called.
         """
         return self._cross_attention(layer)
 
     def table(self, length: int, stack: Stack = "encoder") -> Tensor | None:
-        """The vectors of positions 0 … length - 1, (length, d), where there is one a position; else None."""
+        """Return the position vectors of an absolute encoding.
+
+        Args:
+            length: Number of positions, counted from 0.
+            stack: Stack in which the encoding acts.
+
+        Returns:
+            One vector per position, (length, d), or None if the encoding has no such vectors.
+        """
         return self._table(length, stack) if self.acts_in(stack) else None
 
     def draw(self, sentences: int) -> Tensor | None:
-        """Draw the random numbers of a pass that both stacks share, from the CPU's generator.
+        """Draw the random numbers of a pass, which both stacks share.
 
-        The generator of the CPU is the one that the saved state of a training keeps.
+        They come from the generator of the CPU, because the saved state of a training includes that generator.
 
         Args:
             sentences: Number of sentences, B.
 
         Returns:
-            The numbers of each sentence, (B, D) on the CPU, found in ``drawn`` of all positions; None without any.
+            The random numbers of each sentence, (B, D) on the CPU, or None. They become ``drawn`` of all positions.
         """
         return None
 
     def limit(self, stack: Stack) -> int | None:
-        """How many positions there are in a stack at most; None where any length works."""
+        """Return the largest number of positions in a stack, or None if any length works."""
         return self._limit(stack) if self.acts_in(stack) else None
 
     def _add_to_embeddings(self, x: Tensor, positions: Positions, stack: Stack) -> Tensor:

@@ -1,16 +1,17 @@
 """Continuous augmented positions (CAPE).
 
     training     sinusoids of (pos + Δ + ε_pos) · λ
-    afterwards   sinusoids of pos
+    otherwise    sinusoids of pos
 
-Δ, from U(-global_shift, global_shift), and λ, whose logarithm is from U(-log scale, log scale), are drawn once for each
-sentence pair, ε_pos, from U(-local_shift, local_shift), once for each token.
+Δ is drawn from U(-global_shift, global_shift) and log λ from U(-log scale, log scale), once per sentence pair. ε_pos is
+drawn from U(-local_shift, local_shift), once per token.
 
-Source: Likhomanenko et al. 2021 (CAPE); the three default ranges are those that an independent implementation names for
-text, as is that positions are not centred.
+Source: Likhomanenko et al. 2021 (CAPE). The three default ranges, and positions that are not centred, are those that an
+independent implementation uses for text.
 Promises: absolute; works at any length; no parameters. Source and target share Δ and λ, but not ε. A local shift of at
-most 0.5 keeps the order of tokens. Translations are those of sinusoids. Shift invariance is learned, not built in.
-Departures: positions are never centred at the middle of the sentence, which a decoder does not know.
+most 0.5 keeps the order of tokens. In translation the encoding equals sinusoids. Shift invariance is learned, not built
+in.
+Departures: positions are never centred at the middle of the sentence, because a decoder does not know it.
 Start values: none.
 """
 
@@ -22,6 +23,7 @@ from typing import Annotated, Literal
 import torch
 from pydantic import Field
 from torch import Tensor
+from typing_extensions import override
 
 from wordorder.encodings.base import EncodingConfig, Positions, Shape, Stack
 from wordorder.encodings.registry import register
@@ -30,6 +32,8 @@ from wordorder.encodings.waves import WaveEncoding, waves
 
 
 class CAPEConfig(EncodingConfig):
+    """Parameters of an entry with ``type: cape``."""
+
     type: Literal["cape"] = "cape"
     global_shift: Annotated[float, Field(ge=0, description="Largest shift of a sentence pair, in positions.")] = 5.0
     local_shift: Annotated[float, Field(ge=0, description="Largest shift of a single token, in positions.")] = 0.5
@@ -37,15 +41,15 @@ class CAPEConfig(EncodingConfig):
 
 
 def augmented(positions: Tensor, drawn: Tensor, local: Tensor) -> Tensor:
-    """Move positions.
+    """Shift and stretch positions.
 
     Args:
         positions: Positions, (1 | B, L).
-        drawn: Δ and the logarithm of λ of each sentence, (B, 2).
+        drawn: Δ and log λ of each sentence, (B, 2).
         local: ε of each token, (B, L).
 
     Returns:
-        Positions between the whole numbers, (B, L) in double precision.
+        Real-valued positions, (B, L) in double precision.
     """
     shift, log_scale = drawn.double()[..., None].unbind(1)  # (B, 1) each
     return (positions + shift + local) * log_scale.exp()
@@ -53,13 +57,14 @@ def augmented(positions: Tensor, drawn: Tensor, local: Tensor) -> Tensor:
 
 @register(CAPEConfig)
 class CAPE(WaveEncoding):
-    """Adds the sinusoids of moved positions to the scaled embeddings."""
+    """Adds the sinusoids of augmented positions to the scaled embeddings."""
 
     def __init__(self, config: CAPEConfig, shape: Shape) -> None:
         super().__init__(config, shape, frequencies(shape.dim))
         self.local_shift = config.local_shift
         self.ranges = torch.tensor([config.global_shift, math.log(config.scale)])
 
+    @override
     def draw(self, sentences: int) -> Tensor | None:
         return self.ranges * _between_minus_one_and_one(sentences, 2) if self.training else None
 
@@ -73,5 +78,5 @@ class CAPE(WaveEncoding):
 
 
 def _between_minus_one_and_one(*shape: int) -> Tensor:
-    # On the CPU, whose generator the saved state of a training keeps.
+    # On the CPU, because the saved state of a training includes its generator.
     return 2 * torch.rand(shape) - 1

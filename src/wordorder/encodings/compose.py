@@ -1,8 +1,8 @@
-"""Several encodings at once, such as OPR at the embeddings with relative positions in the attention.
+"""Compositions: several encodings at once, such as OPR at the embeddings with relative positions in the attention.
 
-Each place is visited in the order in which the encodings are written. Two absolute encodings, two that feed heads
-their own inputs, keep a state per token or draw random numbers per pass, or a composition inside a composition are
-errors.
+Each hook calls the encodings in the order in which they are written. The following compositions are errors: two
+absolute encodings; two encodings that both give heads separate inputs, keep a state per token or draw random numbers
+per pass; a composition inside a composition.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Annotated, Literal, cast
 
 from pydantic import Field, model_validator
 from torch import Tensor, nn
+from typing_extensions import override
 
 from wordorder.config.encodings import AnyEncoding
 from wordorder.dropout import Drop
@@ -31,8 +32,10 @@ from wordorder.errors import WordorderError
 
 
 class ComposedConfig(EncodingConfig):
+    """Parameters of an entry with ``compose``."""
+
     type: Literal["composed"] = COMPOSED
-    placement: Literal["both"] = "both"  # each part has a placement of its own
+    placement: Literal["both"] = "both"  # Each part has its own placement.
     compose: Annotated[tuple[AnyEncoding, ...], Field(min_length=2)]
 
     @model_validator(mode="after")
@@ -50,19 +53,22 @@ class ComposedConfig(EncodingConfig):
         return self
 
     @property
+    @override
     def needs_reordered(self) -> bool:
         return any(part.needs_reordered for part in self.compose)
 
     @property
+    @override
     def revisions(self) -> dict[str, int]:
         return {name: number for part in self.compose for name, number in part.revisions.items()}
 
+    @override
     def parameter_count(self, shape: Shape) -> int:
         return sum(part.parameter_count(shape) for part in self.compose)
 
 
 class ComposedAttention(AttentionEncoding):
-    """Chains the places of several encodings inside one self-attention."""
+    """Calls the hooks of several encodings inside one self-attention, one after the other."""
 
     needs = frozenset(PLACES)
     pairwise = True
@@ -73,24 +79,29 @@ class ComposedAttention(AttentionEncoding):
         self.needs = frozenset().union(*(part.needs for part in parts))
         self.pairwise = all(part.pairwise for part in parts if "scores" in part.needs)
 
+    @override
     def head_inputs(self, x: Tensor, positions: Positions, drop: Drop) -> list[tuple[int, Tensor]] | None:
         inputs = (part.head_inputs(x, positions, drop) for part in self.parts)
         return next((own for own in inputs if own is not None), None)
 
+    @override
     def gates(self, x: Tensor, positions: Positions) -> Tensor | None:
         states = (part.gates(x, positions) for part in self.parts)
         return next((state for state in states if state is not None), None)
 
+    @override
     def rotate(self, queries: Tensor, keys: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
         for part in self.parts:
             queries, keys = part.rotate(queries, keys, positions)
         return queries, keys
 
+    @override
     def values(self, values: Tensor, positions: Positions) -> Tensor:
         for part in self.parts:
             values = part.values(values, positions)
         return values
 
+    @override
     def bias(self, query: Positions, key: Positions) -> Tensor | None:
         total: Tensor | None = None
         for part in self.parts:
@@ -98,16 +109,19 @@ class ComposedAttention(AttentionEncoding):
             total = bias if total is None else total if bias is None else total + bias
         return total
 
+    @override
     def scores(self, scores: Tensor, queries: Tensor, keys: Tensor, query: Positions, key: Positions) -> Tensor:
         for part in self.parts:
             scores = part.scores(scores, queries, keys, query, key)
         return scores
 
+    @override
     def context(self, context: Tensor, weights: Tensor, query: Positions, key: Positions) -> Tensor:
         for part in self.parts:
             context = part.context(context, weights, query, key)
         return context
 
+    @override
     def score_function(self, queries: Tensor, query: Positions, key: Positions) -> ScoreFunction | None:
         functions = [own for part in self.parts if (own := part.score_function(queries, query, key)) is not None]
 
@@ -126,7 +140,7 @@ class Composed(Encoding):
     Args:
         config: The configurations of the parts.
         shape: The shape of the model.
-        parts: The modules of the parts; built from ``config`` if missing.
+        parts: The modules of the parts. If missing, they are built from ``config``.
     """
 
     def __init__(self, config: ComposedConfig, shape: Shape, parts: list[Encoding] | None = None) -> None:
@@ -162,6 +176,7 @@ class Composed(Encoding):
         tables = (part.table(length, stack) for part in self._encodings())
         return next((table for table in tables if table is not None), None)
 
+    @override
     def draw(self, sentences: int) -> Tensor | None:
         drawn = (part.draw(sentences) for part in self._encodings())
         return next((own for own in drawn if own is not None), None)
@@ -171,8 +186,8 @@ class Composed(Encoding):
         return min((limit for limit in limits if limit is not None), default=None)
 
 
-# Places that only one encoding of a composition may use, with what it does there.
-_EXCLUSIVE: dict[Place, str] = {"head_inputs": "give heads inputs of their own", "gates": "keep a state per token"}
+# Hooks that only one encoding of a composition may use, with their effect.
+_EXCLUSIVE: dict[Place, str] = {"head_inputs": "give heads separate inputs", "gates": "keep a state per token"}
 
 
 def _only_one(parts: list[Encoding], what: str) -> None:

@@ -1,14 +1,14 @@
 """Controls: the parameters of an encoding without order.
 
-    position of token x  ->  x mod control,   x the number of its subword
+    position of token x  ->  x mod control,   x the index of its subword
 
-A control has the modules, the parameters and the computations of its encoding, but reads the place of a token from the
-token itself instead of from the sentence: wherever the token stands, its position is the same. What a control gains
-over no encoding comes from its parameters, and what the encoding gains over its control comes from order.
+A control has the modules, the parameters and the computations of its encoding. But it derives the position of a token
+from the token itself instead of from the sentence: wherever the token occurs, its position is the same. The gain of a
+control over no encoding comes from its parameters; the gain of the encoding over its control comes from order.
 
-Source: this project. An entry of ``encodings.yaml`` becomes a control by its key ``control``, the number of places.
-Promises: no order: permuted source tokens give the permuted output of the encoder, and the decoder knows order by its
-causal mask only; as many parameters as the encoding; works at any length.
+Source: this project. The key ``control``, a number of positions, turns an entry of ``encodings.yaml`` into a control.
+Promises: no order: permuted source tokens give the permuted output of the encoder, and the decoder knows order only
+from its causal mask; as many parameters as the encoding; works at any length.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from torch import Tensor
+from typing_extensions import override
 
 from wordorder.encodings.base import AttentionEncoding, Encoding, Place, Positions, ScoreFunction, Stack
 from wordorder.errors import WordorderError
 
 
 class ControlAttention(AttentionEncoding):
-    """Hands the positions of tokens to what an encoding does inside one attention."""
+    """Passes the tokens' own positions to the hooks of an encoding inside one attention."""
 
     needs: frozenset[Place] = frozenset({"rotate", "values", "bias", "scores", "context"})
     pairwise = True
@@ -32,31 +33,37 @@ class ControlAttention(AttentionEncoding):
         self.inside, self.places = inside, places
         self.needs, self.pairwise = inside.needs, inside.pairwise
 
+    @override
     def rotate(self, queries: Tensor, keys: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
         return self.inside.rotate(queries, keys, of_tokens(positions, self.places))
 
+    @override
     def values(self, values: Tensor, positions: Positions) -> Tensor:
         return self.inside.values(values, of_tokens(positions, self.places))
 
+    @override
     def bias(self, query: Positions, key: Positions) -> Tensor | None:
         return self.inside.bias(of_tokens(query, self.places), of_tokens(key, self.places))
 
+    @override
     def scores(self, scores: Tensor, queries: Tensor, keys: Tensor, query: Positions, key: Positions) -> Tensor:
         places = of_tokens(query, self.places), of_tokens(key, self.places)
         return self.inside.scores(scores, queries, keys, *places)
 
+    @override
     def context(self, context: Tensor, weights: Tensor, query: Positions, key: Positions) -> Tensor:
         return self.inside.context(context, weights, of_tokens(query, self.places), of_tokens(key, self.places))
 
+    @override
     def score_function(self, queries: Tensor, query: Positions, key: Positions) -> ScoreFunction | None:
         return self.inside.score_function(queries, of_tokens(query, self.places), of_tokens(key, self.places))
 
 
 class Control(Encoding):
-    """An encoding that reads positions from tokens.
+    """An encoding that derives positions from tokens.
 
     Args:
-        encoding: The encoding, of whose configuration ``control`` is a number.
+        encoding: The encoding, whose configuration sets ``control``.
     """
 
     def __init__(self, encoding: Encoding) -> None:
@@ -68,17 +75,19 @@ class Control(Encoding):
         most = min((limit for limit in limits if limit is not None), default=None)
         if most is not None and places > most:
             raise WordorderError(
-                f"The control of the encoding '{encoding.config.type}' has {places} places, but the encoding has only "
-                f"{most} positions. Lower 'control' of this encoding in encodings.yaml to at most {most}.",
+                f"The control of the encoding '{encoding.config.type}' has {places} positions, but the encoding has "
+                f"only {most} positions. Lower 'control' of this encoding in encodings.yaml to at most {most}.",
                 code="out-of-range",
                 key="control",
                 found=places,
                 expected=most,
             )
 
+    @override
     def inside_attention(self) -> bool:
         return self.encoding.inside_attention()
 
+    @override
     def draw(self, sentences: int) -> Tensor | None:
         return self.encoding.draw(sentences)
 
@@ -96,11 +105,11 @@ class Control(Encoding):
 
 
 def of_tokens(positions: Positions, places: int) -> Positions:
-    """Return positions that tokens have wherever they stand, below ``places``."""
+    """Return the positions of tokens wherever they occur: their subword indices modulo ``places``."""
     if positions.tokens is None:
         raise WordorderError(
-            "The control of an encoding reads positions from tokens, but was given positions without them. Let a model "
-            "make the positions, or give Positions its 'tokens'.",
+            "The control of an encoding derives positions from tokens, but received positions without them. Let a "
+            "model make the positions, or set 'tokens'.",
             code="missing-tokens",
             key="control",
         )

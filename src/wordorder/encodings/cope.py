@@ -2,20 +2,19 @@
 
     g_it = σ(q_i · k_t / √d_h)                      a gate: does token t count for query i?
     p_ij = g_ij + … + g_ii  for j ≤ i               the sum of gates from key to query
-    e_ij = q_i · k_j / √d_h + q_i · E[p_ij]         E between two whole positions is interpolated
+    e_ij = q_i · k_j / √d_h + q_i · E[p_ij]         E is interpolated between two integer positions
 
-Source: Golovneva et al. 2024 (CoPE), equations 3-6, for a causal decoder; the code of its appendix B does not divide
+Source: Golovneva et al. 2024 (CoPE), equations 3-6, for a causal decoder. The code of its appendix B does not divide
 the query of the second term.
-Start: tables from a normal distribution of standard deviation 0.02.
+Start: tables from a normal distribution with standard deviation 0.02.
 Departures: tables start with a standard deviation of 0.02 instead of 0, so that gates have a gradient from the first
-update on. In the encoder, of which the paper has none, keys lie on both sides: those behind the query count from the
-query to the key, g_(i+1)t + … + g_ij, and have a table of their own, or else a sentence and its mirror image would look
-alike.
-Promises: relative, since positions count by their order alone; works at any length (sums beyond the table share its
-last vector); table · d_h parameters a head, a layer and, in the encoder, a side.
+update. The paper has no encoder. In ours, keys occur on both sides. Later keys count from the query to the key,
+g_(i+1)t + … + g_ij, and have a separate table; otherwise a sentence and its mirror image would look alike.
+Promises: relative, since only the order of positions matters; works at any length (sums beyond the table share its last
+vector); table · d_h parameters per head, per layer and, in the encoder, per side.
 
-On a CPU, compiled loops walk from each query to its keys, on each side, until the sum of gates exceeds the table; the
-keys beyond cost one addition. Nothing but the scores is kept for the gradient. Other devices use tensor operations.
+On a CPU, compiled loops walk from each query to its keys, on each side, until the sum of gates exceeds the table. Each
+key beyond costs one addition. Only the scores are kept for the gradient. Other devices use tensor operations.
 """
 
 from __future__ import annotations
@@ -30,6 +29,7 @@ import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor, nn
+from typing_extensions import override
 
 from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
 from wordorder.encodings.lookup import distances
@@ -37,11 +37,14 @@ from wordorder.encodings.registry import register
 
 
 class CoPEConfig(EncodingConfig):
+    """Parameters of an entry with ``type: cope``."""
+
     revision = 2
     type: Literal["cope"] = "cope"
-    table: Annotated[int, Field(gt=1, description="Whole positions with a vector of their own.")] = 64
+    table: Annotated[int, Field(gt=1, description="Number of integer positions, each with its own vector.")] = 64
     share_heads: bool = True
 
+    @override
     def parameter_count(self, shape: Shape) -> int:
         sides = sum(_sides(stack) * shape.layers(stack) for stack in self.stacks)
         return sides * self.table * shape.head_dim * (1 if self.share_heads else shape.heads)
@@ -52,7 +55,7 @@ def _sides(stack: Stack) -> int:
 
 
 class CoPEAttention(AttentionEncoding):
-    """The tables of one layer: (sides, 1 | H, table, d_h), keys before the query first."""
+    """The tables of one layer, (sides, 1 | H, table, d_h), keys before the query first."""
 
     needs = frozenset({"scores"})
 
@@ -62,6 +65,7 @@ class CoPEAttention(AttentionEncoding):
         heads = 1 if config.share_heads else shape.heads
         self.vectors = nn.Parameter(0.02 * torch.randn(_sides(stack), heads, config.table, shape.head_dim))
 
+    @override
     def scores(self, scores: Tensor, queries: Tensor, keys: Tensor, query: Positions, key: Positions) -> Tensor:
         if scores.device.type != "cpu":
             return self.scores_by_tensors(scores, queries, query, key)
@@ -72,11 +76,21 @@ class CoPEAttention(AttentionEncoding):
         return counted
 
     def _undivided(self) -> Tensor:
-        """Return E for queries that arrive divided, but meet it undivided, (sides, 1, 1 | H, table, d_h)."""
+        """Return E scaled for queries that arrive divided but must act undivided, (sides, 1, 1 | H, table, d_h)."""
         return math.sqrt(self.vectors.size(-1)) * self.vectors[:, None]
 
     def scores_by_tensors(self, scores: Tensor, queries: Tensor, query: Positions, key: Positions) -> Tensor:
-        """Change the scores by tensor operations; see :meth:`scores`."""
+        """Change the scores by tensor operations; see :meth:`scores`.
+
+        Args:
+            scores: Scores, (B, H, Lq, Lk).
+            queries: Queries, (B, H, Lq, d_h).
+            query: Positions of the queries.
+            key: Positions of the keys.
+
+        Returns:
+            The changed scores, (B, H, Lq, Lk).
+        """
         apart = distances(query, key)[:, None]  # (1 | B, 1, Lq, Lk)
         sums = self._sums(scores, apart, key)
         products = queries @ self._undivided().mT.to(queries.dtype)  # (sides, B, H, Lq, table)
@@ -86,7 +100,7 @@ class CoPEAttention(AttentionEncoding):
         return scores + added
 
     def _sums(self, scores: Tensor, apart: Tensor, key: Positions) -> Tensor:
-        """p_ij: (B, H, Lq, Lk). Gates are summed in the order of the keys' positions, wherever the keys stand."""
+        """Compute p_ij, (B, H, Lq, Lk). Gates are summed in the order of the keys' positions, not of their indices."""
         gates = torch.sigmoid(scores.to(_computed(scores)))
         order = key.absolute.argsort(dim=-1)  # (1 | B, Lk)
         places = order.argsort(dim=-1)
@@ -101,12 +115,12 @@ class CoPEAttention(AttentionEncoding):
         sums = sums.clamp(0, self.last)
         below = sums.detach().floor().clamp(max=self.last - 1)
         share = (sums - below).to(products.dtype)
-        rows = below.nan_to_num().long()  # of a model that diverged, whose sums are no numbers and no rows either
+        rows = below.nan_to_num().long()  # A diverged model has sums that are NaN and therefore not rows.
         return (1 - share) * products.gather(-1, rows) + share * products.gather(-1, rows + 1)
 
 
 class _Counted(torch.autograd.Function):
-    """Scores with q_i · E[p_ij] added, by compiled loops."""
+    """Adds q_i · E[p_ij] to the scores by compiled loops."""
 
     @staticmethod
     def forward(context: Any, scores: Tensor, products: Tensor, order: Tensor, places: Tensor) -> Tensor:
@@ -137,17 +151,17 @@ class _Counted(torch.autograd.Function):
 
 
 def _computed(scores: Tensor) -> torch.dtype:
-    """Return what compiled loops compute in: single precision, unless scores are in double."""
+    """Return the type in which compiled loops compute: single precision, or double if the scores are double."""
     return torch.promote_types(scores.dtype, torch.float32)
 
 
 def _heads(scores: Tensor) -> Tensor:
-    """(B, H, …) -> (B·H, …), of the same memory"""
+    """View (B, H, …) as (B·H, …)."""
     return scores.view(-1, *scores.shape[2:])
 
 
 def _sided(products: Tensor) -> Tensor:
-    """(sides, B, H, …) -> (sides, B·H, …), of the same memory"""
+    """View (sides, B, H, …) as (sides, B·H, …)."""
     return products.view(len(products), -1, *products.shape[3:])
 
 
@@ -158,14 +172,14 @@ def _numbers(x: Tensor) -> np.ndarray[Any, Any]:
 
 
 def _orders(order: Tensor, places: Tensor, scores: Tensor, rows: slice) -> tuple[np.ndarray[Any, Any], ...]:
-    """Return the order of the keys and the queries' places in it for some heads: (n, Lk) and (n, Lq)."""
+    """Return the order of the keys and the index of each query in it for some heads: (n, Lk) and (n, Lq)."""
     sentences = torch.arange(rows.start, rows.stop) // scores.size(1) % len(order)
     queries = sentences % len(places)
     return order[sentences].numpy(), places[queries].clamp(max=order.size(1) - 1).numpy()
 
 
 def _in_parallel(run: Callable[[slice], None], scores: Tensor) -> None:
-    """Call ``run`` for groups of heads, whose results do not depend on each other, on PyTorch's number of threads."""
+    """Call ``run`` for independent groups of heads, on PyTorch's number of threads."""
     heads, pairs = scores.size(0) * scores.size(1), scores.size(2) * scores.size(3)
     number = max(1, (1 << 17) // max(1, pairs))
     groups = [slice(start, min(start + number, heads)) for start in range(0, heads, number)]
@@ -181,7 +195,7 @@ def _in_parallel(run: Callable[[slice], None], scores: Tensor) -> None:
 
 @cache
 def _loops() -> tuple[Callable[..., None], Callable[..., None]]:
-    # Imported where it is used: numba takes half a second.
+    # Imported here because importing numba takes half a second.
     from wordorder.compiled import compiled
 
     return compiled(_count), compiled(_count_back)
@@ -194,8 +208,8 @@ def _count(values: Any, products: Any, order: Any, places: Any, result: Any) -> 
         values: Scores, (n, Lq, Lk).
         products: q_i · E of each side, (sides, n, Lq, table).
         order: Keys in the order of their positions, (n, Lk).
-        places: Place of each query in that order, (n, Lq).
-        result: Where to write, (n, Lq, Lk).
+        places: Index of each query in that order, (n, Lq).
+        result: Output, (n, Lq, Lk).
     """
     heads, queries, keys = values.shape
     sides, last = len(products), products.shape[3] - 1
@@ -206,7 +220,7 @@ def _count(values: Any, products: Any, order: Any, places: Any, result: Any) -> 
                     step, place, count = -1, places[n, i], places[n, i] + 1
                 else:
                     step, place, count = 1, places[n, i] + 1, keys - places[n, i] - 1
-                if side == sides:  # keys that nobody sees
+                if side == sides:  # masked keys
                     for _ in range(count):
                         result[n, i, order[n, place]] = values[n, i, order[n, place]]
                         place += step
@@ -224,7 +238,7 @@ def _count(values: Any, products: Any, order: Any, places: Any, result: Any) -> 
                     result[n, i, key] = value + (1 - share) * row[below] + share * row[below + 1]
                     met += 1
                     place += step
-                beyond = row[last] + 0 * total  # no number, where a score is none
+                beyond = row[last] + 0 * total  # NaN if a score is NaN
                 for _ in range(met, count):
                     result[n, i, order[n, place]] = values[n, i, order[n, place]] + beyond
                     place += step
@@ -236,13 +250,13 @@ def _count_back(
     """Compute the gradients of scores and products.
 
     Args:
-        values: See :func:`_count`, as the next three.
-        products: The same.
-        order: The same.
-        places: The same.
+        values: Scores, (n, Lq, Lk).
+        products: q_i · E of each side, (sides, n, Lq, table).
+        order: Keys in the order of their positions, (n, Lk).
+        places: Index of each query in that order, (n, Lq).
         toward: Gradient of the result, (n, Lq, Lk).
-        of_values: Where to write that of the scores, (n, Lq, Lk).
-        of_products: Where to add that of the products, (sides, n, Lq, table), 0 at first.
+        of_values: Output for the gradient of the scores, (n, Lq, Lk).
+        of_products: Output for the gradient of the products, (sides, n, Lq, table), initially 0.
     """
     heads, queries, keys = values.shape
     sides, last = len(products), products.shape[3] - 1
@@ -284,7 +298,7 @@ def _count_back(
                     beyond += toward[n, i, key]
                     far += step
                 of_row[last] += beyond
-                # A gate counts for its own key and for all beyond it that the table still reaches.
+                # A gate counts for its own key and for all farther keys within the table.
                 slope = 0.0
                 for each in range(met - 1, -1, -1):
                     place -= step

@@ -1,4 +1,4 @@
-"""Cross-lingual positions: what InXL and HeadXL have in common.
+"""Cross-lingual positions: the shared parts of InXL and HeadXL.
 
 Source: "Self-Attention with Cross-Lingual Position Representation" (2020), equations 6 and 7.
 """
@@ -9,6 +9,7 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
+from typing_extensions import override
 
 from wordorder.encodings.base import EncodingConfig, Positions, Shape, Stack
 from wordorder.encodings.sinusoidal import frequencies
@@ -19,7 +20,10 @@ Fusion = Literal["full", "diagonal"]
 
 
 class CrossLingualFusion(nn.Module):
-    """tanh(PE_abs U + PE_XL V), equation 7. U and V are d × d, or with ``diagonal`` one factor a dimension."""
+    """The fusion tanh(PE_abs U + PE_XL V), equation 7.
+
+    U and V are d × d matrices; with ``diagonal``, they have one factor per dimension.
+    """
 
     def __init__(self, dim: int, fusion: Fusion) -> None:
         super().__init__()
@@ -28,27 +32,40 @@ class CrossLingualFusion(nn.Module):
             self.absolute = nn.Parameter(nn.init.xavier_uniform_(torch.empty(dim, dim)))
             self.reordered = nn.Parameter(nn.init.xavier_uniform_(torch.empty(dim, dim)))
         else:
-            # Each half of the sum, so that the start value is the mean of both positions.
+            # One half each, so that the start value is the mean of both positions.
             self.absolute = nn.Parameter(torch.full((dim,), 0.5))
             self.reordered = nn.Parameter(torch.full((dim,), 0.5))
 
     def forward(self, absolute: Tensor, reordered: Tensor) -> Tensor:
-        """PE_abs and PE_XL, (1 | B, L, d) each -> (B, L, d)"""
+        """Fuse absolute and reordered positions.
+
+        Args:
+            absolute: PE_abs, (1 | B, L, d).
+            reordered: PE_XL, (1 | B, L, d).
+
+        Returns:
+            Fused positions, (B, L, d).
+        """
         if self.fusion == "full":
             return torch.tanh(absolute @ self.absolute + reordered @ self.reordered)
         return torch.tanh(absolute * self.absolute + reordered * self.reordered)
 
     @staticmethod
     def parameter_count(dim: int, fusion: Fusion) -> int:
+        """Count the parameters of a fusion."""
         return 2 * dim * (dim if fusion == "full" else 1)
 
 
 class CrossLingualConfig(EncodingConfig):
-    """There are no reordered positions in the decoder: there, ``both`` means the sinusoid alone."""
+    """Parameters of cross-lingual encodings.
+
+    The decoder has no reordered positions. With ``both``, it uses the sinusoid only.
+    """
 
     placement: Literal["both", "encoder"] = "both"
 
     @property
+    @override
     def needs_reordered(self) -> bool:
         return True
 
@@ -60,15 +77,15 @@ class CrossLingualEncoding(WaveEncoding):
         super().__init__(config, shape, frequencies(shape.dim))
 
     def _absolute(self, positions: Positions) -> Tensor:
-        """PE_abs: (1 | B, L, d)"""
+        """Return PE_abs, (1 | B, L, d)."""
         return self._vectors(positions.absolute, positions.limit)
 
     def _reordered(self, positions: Positions) -> Tensor:
-        """PE_XL: (B, L, d)"""
+        """Return PE_XL, (B, L, d)."""
         if positions.reordered is None:
             raise WordorderError(
                 f"The encoding '{self.config.type}' needs the position that each source word takes in target order, "
-                "but none came with the sentences. Give reordered positions ('wordorder stage positions --help').",
+                "but the sentences come without it. Provide reordered positions ('wordorder stage positions --help').",
                 code="missing-positions",
                 key=self.config.type,
             )

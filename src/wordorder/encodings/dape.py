@@ -2,18 +2,18 @@
 
     E = S + B + W_2 LeakyReLU(W_1 [S; B] + b_1) + b_2
 
-S are the scores q_i · k_j / √d_h and B the biases of another encoding (``over``), one number each per head; [S; B] are
-the 2H numbers of one pair of tokens, and the network 2H → hidden → H mixes the heads of this pair.
+S are the scores q_i · k_j / √d_h. B are the biases of another encoding (``over``), one number per head. [S; B] holds
+the 2H numbers of one pair of tokens. The network 2H → hidden → H mixes the heads of this pair.
 
-Source: Zheng et al. 2024 (DAPE); sizes, slope 0.01 and the place of S + B beside the network are those of the released
-code, which has the network and the biases per layer. The paper is about decoders.
-Promises: what ``over`` promises about shifts and lengths; in each layer the parameters of ``over``, once, and
-3H · hidden + hidden + H more. Masks and padding change no other pair.
-Departures: none of the formula. In the encoder B is what ``over`` has in an encoder.
+Source: Zheng et al. 2024 (DAPE). Sizes, slope 0.01 and the sum S + B outside the network are those of the released
+code, which has the network and the biases per layer. The paper describes decoders only.
+Promises: those of ``over`` about shifts and lengths; in each layer the parameters of ``over``, once, and 3H · hidden +
+hidden + H more. Masks and padding change no other pair.
+Departures: none of the formula. In the encoder, B is the encoder bias of ``over``.
 Start values: PyTorch's for linear layers, as in the released code.
 
-The hidden numbers of a few pairs at a time stay in the processor's cache and are computed again for the gradient, so
-that no tensor of hidden x Lq x Lk is kept. In the decoder, whole blocks of keys behind their queries are left out.
+The hidden numbers of a few pairs at a time stay in the processor's cache and are recomputed for the gradient, so that
+no tensor of hidden x Lq x Lk is kept. In the decoder, whole blocks of later keys are skipped.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional
+from typing_extensions import override
 
 from wordorder.config.encodings import AnyEncoding
 from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
@@ -34,16 +35,18 @@ from wordorder.encodings.registry import COMPOSED, build, register
 from wordorder.errors import WordorderError
 
 _SLOPE = 0.01  # of the LeakyReLU
-_CACHED = 1 << 18  # hidden numbers that are computed at a time on a CPU: one megabyte
-_AT_ONCE = 1 << 28  # and on other devices, which start every operation anew
+_CACHED = 1 << 18  # hidden numbers per block on a CPU: one megabyte
+_AT_ONCE = 1 << 28  # and on other devices, where each operation has a launch cost
 
 
 class DAPEConfig(EncodingConfig):
+    """Parameters of an entry with ``type: dape``."""
+
     type: Literal["dape"] = "dape"
     over: AnyEncoding = Field(
-        default=KERPLEConfig(), description="The encoding whose biases adapt; its placement is that of this one."
+        default=KERPLEConfig(), description="Encoding whose biases adapt; it has the placement of this encoding."
     )
-    hidden: int = Field(default=32, gt=0, description="Size of the network's hidden layer.")
+    hidden: int = Field(default=32, gt=0, description="Size of the hidden layer of the network.")
 
     @model_validator(mode="after")
     def _over_one_encoding(self) -> DAPEConfig:
@@ -53,6 +56,7 @@ class DAPEConfig(EncodingConfig):
             raise ValueError("'over' acts where this encoding acts; give 'placement' to this encoding only")
         return self
 
+    @override
     def parameter_count(self, shape: Shape) -> int:
         network = 3 * shape.heads * self.hidden + self.hidden + shape.heads
         return sum(
@@ -90,6 +94,7 @@ class DAPEAttention(AttentionEncoding):
         self.inner = nn.Linear(2 * shape.heads, config.hidden)
         self.outer = nn.Linear(config.hidden, shape.heads)
 
+    @override
     def scores(self, scores: Tensor, queries: Tensor, keys: Tensor, query: Positions, key: Positions) -> Tensor:
         bias = self.over.bias(query, key)
         assert bias is not None
@@ -100,9 +105,9 @@ class DAPEAttention(AttentionEncoding):
         return adapted
 
     def _keys_seen(self, query: Positions, key: Positions) -> list[int]:
-        """Return of each query how many keys, from the first on, it or an earlier one may see."""
+        """Count for each query the keys, from the first on, that it or an earlier query may see."""
         every = key.absolute.size(1)
-        if not self.causal or key.absolute.device.type != "cpu":  # an accelerator would have to wait for the answer
+        if not self.causal or key.absolute.device.type != "cpu":  # An accelerator would have to wait for the answer.
             return [every] * query.absolute.size(1)
         seen = key.absolute[:, None] <= query.absolute[:, :, None]  # (1 | B, Lq, Lk)
         last = (seen * torch.arange(1, every + 1)).amax((0, 2))
@@ -110,7 +115,7 @@ class DAPEAttention(AttentionEncoding):
 
 
 class _Adapted(torch.autograd.Function):
-    """E of a whole attention, block by block, with the hidden numbers computed again for the gradient."""
+    """E of a whole attention, block by block. The hidden numbers are recomputed for the gradient."""
 
     @staticmethod
     def forward(
@@ -169,7 +174,7 @@ def _hidden(scores: Tensor, bias: Tensor, weight: Tensor) -> tuple[Tensor, Tenso
         weight: W_1 and b_1, (hidden, 2H + 1).
 
     Returns:
-        What the network reads, its last number 1, (b, 2H + 1, n), and the hidden numbers, (b, hidden, n).
+        The input of the network, whose last number is 1, (b, 2H + 1, n), and the hidden numbers, (b, hidden, n).
     """
     one = scores.new_ones((), dtype=weight.dtype).expand(len(scores), 1, *scores.shape[2:])
     parts = (scores.to(weight.dtype), bias.expand(scores.shape).to(weight.dtype), one)
@@ -179,7 +184,7 @@ def _hidden(scores: Tensor, bias: Tensor, weight: Tensor) -> tuple[Tensor, Tenso
 
 @contextmanager
 def _small_products(device: str) -> Iterator[None]:
-    """Compute products without oneDNN, which serves lower precisions, but is slow for small matrices."""
+    """Compute products without oneDNN, which supports lower precisions but is slow for small matrices."""
     precision = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest")
     try:
@@ -193,7 +198,7 @@ Block = tuple[slice, slice, slice, slice]  # sentences, heads, queries, keys
 
 
 def _blocks(scores: Tensor, hidden: int, keys_seen: list[int]) -> Iterator[Block]:
-    """Split an attention into blocks of all heads, of as many pairs as there is room for."""
+    """Split an attention into blocks of all heads with a limited number of pairs."""
     sentences, heads, queries, keys = scores.shape
     room = max(1, (_CACHED if scores.device.type == "cpu" else _AT_ONCE) // hidden)  # pairs at a time
     rows = max(1, min(queries, room // max(1, keys)))
@@ -205,7 +210,7 @@ def _blocks(scores: Tensor, hidden: int, keys_seen: list[int]) -> Iterator[Block
 
 
 def _shared(block: Block, bias: Tensor) -> Block:
-    """Return the block of biases that belongs to one of scores; sentences may share their biases."""
+    """Return the biases of a block of scores. Sentences may share their biases."""
     return block if len(bias) > 1 else (slice(0, 1), *block[1:])
 
 

@@ -3,17 +3,17 @@
     e_ij = (q_i · k_j + q_i · W_K R[δ(i, j)] + k_j · W_Q R[δ(j, i)]) / √(3 d_h)
     δ(i, j) = i - j + k, at least 0 and at most 2k - 1
 
-R is a trained table of 2k vectors of the model size. W_K and W_Q are projections of positions.
+R is a learned table of 2k vectors of the model size. W_K and W_Q are projections of positions.
 
-Source: He et al. 2021 (DeBERTa), section 3.1. With ``buckets`` as in DeBERTa v2: distances beyond half of the buckets
-share rows of R, the more the farther they are, up to ``span``. With ``norm``, its layer norm of R.
-Promises: relative; works at any length (distances beyond ``span`` share two rows of R); 2k · d parameters a stack and
-2 d² + d a layer, 2 d more a stack with ``norm``; k is ``buckets`` where that is given, and ``span`` otherwise.
-Departures: the released code reads δ(i, j) in the third term, too (``third_term: released``). W_Q has a bias and W_K
-has none, as in the released code of v1; v2's bias of W_K adds the same number to all scores of a query, which a softmax
-does not notice. Position projections are always separate; v2 shares those of words. No dropout of R. The decoder, which
-the paper does not have, has a table of its own; its layers meet i ≥ j only.
-Start values: weights from a normal distribution of standard deviation 0.02, biases 0.
+Source: He et al. 2021 (DeBERTa), section 3.1. With ``buckets``, as in DeBERTa v2, distances beyond half of the buckets
+share rows of R up to ``span``; farther distances share more. With ``norm``, R has v2's layer norm.
+Promises: relative; works at any length (distances beyond ``span`` share two rows of R); 2k · d parameters per stack and
+2 d² + d per layer, 2 d more per stack with ``norm``; k is ``buckets`` if given, otherwise ``span``.
+Departures: the released code uses δ(i, j) in the third term, too (``third_term: released``). W_Q has a bias and W_K has
+none, as in the released code of v1. The bias of W_K in v2 adds the same number to all scores of a query, which a
+softmax ignores. Position projections are always separate; v2 shares those of words. R has no dropout. The paper has no
+decoder; ours has a separate table, and its layers meet only i ≥ j.
+Start values: weights from a normal distribution with standard deviation 0.02, biases 0.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from typing import Annotated, Literal, cast
 import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
+from typing_extensions import override
 
 from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
 from wordorder.encodings.lookup import distances
@@ -33,36 +34,42 @@ _SPREAD = 0.02  # standard deviation of a new weight
 
 
 class DeBERTaConfig(EncodingConfig):
+    """Parameters of an entry with ``type: deberta``."""
+
     type: Literal["deberta"] = "deberta"
-    span: Annotated[int, Field(gt=1, description="Distances from here on share a row.")] = 512
+    span: Annotated[int, Field(gt=1, description="Distance in tokens from which all distances share a row.")] = 512
     buckets: Annotated[int, Field(gt=2, multiple_of=2)] | None = Field(
-        default=None, description="Rows of each sign, the farther ones for several distances; by default one for each."
+        default=None,
+        description="Rows per sign, where farther rows hold several distances; by default one row per distance.",
     )
     third_term: Literal["paper", "released"] = Field(
-        default="paper", description="Which distance keys meet: j - i (paper) or i - j (released)."
+        default="paper", description="Distance in the third term: j - i (paper) or i - j (released)."
     )
-    norm: bool = Field(default=False, description="A layer norm of the table's vectors.")
+    norm: bool = Field(default=False, description="Apply a layer norm to the vectors of the table.")
 
     @model_validator(mode="after")
     def _spans_more_than_the_exact_rows(self) -> DeBERTaConfig:
         if self.buckets is not None and self.span <= self.buckets // 2 + 1:
-            raise ValueError("span must exceed half of buckets by more than 1, or no row is left for farther distances")
+            raise ValueError(
+                "span must exceed half of buckets by more than 1; otherwise no row is left for farther distances"
+            )
         return self
 
     @property
     def rows(self) -> int:
-        """k, half of the table's rows."""
+        """The number k, half of the table's rows."""
         return self.buckets or self.span
 
     def row(self, distance: int) -> int:
         """Return the row of a distance i - j."""
         if self.buckets is not None and abs(distance) > (exact := self.buckets // 2):
             share = math.log(abs(distance) / exact) / math.log((self.span - 1) / exact)
-            # What little is taken away keeps a logarithm that comes out whole from being rounded up.
+            # The small number keeps a logarithm that is an integer from being rounded up.
             apart = exact + math.ceil(share * (exact - 1) - 1e-9)
             distance = int(math.copysign(apart, distance))
         return min(max(distance + self.rows, 0), 2 * self.rows - 1)
 
+    @override
     def parameter_count(self, shape: Shape) -> int:
         layers = sum(shape.layers(stack) for stack in self.stacks)
         tables = sum(min(1, shape.layers(stack)) for stack in self.stacks)
@@ -71,7 +78,7 @@ class DeBERTaConfig(EncodingConfig):
 
 
 class DistanceTable(nn.Module):
-    """R of one stack, (2k, d)."""
+    """The table R of one stack, (2k, d)."""
 
     row_of: Tensor  # of the distances -n … n, beyond which rows do not change
 
@@ -90,8 +97,8 @@ class DistanceTable(nn.Module):
             x: Queries or keys, (B, H, L, d_h).
             project: W_K or W_Q.
             apart: Distances of each of these tokens to all others, (1 | B, L, L').
-            nearest: The least distance that occurs.
-            farthest: The greatest distance that occurs.
+            nearest: The smallest distance that occurs.
+            farthest: The largest distance that occurs.
 
         Returns:
             Products, (B, H, L, L').
@@ -122,9 +129,10 @@ class DeBERTaAttention(AttentionEncoding):
         nn.init.zeros_(self.project_query.bias)
 
     def rotate(self, queries: Tensor, keys: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
-        """Divide the scores, which attention divides by √d_h, by √3 more."""
+        """Divide the scores by √3 in addition to the √d_h of the attention."""
         return queries * 3**-0.5, keys
 
+    @override
     def scores(self, scores: Tensor, queries: Tensor, keys: Tensor, query: Positions, key: Positions) -> Tensor:
         farthest = max(query.limit, key.limit) - 1
         nearest = 0 if self.causal else -farthest  # of i - j

@@ -1,12 +1,12 @@
 """Directional heads (DiSAN as a baseline in translation).
 
-    head h sees keys j ≤ i where h is odd, keys j ≥ i where it is even (h = 1 … H); the query itself is seen by all
+    head h sees keys j ≤ i if h is odd, keys j ≥ i if h is even (h = 1 … H); every head sees the query itself
 
 Source: Shen et al. 2018 (DiSAN), reduced to its masks on ordinary heads, as baselines in translation use it: all
-encoder layers, the decoder unchanged, sinusoids kept (compose it with ``sinusoidal``).
-Departures: the original has multi-dimensional attention with a fusion gate, and its masks leave the query itself out
-(forward j < i, backward j > i), so that the first token of a forward head sees nothing; here every head sees the query.
-Promises: relative, since only the order of two tokens counts; works at any length; no parameters.
+encoder layers, an unchanged decoder, and sinusoids (compose it with ``sinusoidal``).
+Departures: the original has multi-dimensional attention with a fusion gate. Its masks exclude the query itself (forward
+j < i, backward j > i), so that the first token of a forward head sees nothing; here every head sees the query.
+Promises: relative, since only the order of two tokens matters; works at any length; no parameters.
 """
 
 from __future__ import annotations
@@ -15,16 +15,19 @@ from typing import Literal
 
 import torch
 from torch import Tensor
+from typing_extensions import override
 
 from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
 from wordorder.encodings.lookup import distances
 from wordorder.encodings.registry import register
 
-# Not -inf: a padding query of a backward head would see padding alone, and its softmax would be no number.
+# Not -inf: a padding query of a backward head would see only padding, and its softmax would be NaN.
 _UNSEEN = -1e9
 
 
 class DirectionalConfig(EncodingConfig):
+    """Parameters of an entry with ``type: directional``."""
+
     type: Literal["directional"] = "directional"
     placement: Literal["both", "encoder", "decoder"] = "encoder"
 
@@ -39,6 +42,7 @@ class DirectionalAttention(AttentionEncoding):
         super().__init__()
         self.register_buffer("direction", 1 - 2 * (torch.arange(heads) % 2), persistent=False)
 
+    @override
     def bias(self, query: Positions, key: Positions) -> Tensor:
         apart = distances(query, key)[:, None]  # (1 | B, 1, Lq, Lk)
         unseen = apart * self.direction[:, None, None] > 0

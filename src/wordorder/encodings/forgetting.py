@@ -1,17 +1,17 @@
 """Forget gates in softmax attention (FoX, the Forgetting Transformer).
 
     e_ij = q_i · k_j / √d_h + log f_(j+1) + … + log f_i      j ≤ i
-    f_t = σ(w_h · x_t + b_h)                                 what head h keeps of the tokens before t; x: layer input
+    f_t = σ(w_h · x_t + b_h)                                 the share that head h keeps before t; x: layer input
 
-Source: Lin et al. 2025 (FoX), the forget gate only: neither output gates nor norms of queries and keys. The paper is
-about decoders.
-Promises: relative, since tokens between key and query count, not their positions; works at any length; H (d + 1)
-parameters a layer of the decoder, 2H (d + 1) a layer of the encoder. No bias of the decoder is positive, and none
+Source: Lin et al. 2025 (FoX), the forget gate only: neither output gates nor norms of queries and keys. The paper
+describes decoders only.
+Promises: relative, since the tokens between key and query matter, not their positions; works at any length; H (d + 1)
+parameters per layer of the decoder, 2H (d + 1) per layer of the encoder. No bias of the decoder is positive, and none
 increases with the distance.
-Departures: in the encoder, keys later than the query have gates of their own, log f_i+1 + … + log f_j. Otherwise a
-sentence and its mirror image would look alike. In a prefix language model, source tokens without gates forget nothing.
-Start values: w from a normal distribution of standard deviation 0.02 and b = 0, as in the authors' code, so that every
-f starts near 1/2. x-transformers starts at b = 5, where f is 0.993 (``start: 5``).
+Departures: in the encoder, later keys have separate gates, log f_i+1 + … + log f_j. Otherwise a sentence and its mirror
+image would look alike. In a prefix language model, source tokens without gates forget nothing.
+Start values: w from a normal distribution with standard deviation 0.02 and b = 0, as in the authors' code, so that
+every f starts near 1/2. x-transformers starts at b = 5, where f is 0.993 (``start: 5``).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
+from typing_extensions import override
 
 from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
 from wordorder.encodings.lookup import distances
@@ -29,9 +30,12 @@ from wordorder.encodings.registry import register
 
 
 class ForgettingConfig(EncodingConfig):
+    """Parameters of an entry with ``type: forgetting``."""
+
     type: Literal["forgetting"] = "forgetting"
     start: Annotated[float, Field(description="Where b starts.")] = 0.0
 
+    @override
     def parameter_count(self, shape: Shape) -> int:
         gates = sum(_sides(stack) * shape.layers(stack) for stack in self.stacks)
         return gates * shape.heads * (shape.dim + 1)
@@ -54,10 +58,11 @@ class ForgettingAttention(AttentionEncoding):
         nn.init.constant_(self.project.bias, config.start)
 
     def gates(self, x: Tensor, positions: Positions) -> Tensor:
-        """Return log f of both sides, (B, L, 2H); of the side that a decoder does not have, 0."""
+        """Compute log f of both sides, (B, L, 2H). In a decoder, the missing side is 0."""
         kept = functional.logsigmoid(self.project(x).float())
         return kept if self.both_sides else functional.pad(kept, (0, self.heads))
 
+    @override
     def bias(self, query: Positions, key: Positions) -> Tensor:
         assert key.state is not None
         order = key.absolute.argsort(dim=-1)  # (1 | B, Lk)
@@ -66,7 +71,7 @@ class ForgettingAttention(AttentionEncoding):
         sums = functional.pad(sorted_gates.cumsum(1), (0, 0, 1, 0))  # (B, 1 + Lk, 2H): of the first 0 … Lk gates
 
         def upto(positions: Positions) -> Tensor:
-            """Sum the gates up to the tokens themselves, (B, 2H, L)."""
+            """Sum the gates up to and including each token, (B, 2H, L)."""
             counts = torch.searchsorted(places, positions.absolute.contiguous(), right=True).expand(len(sums), -1)
             return sums.gather(1, counts[..., None].expand(-1, -1, sums.size(2))).mT.contiguous()
 

@@ -3,12 +3,12 @@
     heads 1 … τ      queries, keys and values from X + PE_XL
     heads τ + 1 … H  queries, keys and values from X + PE_abs
 
-In training both sums have lost the same numbers to the dropout of the embeddings.
+In training, the dropout of the embeddings drops the same numbers from both sums.
 Source: "Self-Attention with Cross-Lingual Position Representation" (2020), equations 9-11; τ = 4 of 16 heads. With
-``fusion`` PE_XL is InXL's tanh(PE_abs U + PE_XL V): the paper's combination of both.
-Promises: absolute; works at any length; no parameters without a fusion. At τ = 0 it is the sinusoidal encoding, so the
-residual connection carries X + PE_abs. The decoder has plain sinusoids.
-Departures: none known; where dropout and the residual connection stand is not printed.
+``fusion``, PE_XL is InXL's tanh(PE_abs U + PE_XL V): the paper's combination of both.
+Promises: absolute; works at any length; no parameters without a fusion. At τ = 0 it equals the sinusoidal encoding,
+because the residual connection carries X + PE_abs. The decoder has plain sinusoids.
+Departures: none known. The paper does not say where dropout and the residual connection are.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 from torch import Tensor
+from typing_extensions import override
 
 from wordorder.dropout import Drop
 from wordorder.encodings.base import AttentionEncoding, Positions, Shape, Stack
@@ -26,12 +27,15 @@ from wordorder.errors import WordorderError
 
 
 class HeadXLConfig(CrossLingualConfig):
+    """Parameters of an entry with ``type: headxl``."""
+
     type: Literal["headxl"] = "headxl"
     tau: Annotated[int, Field(ge=0)] | None = Field(
-        default=None, description="Heads that see cross-lingual positions; a quarter of all if missing."
+        default=None, description="Number of heads with cross-lingual positions; by default a quarter of all."
     )
     fusion: Fusion | None = None
 
+    @override
     def parameter_count(self, shape: Shape) -> int:
         return CrossLingualFusion.parameter_count(shape.dim, self.fusion) if self.fusion else 0
 
@@ -43,9 +47,10 @@ class HeadXLAttention(AttentionEncoding):
 
     def __init__(self, encoding: HeadXL, tau: int, heads: int) -> None:
         super().__init__()
-        self._encoding = [encoding]  # in a list, so that the encoding is not its own submodule
+        self._encoding = [encoding]  # A list, so that the encoding does not become its own submodule.
         self.tau, self.heads = tau, heads
 
+    @override
     def head_inputs(self, x: Tensor, positions: Positions, drop: Drop) -> list[tuple[int, Tensor]] | None:
         cross_lingual = x + drop(self._encoding[0].exchange(positions).to(x.dtype))
         groups = [(self.tau, cross_lingual), (self.heads - self.tau, x)]
@@ -54,7 +59,7 @@ class HeadXLAttention(AttentionEncoding):
 
 @register(HeadXLConfig)
 class HeadXL(CrossLingualEncoding):
-    """Adds the sinusoid to the embeddings, and exchanges it for PE_XL in τ heads of the encoder's first layer."""
+    """Adds the sinusoid to the embeddings, and replaces it by PE_XL in τ heads of the encoder's first layer."""
 
     def __init__(self, config: HeadXLConfig, shape: Shape) -> None:
         super().__init__(config, shape)
@@ -72,7 +77,7 @@ class HeadXL(CrossLingualEncoding):
         self.first_layer = HeadXLAttention(self, tau, shape.heads)
 
     def exchange(self, positions: Positions) -> Tensor:
-        """PE_XL - PE_abs: (B, L, d)"""
+        """Compute PE_XL - PE_abs, (B, L, d)."""
         absolute, reordered = self._absolute(positions), self._reordered(positions)
         if self.fuse is not None:
             reordered = self.fuse(absolute, reordered)

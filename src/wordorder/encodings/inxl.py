@@ -2,12 +2,12 @@
 
     X + tanh(PE_abs U + PE_XL V)
 
-PE_abs are the sinusoids of the source positions, PE_XL those of the positions that the words take in target order.
-Source: "Self-Attention with Cross-Lingual Position Representation" (2020), equations 6-8. Full matrices U and V
-follow equation 7; ``fusion: diagonal`` has one factor a dimension and comes near the paper's count of parameters.
-Start: U and V within Glorot's bound; factors from 1/2, the mean of both positions. The paper names none.
+PE_abs are the sinusoids of the source positions. PE_XL are those of the positions that the words take in target order.
+Source: "Self-Attention with Cross-Lingual Position Representation" (2020), equations 6-8. Full matrices U and V follow
+equation 7. ``fusion: diagonal`` has one factor per dimension and is close to the paper's number of parameters.
+Start: U and V within Glorot's bound; factors from 1/2, the mean of both positions. The paper gives no start values.
 Promises: absolute; works at any length; 2·d² parameters, or 2·d. The decoder has plain sinusoids, as in the paper.
-Departures: the paper prints 0.01 million parameters more than sinusoids have, which two d × d matrices exceed.
+Departures: the paper prints 0.01 million parameters more than for sinusoids; two d × d matrices exceed this number.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Literal
 
 from torch import Tensor
+from typing_extensions import override
 
 from wordorder.encodings.base import Positions, Shape, Stack
 from wordorder.encodings.crosslingual import CrossLingualConfig, CrossLingualEncoding, CrossLingualFusion, Fusion
@@ -22,9 +23,12 @@ from wordorder.encodings.registry import register
 
 
 class InXLConfig(CrossLingualConfig):
+    """Parameters of an entry with ``type: inxl``."""
+
     type: Literal["inxl"] = "inxl"
     fusion: Fusion = "full"
 
+    @override
     def parameter_count(self, shape: Shape) -> int:
         return CrossLingualFusion.parameter_count(shape.dim, self.fusion)
 

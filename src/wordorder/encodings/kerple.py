@@ -3,14 +3,14 @@
     e_ij = q_i · k_j / √d_h - p_h · log(1 + a_h |i - j|)      kernel: log
     e_ij = q_i · k_j / √d_h - a_h · |i - j|^(p_h)             kernel: power, p_h ≤ 2
 
-a_h and p_h are trained and at least 0.01. Numbers that an update moves beyond these bounds are put back onto them.
+a_h and p_h are learned and at least 0.01. Values that an update moves beyond these bounds are clipped.
 
-Source: Chi et al. 2022 (KERPLE), the logarithmic and the power variant; bounds, start values and the one set of numbers
-for all layers are those of the released code. The paper is about decoders.
+Source: Chi et al. 2022 (KERPLE), the logarithmic and the power variant. Bounds, start values and the one set of values
+for all layers are those of the released code. The paper describes decoders only.
 Promises: relative; works at any length; 2H parameters in the decoder and 4H in the encoder, shared by the layers of a
 stack. No bias is positive, and none increases with the distance.
-Departures: in the encoder, keys later than the query have an a_h and p_h of their own. Otherwise a sentence and its
-mirror image would look alike.
+Departures: in the encoder, keys after the query have a separate a_h and p_h. Otherwise a sentence and its mirror image
+would look alike.
 Start values: a_h from U(0, 1), p_h from U(0, 2).
 """
 
@@ -20,6 +20,7 @@ from typing import Literal, cast
 
 import torch
 from torch import Tensor, nn
+from typing_extensions import override
 
 from wordorder.config.encodings import ControllableConfig
 from wordorder.encodings.base import AttentionEncoding, Encoding, Positions, Shape, Stack
@@ -33,9 +34,12 @@ Kernel = Literal["log", "power"]
 
 
 class KERPLEConfig(ControllableConfig):
+    """Parameters of an entry with ``type: kerple``."""
+
     type: Literal["kerple"] = "kerple"
     kernel: Kernel = "log"
 
+    @override
     def parameter_count(self, shape: Shape) -> int:
         return sum(2 * _sides(stack) * shape.heads for stack in self.stacks)
 
@@ -45,7 +49,7 @@ def _sides(stack: Stack) -> int:
 
 
 class KERPLEAttention(AttentionEncoding):
-    """a and p of one stack, (sides, H) each; keys up to the query first."""
+    """The values a and p of one stack, (sides, H) each; keys up to the query first."""
 
     needs = frozenset({"bias"})
 
@@ -55,8 +59,9 @@ class KERPLEAttention(AttentionEncoding):
         self.a = nn.Parameter(torch.rand(_sides(stack), heads))
         self.p = nn.Parameter(2 * torch.rand(_sides(stack), heads))
 
+    @override
     def bias(self, query: Positions, key: Positions) -> Tensor:
-        # Through data: what other layers have already computed in this pass stays differentiable.
+        # Change only the data, so that results of other layers in this pass stay differentiable.
         self.a.data.clamp_(min=LEAST)
         self.p.data.clamp_(min=LEAST, max=LARGEST_POWER if self.kernel == "power" else None)
         farthest = max(query.limit, key.limit) - 1
@@ -68,7 +73,7 @@ class KERPLEAttention(AttentionEncoding):
         return spread(values, distances(query, key) + farthest)
 
     def _of(self, apart: Tensor, side: int) -> Tensor:
-        """The kernel at distances: (n,) -> (H, n)"""
+        """Compute the kernel at distances, from (n,) to (H, n)."""
         a, p = self.a[side, :, None], self.p[side, :, None]
         return -p * torch.log1p(a * apart) if self.kernel == "log" else -a * apart**p
 

@@ -1,12 +1,12 @@
 """Learned absolute encoding (LAPE, LPE).
 
-    P(pos) = row pos of a trained table, one table for the encoder and one for the decoder
+    P(pos) = row pos of a learned table, one table for the encoder and one for the decoder
 
 Source: Gehring et al. 2017; the PosNet paper's LAPE (two tables of 1,024 vectors).
-Promises: absolute; stops with an error beyond its table; 2 · table · d parameters (one table where it is placed in
-one stack only). Positions longer than any training sentence keep their random start.
+Promises: absolute; stops with an error beyond its table; 2 · table · d parameters (one table if it is placed in one
+stack only). Positions beyond any training sentence keep their random start.
 Start: normal with standard deviation d^-1/2, like the word embeddings.
-Departures: Gehring et al. have convolutions, embeddings that are not scaled, and start both tables from N(0, 0.1²).
+Departures: Gehring et al. use convolutions and embeddings that are not scaled, and start both tables from N(0, 0.1²).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Annotated, Literal, cast
 
 from pydantic import Field
 from torch import Tensor, nn
+from typing_extensions import override
 
 from wordorder.config.encodings import ControllableConfig
 from wordorder.encodings.base import Encoding, Positions, Shape, Stack
@@ -23,16 +24,19 @@ from wordorder.encodings.registry import register
 
 
 class LearnedConfig(ControllableConfig):
-    type: Literal["learned"] = "learned"
-    table: Annotated[int, Field(gt=0, description="Positions a table holds.")] = 1024
+    """Parameters of an entry with ``type: learned``."""
 
+    type: Literal["learned"] = "learned"
+    table: Annotated[int, Field(gt=0, description="Number of positions in each table.")] = 1024
+
+    @override
     def parameter_count(self, shape: Shape) -> int:
         return len(self.stacks) * self.table * shape.dim
 
 
 @register(LearnedConfig)
 class Learned(Encoding):
-    """Adds a trained vector a position to the scaled embeddings."""
+    """Adds a learned vector per position to the scaled embeddings."""
 
     absolute = True
 

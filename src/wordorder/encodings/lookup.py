@@ -1,4 +1,4 @@
-"""Looking things up by position or by distance, the way that is fast and whose gradients are cheap."""
+"""Lookups by position or by distance that are fast and have cheap gradients."""
 
 from __future__ import annotations
 
@@ -10,28 +10,36 @@ from wordorder.errors import WordorderError
 
 
 def distances(query: Positions, key: Positions) -> Tensor:
-    """Key position - query position: (1 | B, Lq, Lk) int64."""
+    """Compute key position - query position, (1 | B, Lq, Lk) int64."""
     return key.absolute[:, None, :] - query.absolute[:, :, None]
 
 
 def spread(values: Tensor, rows: Tensor) -> Tensor:
-    """One number a head for each of n cases to where the cases occur: (H, n), (1 | B, Lq, Lk) -> (1 | B, H, Lq, Lk)."""
+    """Look up one number per head for each pair of tokens.
+
+    Args:
+        values: Numbers of n cases, (H, n).
+        rows: Case of each pair, (1 | B, Lq, Lk).
+
+    Returns:
+        The numbers, (1 | B, H, Lq, Lk).
+    """
     return _gathered(values, rows) if values.device.type == "cpu" else _embedded(values, rows)
 
 
 def _gathered(values: Tensor, rows: Tensor) -> Tensor:
-    """Head by head, in the order that scores have: on a CPU the faster way, above all its gradient."""
+    """Look up head by head, in the memory order of scores: on a CPU the faster way, above all for its gradient."""
     everywhere = values.gather(1, rows.flatten().expand(len(values), -1))
     return everywhere.view(len(values), *rows.shape).transpose(0, 1)
 
 
 def _embedded(values: Tensor, rows: Tensor) -> Tensor:
-    """As a table with a row a case, whose gradient an accelerator sums in one pass, and always in the same order."""
+    """Look up as in a table with one row per case: an accelerator sums its gradient in one pass, in a fixed order."""
     return functional.embedding(rows, values.t().contiguous()).permute(0, 3, 1, 2).contiguous()
 
 
 def refuse_beyond(encoding: str, table: int, limit: int) -> None:
-    """Refuse positions without a row in a table.
+    """Reject positions without a row in a table.
 
     Args:
         encoding: Type of the encoding.

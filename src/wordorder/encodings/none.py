@@ -1,8 +1,8 @@
 """No positional encoding: the encoder sees a bag of words.
 
-Source: the PosNet paper (2023), equation 9 and the row "w/o PE" of its table 1.
-Promises: neither absolute nor relative; works at any length; no parameters. The decoder still knows some order,
-because its causal mask lets position i see i + 1 tokens.
+Source: the PosNet paper (2023), equation 9 and the row "w/o PE" of its Table 1.
+Promises: neither absolute nor relative; works at any length; no parameters. The decoder still knows some order, because
+its causal mask lets position i see i + 1 tokens.
 Departures: none.
 """
 
@@ -15,9 +15,11 @@ from wordorder.encodings.registry import register
 
 
 class NoneConfig(EncodingConfig):
+    """Parameters of an entry with ``type: none``."""
+
     type: Literal["none"] = "none"
 
 
 @register(NoneConfig)
 class NoEncoding(Encoding):
-    """Does nothing anywhere."""
+    """Does nothing."""

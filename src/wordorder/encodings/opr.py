@@ -3,11 +3,11 @@
     P(pos, 2m)     = sin(pos · (2π / k) · (2m / d))
     P(pos, 2m + 1) = cos(pos · (2π / k) · (2m / d)),   m = 0 … d/2 - 1
 
-Source: the OPR paper (2025), with the formula as its released module states it; k = 8 by default.
-Promises: absolute; works at any length but repeats with period k·d/2 positions; no parameters. At k = 1 any two
-positions of one period are orthogonal; the similarity of neighbours is a Dirichlet kernel that widens with k.
+Source: the OPR paper (2025), with the formula of its released module; k = 8 by default.
+Promises: absolute; works at any length but repeats with a period of k·d/2 positions; no parameters. At k = 1 any two
+positions of one period are orthogonal. The similarity of neighbours is a Dirichlet kernel that widens with k.
 Departures: the released module has all sines before all cosines, computes angles in single precision and starts at
-position 2. Where it is built, k and the table's length change places, so that what was trained is a k of about 1026
+position 2. Its constructor call swaps k and the length of the table, so that the trained models had a k of about 1026
 (the preset ``opr_released``).
 """
 
@@ -26,12 +26,22 @@ from wordorder.encodings.waves import WaveEncoding
 
 
 class OPRConfig(EncodingConfig):
+    """Parameters of an entry with ``type: opr``."""
+
     type: Literal["opr"] = "opr"
     k: Annotated[float, Field(gt=0)] = 8.0
 
 
 def frequencies(dim: int, k: float) -> Tensor:
-    """Radians a position of every sine-cosine pair: (d/2,), double precision."""
+    """Compute angular frequencies in radians per position.
+
+    Args:
+        dim: Model size, d.
+        k: Width of the similarity.
+
+    Returns:
+        One frequency per sine-cosine pair, (d/2,) in double precision.
+    """
     return (2 * math.pi / k) * torch.arange(0, dim, 2, dtype=torch.float64) / dim
 
 

@@ -4,15 +4,16 @@
 
     W_1 d × d_p,   Φ table × d_p × d_p,   W_2 d_p × d
 
-Source: the PosNet paper (2023), equations 16 and 24, with a dropout of its own, whose rate the paper does not give. One
+Source: the PosNet paper (2023), equations 16 and 24, with a separate dropout, whose rate the paper does not give. One
 module serves both stacks and acts on the scaled embeddings after their dropout.
 Start: W_1, W_2 and each φ from a normal distribution of Xavier's variance, 2 / (rows + columns).
 Promises: absolute; stops with an error beyond its table; 2·d·d_p + table·d_p² parameters, whatever the placement.
-Departures: the released code starts Φ as one tensor, with the standard deviation √(2 / (d_p (table + d_p))) (0.0049 at
-512 kernels of 128 × 128, where ours is 0.088), and its script trains with 512 kernels, no dropout and positions in the
-encoder only: ``start: released``, ``table: 512``, ``dropout: 0``, ``placement: encoder``. The default of 200 kernels
-gives the parameters that the paper prints. The released code also counts positions from the left end of a left-padded
-batch, so that the kernels of a sentence depend on its neighbours; here positions count from the sentence's first token.
+Departures: the released code starts Φ as one tensor, with the standard deviation √(2 / (d_p (table + d_p))). For 512
+kernels of 128 × 128, this is 0.0049, and ours is 0.088. Its script trains with 512 kernels, without dropout and with
+positions only in the encoder: ``start: released``, ``table: 512``, ``dropout: 0``, ``placement: encoder``. The default
+of 200 kernels gives the number of parameters that the paper prints. The released code also counts positions from the
+left end of a left-padded batch, so that the kernels of a sentence depend on its neighbours. Here positions count from
+the first token of the sentence.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Annotated, Literal
 import torch
 from pydantic import Field
 from torch import Tensor
+from typing_extensions import override
 
 from wordorder.config.encodings import ControllableConfig
 from wordorder.dropout import Dropout
@@ -31,18 +33,23 @@ from wordorder.encodings.registry import register
 
 
 class PosNetEmbedConfig(ControllableConfig):
+    """Parameters of an entry with ``type: posnet_embed``."""
+
     type: Literal["posnet_embed"] = "posnet_embed"
     kernel_dim: Annotated[
-        int | None, Field(gt=0, description="d_p: size of the kernels; null means a quarter of the model size.")
+        int | None, Field(gt=0, description="d_p, the size of the kernels; null means a quarter of the model size.")
     ] = None
-    table: Annotated[int, Field(gt=0, description="Positions that have a kernel.")] = 200
-    dropout: Annotated[float, Field(ge=0, lt=1, description="Independent of the model's own.")] = 0.1
+    table: Annotated[int, Field(gt=0, description="Number of positions with a kernel.")] = 200
+    dropout: Annotated[
+        float, Field(ge=0, lt=1, description="Dropout of this encoding, independent of the model's.")
+    ] = 0.1
     start: Start = "per_matrix"
 
     def inner(self, shape: Shape) -> int:
-        """d_p: the paper's 128 at d = 512 and 256 at d = 1024, unless it is given."""
+        """Return d_p: the given size, or a quarter of d, as in the paper (128 at d = 512 and 256 at d = 1024)."""
         return self.kernel_dim or max(1, shape.dim // 4)
 
+    @override
     def parameter_count(self, shape: Shape) -> int:
         inner = self.inner(shape)
         return 2 * shape.dim * inner + self.table * inner**2
@@ -50,10 +57,10 @@ class PosNetEmbedConfig(ControllableConfig):
 
 @register(PosNetEmbedConfig)
 class PosNetEmbed(Encoding):
-    """Moves each embedding by what the kernel of its position makes of it."""
+    """Adds to each embedding its transformation by the kernel of its position."""
 
-    # The kernel is a position's own mark at the embeddings; added vectors are a special case of it (theorem 3.1), and
-    # the paper has none beside it.
+    # A kernel marks each position at the embeddings. Added vectors are a special case (theorem 3.1), and the paper
+    # adds none.
     absolute = True
 
     def __init__(self, config: PosNetEmbedConfig, shape: Shape) -> None:

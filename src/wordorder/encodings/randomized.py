@@ -1,27 +1,25 @@
-"""Randomized positions: a base encoding at positions, or with distances, that are drawn at random.
+"""Randomized positions: a base encoding whose positions or distances are drawn at random.
 
     base sinusoidal, learned, rope    the i-th token of a sentence of L takes the i-th smallest of L positions drawn
                                       from 0 … M - 1 without repetition
-    base alibi, transformer_xl        the n-th neighbour on either side is as far away as the n-th smallest of L - 1
+    base alibi, transformer_xl        the distance of the n-th neighbour on either side is the n-th smallest of L - 1
                                       distances drawn from 1 … M - 1 without repetition
 
 Source: Ruoss et al. 2023 (Randomized Positional Encodings), section 3, and their released code: one draw for the
-embeddings, or one for each layer, shared by the sentences of a batch; ``sides: independent`` draws distances to the
-left and to the right separately. Draws are made again for every batch, in evaluation too. Here each sentence keeps its
-own L, whatever its neighbours: what a shorter one takes was drawn for the longest as well. ALiBi is that of
-``sides: offset``.
-Promises: absolute with the bases sinusoidal and learned, relative with alibi and transformer_xl; parameters are those
-of the base, range · d a stack with learned. In an encoder with ``draw: length`` short sentences meet every position (or
-distance) of the range, each as often as any other, so that sentences of up to M tokens meet none that training has not
-met. Works at any length, except that the base learned stops with an error beyond M tokens (``longest`` where the length
-is unknown).
-Departures: the paper has encoders only. A decoder does not know how long its sentence becomes, and a language model's
-source does not know how long its target becomes: there, and everywhere with ``draw: fixed``, L is ``longest``, and a
-sentence takes the first of so many draws. They grow with the index, so nothing is promised for long targets. Source and
-target draw separately, unless they are one stream. Tokens beyond M, or ``longest``, count on from M.
-``evaluation: mean`` takes the rounded means of all draws instead; the paper has no such variant. The released code's
-Transformer-XL looks negative distances up at the wrong rows; here they are the mirrored ones, as in the paper.
-Start: those of the base.
+embeddings, or one per layer, shared by the sentences of a batch. ``sides: independent`` draws distances to the left and
+to the right separately. Every batch draws again, also in evaluation. Here each sentence keeps its own L, independent of
+its neighbours: the draws of a shorter sentence are among those of the longest. ALiBi has ``sides: offset``.
+Promises: absolute with the bases sinusoidal and learned, relative with alibi and transformer_xl; the parameters of the
+base, range · d per stack with learned. In an encoder with ``draw: length``, short sentences meet every position (or
+distance) of the range equally often. Sentences of up to M tokens therefore meet none that training has not met. Works
+at any length, except that the base learned stops with an error beyond M tokens (``longest`` if the length is unknown).
+Departures: the paper describes encoders only. A decoder does not know the final length of its sentence, and the source
+of a language model does not know the length of its target. There, and everywhere with ``draw: fixed``, L is
+``longest``, and a sentence takes the first of these draws. They grow with the index, so nothing is promised for long
+targets. Source and target draw separately, unless they are one stream. Tokens beyond M, or ``longest``, continue from
+M. ``evaluation: mean`` uses the rounded means of all draws instead; the paper has no such variant. The released code's
+Transformer-XL looks up negative distances at the wrong rows; here they are the mirrored ones, as in the paper.
+Start: that of the base.
 """
 
 from __future__ import annotations
@@ -33,6 +31,7 @@ from typing import Annotated, Literal, cast
 import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
+from typing_extensions import override
 
 from wordorder.encodings.alibi import ALiBiAttention, ALiBiConfig
 from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
@@ -46,21 +45,25 @@ from wordorder.errors import WordorderError
 
 
 class RandomizedConfig(EncodingConfig):
+    """Parameters of an entry with ``type: randomized``."""
+
     revision = 2
     type: Literal["randomized"] = "randomized"
     base: Literal["sinusoidal", "learned", "rope", "alibi", "transformer_xl"] = "sinusoidal"
-    range: Annotated[int, Field(gt=1, description="M: positions are drawn from 0 … M - 1.")] = 2048
+    range: Annotated[
+        int, Field(gt=1, description="M: positions are drawn from 0 … M - 1, distances from 1 … M - 1.")
+    ] = 2048
     draw: Literal["length", "fixed"] = Field(
         default="length",
-        description="As many draws as a sentence has tokens, where that is known; or 'longest' always.",
+        description="Number of draws: the tokens of a sentence, if known, or always 'longest'.",
     )
-    longest: Annotated[int, Field(gt=0, description="L where the length of a sentence is not known.")] = 512
+    longest: Annotated[int, Field(gt=0, description="L if the length of a sentence is not known.")] = 512
     evaluation: Literal["draw", "mean"] = Field(
-        default="draw", description="After training: draws as in training, or the means of all draws."
+        default="draw", description="Positions after training: draws as in training, or the means of all draws."
     )
     sides: Literal["same", "independent"] = Field(
         default="same",
-        description="Distances drawn once for both sides of a token, or for each (alibi, transformer_xl).",
+        description="Draw distances once for both sides of a token, or separately (alibi, transformer_xl).",
     )
 
     @model_validator(mode="after")
@@ -78,7 +81,7 @@ class RandomizedConfig(EncodingConfig):
 
     @property
     def encoding(self) -> EncodingConfig:
-        """The base's own configuration."""
+        """The configuration of the base."""
         bases: dict[str, EncodingConfig] = {
             "sinusoidal": SinusoidalConfig(placement=self.placement),
             "learned": LearnedConfig(table=self.range, placement=self.placement),
@@ -88,20 +91,21 @@ class RandomizedConfig(EncodingConfig):
         }
         return bases[self.base]
 
+    @override
     def parameter_count(self, shape: Shape) -> int:
         return self.encoding.parameter_count(shape)
 
 
 @dataclass(frozen=True)
 class Draws:
-    """Looks up what was drawn for a pass.
+    """Looks up the draws of a pass.
 
     Attributes:
-        first: The least number that can be drawn: 0 for positions, 1 for distances.
-        among: How many numbers can be drawn.
-        fixed: How many are drawn where the length of a sentence is not known.
-        by_length: Whether a known length decides.
-        sides: How many draws a layer needs.
+        first: The smallest number that can be drawn: 0 for positions, 1 for distances.
+        among: How many different numbers can be drawn.
+        fixed: The number of draws if the length of a sentence is not known.
+        by_length: Whether a known length determines the number of draws.
+        sides: The number of draws per layer.
     """
 
     first: int
@@ -111,19 +115,22 @@ class Draws:
     sides: int
 
     def orders(self, layers: int) -> Tensor:
-        """Draw the orders in which all numbers would be drawn: for each layer, a length not known or known, and side.
+        """Draw the orders in which all numbers would be drawn: for each layer, length unknown or known, and side.
+
+        Args:
+            layers: Number of layers.
 
         Returns:
-            When each number is drawn, (layers · 2 · sides · among,) int32.
+            The index at which each number is drawn, (layers · 2 · sides · among,) int32.
         """
         return torch.cat([torch.randperm(self.among, dtype=torch.int32) for _ in range(layers * 2 * self.sides)])
 
     def sorted(self, positions: Positions, count: int, *, layer: int = 0, side: int = 0) -> Tensor:
-        """Look up the smallest, the second smallest … of a sentence's draws; without draws, their rounded means.
+        """Look up the smallest, second smallest, … of a sentence's draws; without draws, their rounded means.
 
         Args:
-            positions: Positions of the tokens, with what was drawn for their pass.
-            count: How many to look up. Beyond what a sentence draws, numbers count on from ``first + among``.
+            positions: Positions of the tokens, with the draws of their pass.
+            count: How many to look up. Beyond the draws of a sentence, numbers continue from ``first + among``.
             layer: The layer, from 0.
             side: The side, from 0.
 
@@ -146,14 +153,14 @@ class Draws:
         return self.first + torch.where(index < number, found, self.among + index - number)
 
     def positions(self, positions: Positions, *, layer: int = 0) -> Positions:
-        """Replace positions by what was drawn for them."""
+        """Replace positions by those drawn for them."""
         drawn = self.sorted(positions, positions.limit, layer=layer)
         rows = max(len(drawn), len(positions.absolute))
         absolute = drawn.expand(rows, -1).gather(1, positions.absolute.expand(rows, -1))
         return replace(positions, absolute=absolute, limit=self.among + positions.limit)
 
     def distances(self, query: Positions, key: Positions, *, layer: int) -> tuple[Tensor, Tensor]:
-        """Find the distances of all neighbours, and those of each pair of tokens among them.
+        """Find the distances of all neighbours, and the index of each pair of tokens among them.
 
         Args:
             query: Positions of the queries.
@@ -161,7 +168,7 @@ class Draws:
             layer: The layer, from 0.
 
         Returns:
-            The distances j - i in ascending order, (1 | B, 2n + 1); the index of each pair, (1 | B, Lq, Lk).
+            The distances j - i in ascending order, (1 | B, 2n + 1), and the index of each pair, (1 | B, Lq, Lk).
         """
         farthest = max(query.limit, key.limit) - 1
         sides = [self.sorted(query, farthest, layer=layer, side=side) for side in (0, self.sides - 1)]
@@ -178,6 +185,7 @@ class RandomizedRoPE(AttentionEncoding):
         super().__init__()
         self.base, self.draws, self.layer = base, draws, layer
 
+    @override
     def rotate(self, queries: Tensor, keys: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
         return self.base.rotate(queries, keys, self.draws.positions(positions, layer=self.layer))
 
@@ -191,6 +199,7 @@ class RandomizedALiBi(AttentionEncoding):
         super().__init__()
         self.base, self.draws, self.layer = base, draws, layer
 
+    @override
     def bias(self, query: Positions, key: Positions) -> Tensor:
         every, pairs = self.draws.distances(query, key, layer=self.layer)
         values = self.base.of(every[:, None])  # (1 | B, H, 1, 2n + 1)
@@ -207,9 +216,11 @@ class RandomizedTransformerXL(AttentionEncoding):
         super().__init__()
         self.base, self.draws, self.layer = base, draws, layer
 
+    @override
     def rotate(self, queries: Tensor, keys: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
         return self.base.rotate(queries, keys, positions)
 
+    @override
     def scores(self, scores: Tensor, queries: Tensor, keys: Tensor, query: Positions, key: Positions) -> Tensor:
         every, pairs = self.draws.distances(query, key, layer=self.layer)
         products = self.base.products(queries, -every, self.draws.among + every.size(1))
@@ -242,13 +253,16 @@ class Randomized(Encoding):
                     _randomized(base.attention(stack, layer), self.draws, layer) for layer in range(shape.layers(stack))
                 )
 
+    @override
     def inside_attention(self) -> bool:
         return self.base is None
 
     @classmethod
+    @override
     def marks(cls, config: EncodingConfig) -> bool:
         return cast(RandomizedConfig, config).base in ("sinusoidal", "learned")
 
+    @override
     def draw(self, sentences: int) -> Tensor | None:
         if not self.training and self.evaluation == "mean":
             return None
@@ -273,7 +287,7 @@ class Randomized(Encoding):
                 found=positions.limit,
                 expected=most,
             )
-        # Padding, which nobody sees, may count on beyond the table.
+        # Padding is masked, so its positions may exceed the table.
         size = self.draws.among
         return replace(moved, absolute=moved.absolute.clamp(max=size - 1), limit=size)
 
@@ -281,7 +295,7 @@ class Randomized(Encoding):
         return cast(AttentionEncoding, cast(nn.ModuleList, self.layers[stack])[layer]) if self.layers else self._nothing
 
     def _table(self, length: int, stack: Stack) -> Tensor | None:
-        """The vectors at the means of what a sentence of unknown length draws."""
+        """Return the vectors at the means of the draws of a sentence of unknown length."""
         if self.base is None:
             return None
         device = next(chain(self.base.parameters(), self.base.buffers())).device

@@ -14,7 +14,7 @@ from wordorder.encodings.control import Control
 
 Class = TypeVar("Class", bound=type[Encoding])
 
-COMPOSED: Final = "composed"  # the type of several encodings at once
+COMPOSED: Final = "composed"  # the type of a composition
 
 
 def register(config: type[EncodingConfig]) -> Callable[[Class], Class]:
@@ -34,10 +34,16 @@ def encoding_types() -> list[str]:
 
 
 def parse(entry: Mapping[str, Any]) -> EncodingConfig:
-    """Parse an entry of encodings.yaml that is in memory. Files are parsed by :mod:`wordorder.config.load`.
+    """Parse an entry of encodings.yaml that is already in memory; :mod:`wordorder.config.load` parses files.
+
+    Args:
+        entry: The entry, such as ``{"type": "rope"}``.
+
+    Returns:
+        Its configuration.
 
     Raises:
-        WordorderError: The entry is wrong; all mistakes are reported.
+        WordorderError: The entry is wrong. The error reports all mistakes.
     """
     return validated(Document("The encoding's entry", dict(entry)), EncodingEntry).root
 

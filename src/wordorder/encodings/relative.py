@@ -3,21 +3,21 @@
     e_ij = x_i W_Q (x_j W_K + a^K_ij)ᵀ / √d_h
     z_i  = Σ_j α_ij (x_j W_V + a^V_ij),         a_ij = w_clip(j - i, -k, k)
 
-Source: Shaw et al. 2018, equations 3 and 4. Keys and values can each be left out.
-Start: uniform within Glorot's bound of a (2k + 1) × d_h matrix, as in tensor2tensor, whatever the number of
-heads and whether all rows exist.
+Source: Shaw et al. 2018, equations 3 and 4. Keys and values can each be switched off.
+Start: uniform within Glorot's bound of a (2k + 1) × d_h matrix, as in tensor2tensor, independent of the number of heads
+and of missing rows.
 Departures: rows of distances that a causal mask hides are not stored, so the decoder has k fewer than tensor2tensor.
 Promises: relative, so a shift of all positions changes nothing; works at any length (distances beyond k share one
-vector); 2k + 1 vectors of d_h for keys and for values, a layer unless the layers of a stack share them, and a head
-unless heads share them. In the decoder only the k + 1 vectors of distances -k … 0 exist, since nothing later is ever
+vector); 2k + 1 vectors of d_h for keys and for values, per layer unless the layers of a stack share them, and per head
+unless heads share them. In the decoder only the k + 1 vectors of distances -k … 0 exist, since later keys are never
 seen.
 
-With ``cross`` the same formula acts between target position i and source position j instead of inside self-attention;
-there all 2k + 1 distances occur. A model without encoder layers has no other place for relative positions of the
-source (the cross-lingual paper's table 4).
+With ``cross``, the same formula acts between target position i and source position j instead of inside self-attention;
+there all 2k + 1 distances occur. A model without encoder layers has no other hook for relative positions of the source
+(the cross-lingual paper's Table 4).
 
-No tensor of Lq × Lk × d_h is ever built: queries meet the few distinct vectors first, and the products are then
-spread over the keys; weights are summed by distance before they meet the vectors of the value side.
+No tensor of Lq × Lk × d_h is ever built. Queries are multiplied by the few distinct vectors first, and the products are
+then spread over the keys. Weights are summed by distance before they are multiplied by the vectors of the value side.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from typing import Annotated, Literal, cast
 import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
+from typing_extensions import override
 
 from wordorder.config.encodings import ControllableConfig
 from wordorder.encodings.base import (
@@ -43,36 +44,39 @@ from wordorder.encodings.registry import register
 
 
 class RelativeConfig(ControllableConfig):
+    """Parameters of an entry with ``type: relative``."""
+
     revision = 2
     type: Literal["relative"] = "relative"
-    clip: Annotated[int, Field(gt=0, description="k: the largest distance with a vector of its own.")] = 16
+    clip: Annotated[int, Field(gt=0, description="k, the largest distance with its own vector.")] = 16
     keys: bool = True
     values: bool = True
     share_heads: bool = True
-    share_layers: bool = Field(default=False, description="One set of vectors for all layers of a stack.")
-    cross: bool = Field(default=False, description="Between target and source, instead of inside self-attention.")
+    share_layers: bool = Field(default=False, description="Use one set of vectors for all layers of a stack.")
+    cross: bool = Field(default=False, description="Act between target and source, instead of inside self-attention.")
 
     @model_validator(mode="after")
     def _does_something(self) -> RelativeConfig:
         if not (self.keys or self.values):
-            raise ValueError("keys or values must be true, or the encoding does nothing")
+            raise ValueError("keys or values must be true; otherwise the encoding does nothing")
         if self.cross and self.placement == "encoder":
             raise ValueError("'cross: true' acts in the decoder, but its placement is 'encoder'; leave placement out")
         return self
 
     @property
     def stacks(self) -> tuple[Stack, ...]:
-        """Where the encoding acts. Attention to the source belongs to the decoder's layers."""
+        """The stacks in which the encoding acts. Attention to the source belongs to the layers of the decoder."""
         return ("decoder",) if self.cross else super().stacks
 
     def distances(self, stack: Stack) -> int:
-        """How many distances have a vector: -k … k, in the decoder's self-attention -k … 0."""
+        """Count the distances with a vector: -k … k, in the decoder's self-attention -k … 0."""
         return self.clip + 1 if stack == "decoder" and not self.cross else 2 * self.clip + 1
 
     def tables(self, stack: Stack, shape: Shape) -> int:
-        """How many sets of vectors a stack has."""
+        """Count the sets of vectors of a stack."""
         return min(1, shape.layers(stack)) if self.share_layers else shape.layers(stack)
 
+    @override
     def parameter_count(self, shape: Shape) -> int:
         vectors = sum(self.distances(stack) * self.tables(stack, shape) for stack in self.stacks)
         return vectors * shape.head_dim * (1 if self.share_heads else shape.heads) * (self.keys + self.values)
@@ -89,7 +93,7 @@ class RelativeAttention(AttentionEncoding):
         sides: dict[Place, bool] = {"scores": config.keys, "context": config.values}
         self.needs = frozenset(place for place, used in sides.items() if used)
         self.clip = config.clip
-        self.ahead = config.distances(stack) - 1 - config.clip  # the farthest key behind the query: 0 or k
+        self.ahead = config.distances(stack) - 1 - config.clip  # the farthest key after the query: 0 or k
         heads = 1 if config.share_heads else shape.heads
         count = config.distances(stack)
         self.key_vectors = self._vectors(heads, count, shape.head_dim) if config.keys else None
@@ -100,10 +104,11 @@ class RelativeAttention(AttentionEncoding):
         return nn.Parameter(torch.empty(heads, distances, head_dim).uniform_(-bound, bound))
 
     def _rows(self, query: Positions, key: Positions, heads: int) -> Tensor:
-        """Row of every pair's distance: (1 | B, H, Lq, Lk) int64."""
+        """Find the row of every pair's distance, (1 | B, H, Lq, Lk) int64."""
         rows = distances(query, key).clamp(-self.clip, self.ahead) + self.clip
         return rows[:, None].expand(-1, heads, -1, -1)
 
+    @override
     def scores(self, scores: Tensor, queries: Tensor, keys: Tensor, query: Positions, key: Positions) -> Tensor:
         if self.key_vectors is None:
             return scores
@@ -111,6 +116,7 @@ class RelativeAttention(AttentionEncoding):
         rows = self._rows(query, key, scores.size(1)).expand(scores.size(0), -1, -1, -1)
         return scores + products.gather(-1, rows)
 
+    @override
     def score_function(self, queries: Tensor, query: Positions, key: Positions) -> ScoreFunction | None:
         if self.key_vectors is None:
             return None
@@ -124,6 +130,7 @@ class RelativeAttention(AttentionEncoding):
 
         return score
 
+    @override
     def context(self, context: Tensor, weights: Tensor, query: Positions, key: Positions) -> Tensor:
         if self.value_vectors is None:
             return context

@@ -2,14 +2,15 @@
 
     e_ij = q_i · k_j / √d_h + (S(|i - j|) - s/2) / (8h/H),   S(r) = Σ cos(r · 10000^(-2m/s)),   m = 1 … s/2
 
-S is the product of two vectors of s sines and cosines, P_i · P_j, which depends on the distance only; h = 1 … H is the
+S is the product of two vectors of s sines and cosines, P_i · P_j, which depends only on the distance; h = 1 … H is the
 head. Later heads have smaller biases.
 
-Source: Chi et al. 2023 (Sandwich); frequencies, offset and the heads' divisors are those of NVIDIA NeMo, which has a
-bidirectional variant too. The paper is about decoders.
+Source: Chi et al. 2023 (Sandwich). Frequencies, offset and the heads' divisors are those of NVIDIA NeMo, which also has
+a bidirectional variant. The paper describes decoders only.
 Promises: relative; works at any length; no parameters; no bias is positive, and it is 0 only at distance 0. In the
-encoder both sides look alike, so that a sentence and its mirror image differ by the END token only, as with ALiBi.
-Departures: s is 128 whatever the size of a head, which NeMo takes for it; in small heads all frequencies would be low.
+encoder both sides look alike, so that a sentence and its mirror image differ only by the END token, as with ALiBi.
+Departures: s is 128 for any size of a head; NeMo uses the size of the head. In small heads all frequencies would be
+low.
 Start values: none.
 """
 
@@ -20,6 +21,7 @@ from typing import Annotated, Literal
 import torch
 from pydantic import Field
 from torch import Tensor
+from typing_extensions import override
 
 from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
 from wordorder.encodings.lookup import distances, spread
@@ -27,12 +29,14 @@ from wordorder.encodings.registry import register
 
 
 class SandwichConfig(EncodingConfig):
+    """Parameters of an entry with ``type: sandwich``."""
+
     type: Literal["sandwich"] = "sandwich"
-    size: Annotated[int, Field(gt=0, multiple_of=2, description="s: how many sines and cosines.")] = 128
+    size: Annotated[int, Field(gt=0, multiple_of=2, description="s, the number of sines and cosines.")] = 128
 
 
 class SandwichAttention(AttentionEncoding):
-    """The biases of all distances, shared by stacks and layers; the table grows on demand."""
+    """The biases of all distances, shared by stacks and layers. The table grows on demand."""
 
     needs = frozenset({"bias"})
     _table: Tensor  # (H, distances)
@@ -47,6 +51,7 @@ class SandwichAttention(AttentionEncoding):
         cosines = (torch.arange(length)[:, None] * self._frequencies).cos()  # (length, s/2)
         return ((cosines - 1).sum(1) / self._divisors[:, None]).float()
 
+    @override
     def bias(self, query: Positions, key: Positions) -> Tensor:
         limit = max(query.limit, key.limit)
         if limit > self._table.size(1):

@@ -2,9 +2,9 @@
 
     sinusoid of (pos + s),   s drawn for every sentence from 0 … K - 1 in training, K afterwards
 
-Source: Kiyono et al. 2021 (SHAPE); K is 500. Their released code draws as above and evaluates from position K on, the
-first one that no training sentence starts at (``evaluation: zero`` starts at 0). A model that never knows where a
-sentence begins must learn to use differences of positions alone. Source and target are shifted by different amounts.
+Source: Kiyono et al. 2021 (SHAPE); K is 500. Their released code draws as above. It evaluates from position K on, the
+first position at which no training sentence starts (``evaluation: zero`` starts at 0). A model that never knows where a
+sentence begins must learn to use only differences of positions. Source and target are shifted by different amounts.
 Departures: none.
 Promises: absolute; works at any length; no parameters. Shift invariance is learned, not built in.
 """
@@ -25,6 +25,8 @@ from wordorder.encodings.waves import WaveEncoding
 
 
 class SHAPEConfig(EncodingConfig):
+    """Parameters of an entry with ``type: shape``."""
+
     revision = 2
     type: Literal["shape"] = "shape"
     shift: Annotated[int, Field(gt=0, description="K: shifts in training are 0 … K - 1.")] = 500
@@ -51,7 +53,7 @@ class SHAPE(WaveEncoding):
         return super()._add_to_embeddings(x, moved, stack)
 
     def _drawn(self, x: Tensor) -> Tensor:
-        # On the CPU, whose generator the saved state of a training keeps.
+        # On the CPU, because the saved state of a training includes its generator.
         return torch.randint(self.shift, (len(x), 1)).to(x.device)
 
     def _table(self, length: int, stack: Stack) -> Tensor:

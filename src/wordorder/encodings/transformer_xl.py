@@ -3,16 +3,16 @@
     e_ij = ((q_i + u) · k_j + (q_i + v) · W_R R(i - j)) / √d_h
     R(r) = (sin(r w_0), …, sin(r w_(d/2 - 1)), cos(r w_0), …, cos(r w_(d/2 - 1))),   w_m = 10000^(-2m/d)
 
-u and v are a trained vector of each head, W_R is a trained d × d matrix, of which each head takes d_h rows.
+u and v are learned vectors of each head. W_R is a learned d × d matrix, of which each head uses d_h rows.
 
-Source: Dai et al. 2019 (Transformer-XL), section 3.3; sines before cosines as in the released code. The paper is about
-decoders; an encoder takes R(i - j) of both signs, as speech encoders do (Conformer, Gulati et al. 2020).
-Promises: relative; works at any length; d² parameters in each layer for W_R, and 2d for u and v in each stack, whose
-layers share them, or with ``share_biases: false`` in each layer.
+Source: Dai et al. 2019 (Transformer-XL), section 3.3; sines before cosines as in the released code. The paper describes
+decoders only. Our encoder uses R(i - j) of both signs, as speech encoders do (Conformer, Gulati et al. 2020).
+Promises: relative; works at any length; d² parameters per layer for W_R, and 2d for u and v per stack, or with
+``share_biases: false`` per layer.
 Departures: the released code applies dropout to R, and its projections of queries and keys have no biases.
 Start values: u, v and W_R from N(0, 0.02²), as in the released code.
 
-R is projected once for each distance, not for each pair of tokens; the products with the queries are then looked up.
+R is projected once per distance, not once per pair of tokens; the products with the queries are then looked up.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import Literal, cast
 import torch
 from pydantic import Field
 from torch import Tensor, nn
+from typing_extensions import override
 
 from wordorder.encodings.base import (
     AttentionEncoding,
@@ -39,9 +40,12 @@ from wordorder.errors import WordorderError
 
 
 class TransformerXLConfig(EncodingConfig):
-    type: Literal["transformer_xl"] = "transformer_xl"
-    share_biases: bool = Field(default=True, description="One u and one v for all layers of a stack.")
+    """Parameters of an entry with ``type: transformer_xl``."""
 
+    type: Literal["transformer_xl"] = "transformer_xl"
+    share_biases: bool = Field(default=True, description="Use one u and one v for all layers of a stack.")
+
+    @override
     def parameter_count(self, shape: Shape) -> int:
         layers = [shape.layers(stack) for stack in self.stacks]
         pairs = sum(min(1, number) if self.share_biases else number for number in layers)
@@ -49,7 +53,7 @@ class TransformerXLConfig(EncodingConfig):
 
 
 class DistanceWaves(nn.Module):
-    """R, a table that grows on demand and is not saved."""
+    """The table R, which grows on demand and is not saved."""
 
     _table: Tensor  # rows of the distances -n … n
 
@@ -67,7 +71,7 @@ class DistanceWaves(nn.Module):
 
         Args:
             apart: Distances, (…) int64.
-            farthest: A number that no distance exceeds.
+            farthest: An upper bound of the distances.
 
         Returns:
             The vectors, (…, d).
@@ -78,7 +82,7 @@ class DistanceWaves(nn.Module):
 
 
 class TransformerXLAttention(AttentionEncoding):
-    """One layer: W_R of its own, u and v (H, d_h), and R.
+    """One layer: its own W_R, and u, v (H, d_h each) and R.
 
     Args:
         shape: The shape of the model.
@@ -99,13 +103,15 @@ class TransformerXLAttention(AttentionEncoding):
         nn.init.normal_(self.project.weight, std=0.02)
 
     def rotate(self, queries: Tensor, keys: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
-        """Add u to the queries, where they meet the keys."""
+        """Add u to the queries that meet the keys."""
         return queries + self.content_bias[:, None].to(queries.dtype), keys
 
+    @override
     def scores(self, scores: Tensor, queries: Tensor, keys: Tensor, query: Positions, key: Positions) -> Tensor:
         apart, farthest, rows = self.distances(query, key)
         return scores + self.products(queries, apart, farthest).gather(-1, rows[:, None].expand(scores.shape))
 
+    @override
     def score_function(self, queries: Tensor, query: Positions, key: Positions) -> ScoreFunction:
         apart, farthest, rows = self.distances(query, key)
         products, rows = self.products(queries, apart, farthest), rows.expand(len(queries), -1, -1)
@@ -121,7 +127,7 @@ class TransformerXLAttention(AttentionEncoding):
         Args:
             queries: Queries divided by √d_h, (B, H, Lq, d_h).
             apart: Distances i - j, (1 | B, n) int64.
-            farthest: A number that no distance exceeds.
+            farthest: An upper bound of the distances.
 
         Returns:
             (q_i + v) · W_R R / √d_h, (B, H, Lq, n).
@@ -133,15 +139,15 @@ class TransformerXLAttention(AttentionEncoding):
         return products
 
     def distances(self, query: Positions, key: Positions) -> tuple[Tensor, int, Tensor]:
-        """Find the distances i - j that tokens may have.
+        """Find the possible distances i - j of tokens.
 
         Args:
             query: Positions of the queries.
             key: Positions of the keys.
 
         Returns:
-            The distances, (1 | B, n); a number that none of them exceeds; the index of each pair of tokens among them,
-            (1 | B, Lq, Lk).
+            The distances, (1 | B, n); an upper bound of them; the index of each pair of tokens among them, (1 | B, Lq,
+            Lk).
         """
         farthest = max(query.limit, key.limit) - 1
         nearest = -farthest if self.both_sides else 0

@@ -3,16 +3,16 @@
     e_ij = q_i · k_j / √(2 d_h) + (LN(p_i) U_Q) · (LN(p_j) U_K) / √(2 d_h)                 TUPE-A
     e_ij = the same + t_h[bucket(j - i)]                                                   TUPE-R, ``relative: true``
 
-p_i is row i of a trained table. Content and positions have projections of their own, and no sum of both is ever
-projected. U_Q and U_K have biases, and each head reads its own d_h columns of them.
+p_i is row i of a learned table. Content and positions have separate projections, and their sum is never projected. U_Q
+and U_K have biases, and each head uses its own d_h columns of them.
 
-Source: Ke, He and Liu 2021, section 3.1; layer norm, biases and start values are those of the released code. One
-table, U_Q and U_K for all layers of a stack.
-Promises: not relative; stops with an error beyond its table; table · d + 2 (d² + d) + 2 d parameters a stack, and
+Source: Ke, He and Liu 2021, section 3.1; layer norm, biases and start values are those of the released code. All layers
+of a stack share one table, U_Q and U_K.
+Promises: not relative; stops with an error beyond its table; table · d + 2 (d² + d) + 2 d parameters per stack, and
 buckets · H more with ``relative``, whose buckets are those of T5.
-Departures: nothing resets the position of a first token (section 3.2), because a translation model has no
-[CLS]. The paper is about encoders; the decoder has parameters of its own, and in TUPE-R T5's buckets of a decoder.
-Start values: all weights from a normal distribution of standard deviation 0.02, biases 0, the layer norm 1 and 0.
+Departures: the position of the first token is not reset (section 3.2), because a translation model has no [CLS] token.
+The paper describes encoders only; the decoder has separate parameters, and in TUPE-R T5's buckets of a decoder.
+Start values: all weights from a normal distribution with standard deviation 0.02, biases 0, the layer norm 1 and 0.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import Annotated, Literal, cast
 import torch
 from pydantic import Field
 from torch import Tensor, nn
+from typing_extensions import override
 
 from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
 from wordorder.encodings.lookup import refuse_beyond
@@ -32,14 +33,18 @@ _SPREAD = 0.02  # standard deviation of a new weight
 
 
 class TUPEConfig(EncodingConfig):
+    """Parameters of an entry with ``type: tupe``."""
+
     type: Literal["tupe"] = "tupe"
-    table: Annotated[int, Field(gt=0, description="Positions a table holds.")] = 1024
-    relative: bool = Field(default=False, description="Adds one trained number a head for each of T5's buckets.")
+    table: Annotated[int, Field(gt=0, description="Number of positions in each table.")] = 1024
+    relative: bool = Field(default=False, description="Add one learned number per head for each of T5's buckets.")
 
     @property
     def buckets(self) -> T5Config:
+        """The configuration of T5's buckets."""
         return T5Config()
 
+    @override
     def parameter_count(self, shape: Shape) -> int:
         own = self.table * shape.dim + 2 * (shape.dim**2 + shape.dim) + 2 * shape.dim
         return len(self.stacks) * (own + (self.buckets.buckets * shape.heads if self.relative else 0))
@@ -66,16 +71,17 @@ class TUPEAttention(AttentionEncoding):
             nn.init.normal_(self.buckets.table, std=_SPREAD)
 
     def rotate(self, queries: Tensor, keys: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
-        """Divide the scores, which attention divides by √d_h, by √2 more."""
+        """Divide the scores by √2 in addition to the √d_h of the attention."""
         return queries * 0.5**0.5, keys
 
+    @override
     def bias(self, query: Positions, key: Positions) -> Tensor:
         rows, columns = self._project(self.project_query, query), self._project(self.project_key, key)
         untied: Tensor = self.scale * rows @ columns.mT  # (1 | B, H, Lq, Lk)
         return untied if self.buckets is None else untied + self.buckets.bias(query, key)
 
     def _project(self, project: nn.Linear, positions: Positions) -> Tensor:
-        """Project the vectors of positions, (1 | B, L) -> (1 | B, H, L, d_h)."""
+        """Project the vectors of positions, from (1 | B, L) to (1 | B, H, L, d_h)."""
         refuse_beyond("tupe", len(self.table), positions.limit)
         projected: Tensor = project(self.norm(nn.functional.embedding(positions.absolute, self.table)))
         return projected.view(*projected.shape[:2], self.heads, -1).transpose(1, 2)

@@ -1,4 +1,4 @@
-"""Fixed encodings made of sine-cosine pairs: what the sinusoidal and the orthogonal encoding have in common."""
+"""Fixed encodings made of sine-cosine pairs: the shared parts of the sinusoidal and the orthogonal encoding."""
 
 from __future__ import annotations
 
@@ -10,9 +10,16 @@ from wordorder.errors import WordorderError
 
 
 def waves(positions: Tensor, frequencies: Tensor) -> Tensor:
-    """(…) positions and (d/2,) radians a position -> (…, d): sin, cos, sin, cos, … computed in double precision.
+    """Compute sin, cos, sin, cos, … of positions in double precision.
 
-    In single precision the angle of position 1,000 would already be off by 1e-4.
+    In single precision, the angle of position 1,000 would already be wrong by 1e-4.
+
+    Args:
+        positions: Positions, (…).
+        frequencies: Radians per position, (d/2,).
+
+    Returns:
+        Sines and cosines, (…, d).
     """
     angles = positions[..., None].double() * frequencies.double()
     return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2)
@@ -21,7 +28,7 @@ def waves(positions: Tensor, frequencies: Tensor) -> Tensor:
 class WaveEncoding(Encoding):
     """Adds sines and cosines of given frequencies to the scaled embeddings.
 
-    The table grows on demand, so any length works; it is no parameter and is not saved.
+    The table grows on demand, so any length works. It is not a parameter and is not saved.
     """
 
     absolute = True

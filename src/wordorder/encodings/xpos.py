@@ -1,18 +1,18 @@
-"""Rotary positions that fade with the distance (xPos).
+"""Rotary positions that decay with the distance (xPos).
 
     e_ij = Σ_m (R_i q_i)_m · (R_j k_j)_m · ζ_m^(|i - j| / scale_base) / √d_h      over the pairs m of RoPE
     ζ_m = (2m + 0.4 d_h) / (1.4 d_h),   m = 0 … d_h/2 - 1
 
 For keys up to the query this is a product of R_i q_i · ζ^(i / scale_base) and R_j k_j · ζ^(-j / scale_base).
 
-Source: Sun et al. 2023 (A Length-Extrapolatable Transformer), whose xPos is about decoders; ζ and the scale base are
+Source: Sun et al. 2023 (A Length-Extrapolatable Transformer), which describes decoders only; ζ and the scale base are
 those of the released code (torchscale).
-Promises: relative; works at any length up to some 10,000 tokens, where the factors of single queries and keys leave the
-range of single precision; no parameters. No factor of a pair exceeds 1, unless ``sides: released``.
-Departures: keys later than the query, in the encoder, fade as well, which takes two more products of queries and keys.
-The released code uses one product for both sides (``sides: released``), so that they grow with the distance. Pairs are
-those of ``layout``, as in RoPE; released are neighbours. Blockwise attention to longer texts, the paper's other idea,
-is no encoding and is missing.
+Promises: relative; works at any length up to about 10,000 tokens, where the factors of single queries and keys leave
+the range of single precision; no parameters. No factor of a pair exceeds 1, unless ``sides: released``.
+Departures: in the encoder, keys later than the query decay as well, which takes two more products of queries and keys.
+The released code uses one product for both sides (``sides: released``), so that later keys grow with the distance.
+Pairs are those of ``layout``, as in RoPE; the released code uses neighbours. Blockwise attention to longer texts, the
+paper's other idea, is not an encoding and is not included.
 Start values: none.
 """
 
@@ -23,6 +23,7 @@ from typing import Annotated, Literal
 import torch
 from pydantic import Field
 from torch import Tensor
+from typing_extensions import override
 
 from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
 from wordorder.encodings.lookup import distances
@@ -33,15 +34,17 @@ SMOOTHING = 0.4  # the released γ
 
 
 class XPosConfig(EncodingConfig):
+    """Parameters of an entry with ``type: xpos``."""
+
     type: Literal["xpos"] = "xpos"
-    base: Annotated[float, Field(gt=1, description="Frequencies are powers of it.")] = 10000.0
-    scale_base: Annotated[float, Field(gt=0, description="Distance, in tokens, at which the factor is ζ.")] = 512.0
+    base: Annotated[float, Field(gt=1, description="Base of the powers that are the frequencies.")] = 10000.0
+    scale_base: Annotated[float, Field(gt=0, description="Distance in tokens at which the factor is ζ.")] = 512.0
     layout: Annotated[
-        Literal["half", "interleaved"], Field(description="Pairs of a head: (m, m + d_h/2), or neighbours.")
+        Literal["half", "interleaved"], Field(description="Pairs of a head: (m, m + d_h/2), or neighbouring numbers.")
     ] = "half"
     sides: Annotated[
         Literal["symmetric", "released"],
-        Field(description="In the encoder: later keys fade as earlier ones, or grow with the distance."),
+        Field(description="In the encoder, later keys decay as earlier ones, or grow with the distance."),
     ] = "symmetric"
 
 
@@ -51,7 +54,7 @@ class XPosAttention(RoPEAttention):
     Args:
         head_dim: Size of a head, d_h.
         config: The configuration.
-        symmetric: Whether keys may be later than the query and fade there.
+        symmetric: Whether keys may be later than the query and decay there.
     """
 
     needs = frozenset({"rotate", "scores"})
@@ -64,26 +67,28 @@ class XPosAttention(RoPEAttention):
         self._exponents = zeta.log() / config.scale_base  # (d_h/2,)
 
     def _factors(self, positions: Positions) -> Tensor:
-        """ζ^(position / scale_base): (1 | B, 1, L, d_h/2)"""
+        """Compute ζ^(position / scale_base), (1 | B, 1, L, d_h/2)."""
         exponents = self._exponents.to(positions.absolute.device)
         return (positions.absolute[:, None, :, None] * exponents).exp()
 
     def _scaled(self, x: Tensor, turns: Tensor, factors: Tensor) -> Tensor:
-        """Turn queries or keys and multiply them by factors."""
+        """Rotate queries or keys and multiply them by factors."""
         cosine, sine = (turns * factors).to(x.dtype)
         return self._turn(x, cosine, sine)
 
+    @override
     def rotate(self, queries: Tensor, keys: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
         turns, factors = self._cosine_and_sine(positions), self._factors(positions)
         return self._scaled(queries, turns, factors), self._scaled(keys, turns, 1 / factors)
 
+    @override
     def scores(self, scores: Tensor, queries: Tensor, keys: Tensor, query: Positions, key: Positions) -> Tensor:
         if not self.symmetric:
             return scores
         turns, factors = self._cosine_and_sine(query), self._factors(query)
         squares = self._factors(key).square().to(keys.dtype)
         squares = squares.repeat_interleave(2, dim=-1) if self.interleaved else squares.repeat(1, 1, 1, 2)
-        # What fades to the other side, less what is in the scores already.
+        # The decay to the other side, minus what the scores already contain.
         behind = self._scaled(queries, turns, 1 / factors) @ (keys * squares).mT
         change = behind - self._scaled(queries, turns, factors) @ keys.mT
         return scores + change.masked_fill(distances(query, key)[:, None] <= 0, 0)
