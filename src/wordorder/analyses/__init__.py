@@ -1,1 +1,1 @@
-"""What the numbers of a table hide: one module an analysis, which gives its data; docs/analyses.md explains each."""
+"""Analyses of trained models and their translations: one module each; docs/analyses.md explains them."""

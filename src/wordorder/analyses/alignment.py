@@ -1,16 +1,17 @@
-"""Word alignments read off the decoder's attention to the source, and how wrong they are.
+"""Word alignments derived from the decoder's attention to the source, and their errors.
 
-The model is made to produce the reference, and of its attention one layer is taken, the penultimate by default, and the
-mean of its heads (Garg et al. 2019; table 3 of the cross-lingual paper). From subwords to words: what a word's pieces
-get is added up over a source word and averaged over a target word (Koehn and Knowles 2017, section 3.5). Each target
-word is then linked to the source word with the most attention; attention to the end of the source belongs to no word.
+The model is forced to produce the reference. The alignment uses the attention of one layer, the penultimate by default,
+averaged over its heads (Garg et al. 2019; Table 3 of the cross-lingual paper). From subwords to words: the attention of
+a word's subwords is summed over a source word and averaged over a target word (Koehn and Knowles 2017, section 3.5).
+Each target word is then linked to the source word with the most attention. Attention to the end of the source belongs
+to no word.
 
-A target piece is produced in one step and read in the next. Papers take its attention from the step that produces it,
-except Chen et al. 2020 (Shift-Att), who found that the step that reads it aligns better: ``step`` says which.
+A target subword is produced in one step and read in the next. Most papers take its attention from the step that
+produces it. Chen et al. 2020 (Shift-Att) found that the step that reads it aligns better. ``step`` selects one of them.
 
 The links are compared with gold ones by the alignment error rate of Och and Ney 2003 (:mod:`.alignment.error_rate`).
 
-T target and S source pieces.
+Notation: T target and S source subwords.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
+from typing_extensions import override
 
 from wordorder.alignment.error_rate import error_rate
 from wordorder.alignment.gold_sets import word_pieces
@@ -56,26 +58,29 @@ class AttentionAlignment(ModelAnalysis):
 
     layer: int = Field(
         default=-2,
-        description="Of the decoder, from 0, or from behind: -2 is the penultimate. The first where there are too few.",
+        description="Layer of the decoder, from 0, or from the end: -2 is the penultimate. A shallower decoder "
+        "uses its first.",
     )
     heads: Literal["mean"] | Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)] = Field(
-        default="mean", description="'mean' of all, or the numbers, from 0, of those whose mean is taken."
+        default="mean", description="Heads to average: 'mean' for all, or a list of numbers from 0."
     )
     step: Literal["produce", "read"] = Field(
         default="produce",
-        description="Attention of a target piece from the step that produces it, or that reads it (Chen et al. 2020).",
+        description="Step whose attention counts for a target subword: the one that produces it, or reads it (Chen "
+        "et al. 2020).",
     )
     sets: Annotated[list[Name], Field(min_length=1)] = Field(
         default=["gold"],
-        description="Names in gold_alignments.yaml; 'gold' are the links of a generated dataset's test sets.",
+        description="Names in gold_alignments.yaml; 'gold' means the links of the test sets of a generated dataset.",
     )
 
+    @override
     def inputs(self, dataset: StudiedDataset) -> list[Input]:
         links = [Input("file", raw_file(name, "alignments")) for name in self.measured_sets(dataset)]
         return [Input("measures"), *links]
 
     def check(self, view: StudyView) -> None:
-        """Refuse unknown sets, sets of other languages than the datasets', and datasets without a set."""
+        """Reject unknown sets, sets of languages that no dataset has, and datasets without a set."""
         known, fitting = ["gold", *view.gold_sets], {data.dataset.name: _fitting(data) for data in view.datasets}
         for name in self.sets:
             if name not in known:
@@ -83,7 +88,7 @@ class AttentionAlignment(ModelAnalysis):
                 raise view.error(f"names the unknown set '{name}'{hint}", "alignment.sets")
             if not any(name in names for names in fitting.values()):
                 raise view.error(
-                    f"names '{name}', which is of other languages than the study's datasets.", "alignment.sets"
+                    f"names '{name}', whose languages are not those of the study's datasets.", "alignment.sets"
                 )
         for dataset, names in fitting.items():
             if not set(names) & set(self.sets):
@@ -99,6 +104,7 @@ class AttentionAlignment(ModelAnalysis):
         own = dataset.tests if "gold" in chosen else []
         return own + [gold_split(name) for name in chosen if name != "gold"]
 
+    @override
     def set_inputs(self, name: str) -> list[Input]:
         files = [raw_file(name, what) for what in ("source", "target", "alignments")]
         return [Input("file", file) for file in [*files, "subword/model.model"]]
@@ -153,9 +159,9 @@ class AttentionAlignment(ModelAnalysis):
         }
 
     def frame(self, asked: Analysed, results: Path, data: Path) -> DataFrame:
-        """Return a row for each cell and gold set: CELL, test, status, aer, precision, recall (NaN without them) …
+        """Compute one row per cell and gold set: CELL, test, status, aer, precision, recall (NaN if missing), ….
 
-        A dataset has those sets whose gold links lie among its data, because they are of its languages.
+        A dataset has those sets whose gold links are among its data, because their languages are its own.
         """
         import pandas as pd
 
@@ -183,7 +189,7 @@ class AttentionAlignment(ModelAnalysis):
         return pd.DataFrame(rows).astype(dict.fromkeys(("aer", "precision", "recall"), float))
 
     def draw(self, frame: DataFrame, asked: Analysed) -> Figure:
-        """Draw the three rates, a row of panels for each set."""
+        """Draw the three rates, one row of panels per set."""
         from wordorder.drawing import seeds
 
         shown = {"aer": "alignment error rate\n(lower is better)", "precision": "precision", "recall": "recall"}
@@ -197,16 +203,22 @@ def _fitting(dataset: StudiedDataset) -> list[str]:
 
 @dataclass(frozen=True)
 class Words:
-    """Of each sentence pair, how many pieces each word has: the words that gold links number."""
+    """The number of subwords of each word, for each sentence pair. Gold links refer to these words."""
 
     source: Sequence[Sequence[int]]
     target: Sequence[Sequence[int]]
 
 
 def word_weights(weights: Weights, source: Sequence[int], target: Sequence[int]) -> Weights:
-    """Attention of pieces (T, S) -> of words (target words, source words).
+    """Convert attention between subwords to attention between words.
 
-    source, target: how many pieces each word has; 0 for a word of which cleaning has left nothing.
+    Args:
+        weights: Attention of subwords, (T, S).
+        source: Number of subwords of each source word; 0 for a word that cleaning has removed.
+        target: The same for target words.
+
+    Returns:
+        Attention of words, (target words, source words).
     """
     summed = weights @ np.repeat(np.eye(len(source)), source, axis=0)
     pieces = np.repeat(np.eye(len(target)), target, axis=0)
@@ -214,9 +226,15 @@ def word_weights(weights: Weights, source: Sequence[int], target: Sequence[int])
 
 
 def strongest(weights: Weights, source: Sequence[int], target: Sequence[int]) -> list[Pair]:
-    """Each target word linked to the source word that gets most of its attention (T, S), as (source, target).
+    """Link each target word to the source word with the most attention, the first of equal ones.
 
-    Of equal ones the first. A word without pieces has no link.
+    Args:
+        weights: Attention of subwords, (T, S).
+        source: Number of subwords of each source word.
+        target: Number of subwords of each target word.
+
+    Returns:
+        Pairs (source, target). A word without subwords has no link.
     """
     readable = np.flatnonzero(source)
     if not len(readable):
@@ -226,10 +244,10 @@ def strongest(weights: Weights, source: Sequence[int], target: Sequence[int]) ->
 
 
 def layer_number(layer: int, layers: int) -> int:
-    """The number, from 0, of a layer counted from 0 or, if negative, from behind; the first where there are too few."""
+    """Convert a layer, counted from 0 or if negative from the end, to its number from 0; at least the first."""
     if layer >= layers:
         raise WordorderError(
-            f"The alignment is to be read off decoder layer {layer}, counted from 0, but the model has {layers}. Give "
+            f"The alignment requires decoder layer {layer}, counted from 0, but the model has {layers}. Give "
             f"'layer' a number up to {layers - 1}, or count from behind: -1 is the last layer, -2 the one before.",
             code="out-of-range",
         )
@@ -239,14 +257,14 @@ def layer_number(layer: int, layers: int) -> int:
 def _heads(heads: list[int], count: int) -> list[int]:
     if max(heads) >= count:
         raise WordorderError(
-            f"The alignment is to be read off head {max(heads)}, but there are heads 0 to {count - 1}.",
+            f"The alignment requires head {max(heads)}, but the heads are 0 to {count - 1}.",
             code="out-of-range",
         )
     return heads
 
 
 def check_words(corpus: ParallelCorpus, words: Words, gold: GoldLinks) -> None:
-    """Refuse words or links of another text than the corpus was made of."""
+    """Reject words or links of another text than that of the corpus."""
     same = len(corpus) == len(words.source) == len(gold.sure)
     for lengths, side in ((corpus.source_lengths, words.source), (corpus.target_lengths, words.target)):
         same = same and list(lengths) == [sum(counts) for counts in side]

@@ -1,13 +1,13 @@
-"""How far each head of self-attention looks, and how widely it spreads.
+"""Distance and entropy of the self-attention of each head.
 
-With a_ij the weight with which query i reads key j, both counted by their places in the sentence:
+With a_ij the weight with which query i reads key j, both indexed by their positions in the sentence:
 
     distance  Σ_j a_ij |i - j|              entropy  - Σ_j a_ij log a_ij  (nats)
 
-as means over all queries of a sample. The end of the source and the beginning of the target are tokens as any other
-to a model, and heads with nothing to look for rest on them; ``boundary`` is the weight that they get. What attention
-spread evenly over all that a query may see would give stands beside it as ``uniform``, since it depends on the
-sentences' lengths, and on the decoder's seeing only what is behind it.
+as means over all queries of a sample. For a model, the end of the source and the beginning of the target are ordinary
+tokens, and heads without a specific target attend to them; ``boundary`` is the weight on them. ``uniform`` gives the
+values of attention spread evenly over all visible keys, because these depend on the lengths of the sentences and on the
+decoder's causal mask.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 STACKS: tuple[Kind, ...] = ("encoder", "decoder")
 VALUES = ("distance", "entropy", "boundary")
 
-_PER_ROW = 3  # encodings of a figure
+_PER_ROW = 3  # encodings per figure
 
 
 class AttentionDistance(ModelAnalysis):
-    """How far, and how widely spread, each head of self-attention looks."""
+    """Distance and entropy of the self-attention of each head."""
 
     name: ClassVar[str] = "attention_distance"
     caption: ClassVar[str] = (
@@ -49,10 +49,18 @@ class AttentionDistance(ModelAnalysis):
         "each panel."
     )
 
-    sentences: Positive = Field(default=500, description="The first ones of each test set.")
+    sentences: Positive = Field(default=500, description="Number of sentences, the first ones of each test set.")
 
     def measure(self, model: Translator, sentences: MeasuredSet) -> dict[str, Any]:
-        """Measure the profiles of all heads over the first sentences of a set. An LSTM has none."""
+        """Measure the profiles of all heads over the first sentences of a set. An LSTM has none.
+
+        Args:
+            model: The model.
+            sentences: The set.
+
+        Returns:
+            ``status`` and, per stack and layer, the values of each head.
+        """
         import torch
 
         from wordorder.decoding.forced import force
@@ -87,10 +95,10 @@ class AttentionDistance(ModelAnalysis):
         }
 
     def frame(self, asked: Analysed, results: Path, data: Path) -> DataFrame:
-        """Return a row for each cell, test set, stack, layer and head, from 1.
+        """Compute one row per cell, test set, stack, layer and head, counted from 1.
 
-        Columns: CELL, test, status, VALUES, uniform_distance and uniform_entropy. A cell without self-attention, or not
-        measured, has one row without a layer.
+        Columns: CELL, test, status, VALUES, uniform_distance and uniform_entropy. A cell without self-attention or
+        without measurements has one row without a layer.
         """
         import pandas as pd
 
@@ -115,7 +123,8 @@ class AttentionDistance(ModelAnalysis):
     def draw(self, frame: DataFrame, asked: Analysed) -> Figure:
         """Draw the distances on the first test set of each dataset and size: layers by heads, nearest first.
 
-        Seeds share no order of heads: those of a layer are sorted by distance before the mean over seeds is taken.
+        Seeds share no order of heads, so the heads of a layer are sorted by distance before the mean over seeds is
+        taken.
         """
         from wordorder.drawing.lines import at, missing_cells, places, title
         from wordorder.drawing.style import panels, say, wrap
@@ -150,9 +159,15 @@ class AttentionDistance(ModelAnalysis):
 
 
 def profile(weights: Tensor, real: Tensor, boundary: Tensor) -> Tensor:
-    """Sums over the queries of a batch, of each head: distance, entropy, weight on the boundary: (H, 3), on the CPU.
+    """Sum the values of each head over the queries of a batch.
 
-    weights: (B, H, L, L); real: (B, L), false at padding; boundary: (B,), the place of the end or beginning.
+    Args:
+        weights: Attention weights, (B, H, L, L).
+        real: False at padding, (B, L).
+        boundary: Position of the end or the beginning of each sentence, (B,).
+
+    Returns:
+        Distance, entropy and weight on the boundary, (H, 3) on the CPU.
     """
     import torch
 
@@ -171,16 +186,16 @@ def profile(weights: Tensor, real: Tensor, boundary: Tensor) -> Tensor:
 
 
 def uniform(real: Tensor, *, causal: bool) -> Tensor:
-    """Even weights over all that a query may see: (B, L) -> (B, 1, L, L)."""
+    """Compute even weights over all visible keys, (B, L) to (B, 1, L, L)."""
     seen = real[:, None, :].expand(-1, real.size(1), -1)
     if causal:
         seen = seen.tril()
-    # Padding queries of a causal mask see something too; of a full one, every query does.
+    # Every query sees at least one key, even padding.
     return (seen / seen.sum(-1, keepdim=True).clamp_min(1))[:, None]
 
 
 def _named(values: Tensor) -> list[dict[str, float | None]]:
-    """(H, 3) -> what each head does."""
+    """Convert (H, 3) to one dictionary per head."""
     rows = values.tolist()
     return [dict(zip(VALUES, (v if math.isfinite(v) else None for v in row), strict=True)) for row in rows]
 
@@ -190,7 +205,7 @@ def _even(uniform: dict[str, float]) -> dict[str, float]:
 
 
 def mean_profile(rows: DataFrame) -> np.ndarray:
-    """(layers, heads): each seed's heads sorted by distance, then the mean over seeds."""
+    """Sort each seed's heads by distance, then average over seeds, (layers, heads)."""
     seeds = [
         np.stack([np.sort(layer["distance"].to_numpy()) for _, layer in seed.groupby("layer")])
         for _, seed in rows.groupby("seed")

@@ -1,17 +1,17 @@
 """The interface of analyses. Each analysis is one file in this folder, in a plug-in folder or at an entry point.
 
-An analysis is a class derived from one of three. Its fields are the settings that a study may give under
-``analyses: {NAME: …}``; its class attributes ``name`` and ``caption`` register and describe it.
+An analysis is a class derived from one of three. Its fields are the settings that a study may give under ``analyses:
+{NAME: …}``; its class attributes ``name`` and ``caption`` register and describe it.
 
 =====================  ================================================================================
-:class:`Analysis`      reads what the study has written: translations, scores, run records, data
-:class:`ModelAnalysis` also measures every model, on sets of sentences; the measures are written once
-:class:`JointAnalysis` also measures all models of a dataset and size together, such as their speed
-=====================  ================================================================================
+:class:`Analysis`      reads what the study has written: translations, scores, run records, data :class:`ModelAnalysis`
+also measures every model, on sets of sentences; the measures are written once :class:`JointAnalysis` also measures all
+models of a dataset and size together, such as their speed =====================
+================================================================================
 
-Every analysis says what it reads (``inputs``), refuses studies that cannot provide it (``check``), computes the data
-(``frame``) and draws them (``draw``). The workflow imports all analyses to find out what to run. Import PyTorch,
-pandas, SciPy, Matplotlib and sacreBLEU inside functions, so that this stays fast.
+Every analysis lists its inputs (``inputs``), rejects studies that cannot provide them (``check``), computes the data
+(``frame``) and draws them (``draw``). The workflow imports all analyses to find out what to run. To keep this fast,
+import PyTorch, pandas, SciPy, Matplotlib and sacreBLEU inside functions.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+from typing_extensions import override
 
 from wordorder.config.alignments import gold_name
 from wordorder.config.base import Model
@@ -44,16 +46,14 @@ REGISTRY: Registry[type[Analysis]] = Registry("analyses", "analysis")
 
 @dataclass(frozen=True)
 class Input:
-    """Something that a job reads. The workflow knows the file names.
+    """An input of a job. The workflow knows the file names.
 
-    ============ =====================================================================================
-    translations the translations of each cell and test set of a dataset
-    scores       the scores of each cell and test set of a dataset, with COMET's if the study has them
-    records      the run record of each cell of a dataset, which says why it has no translations
-    measures     what the analysis has measured on the models of a dataset
-    file         the file ``path`` of the dataset's folder
-    corpus       the binary corpus of the split ``path`` of the dataset
-    ============ =====================================================================================
+    ============ ===================================================================================== translations the
+    translations of each cell and test set of a dataset scores       the scores of each cell and test set of a dataset,
+    with COMET's if the study has them records      the run record of each cell of a dataset, with the reason for
+    missing translations measures     the measurements of this analysis on the models of a dataset file         the file
+    ``path`` of the dataset's folder corpus       the binary corpus of the split ``path`` of the dataset ============
+    =====================================================================================
     """
 
     kind: Literal["translations", "scores", "records", "measures", "file", "corpus"]
@@ -89,7 +89,7 @@ class StudiedDataset:
 
 @dataclass(frozen=True)
 class StudyView:
-    """What an analysis may check before anything runs.
+    """The parts of a study that an analysis may check before anything runs.
 
     Attributes:
         study: The study.
@@ -104,7 +104,16 @@ class StudyView:
     gold_sets: list[str]
 
     def error(self, sentence: str, key: str, dataset: StudiedDataset | None = None) -> WordorderError:
-        """Return an error about the setting ``key``, such as 'length.unit'; ``sentence`` continues the place."""
+        """Create an error about a setting.
+
+        Args:
+            sentence: The predicate of a sentence whose subject is the setting.
+            key: The setting, such as 'length.unit'.
+            dataset: The dataset to which the error applies.
+
+        Returns:
+            The error.
+        """
         where = f" the dataset '{dataset.dataset.name}'" if dataset else f" 'analyses.{key}'"
         return WordorderError(
             f"In the study '{self.study.name}'{where} {sentence}",
@@ -129,37 +138,56 @@ class Analysis(Model):
 
     @abstractmethod
     def inputs(self, dataset: StudiedDataset) -> list[Input]:
-        """List what ``frame`` reads of one dataset of a study."""
+        """List the inputs of ``frame`` for one dataset of a study."""
 
     def check(self, view: StudyView) -> None:
-        """Raise WordorderError if the study cannot have this analysis, by :meth:`StudyView.error`."""
+        """Raise an error, made by :meth:`StudyView.error`, if the study cannot have this analysis.
+
+        Args:
+            view: The study.
+
+        Raises:
+            WordorderError: The study cannot have this analysis.
+        """
 
     @abstractmethod
     def frame(self, asked: Analysed, results: Path, data: Path) -> DataFrame:
         """Compute the data that are drawn and written as CSV.
 
         Args:
-            asked: The study's datasets, encodings, sizes and seeds, in the order in which to show them.
+            asked: The study's datasets, encodings, sizes and seeds, in their display order.
             results: The folder of the study's results.
             data: The folder of all datasets.
+
+        Returns:
+            The data, one row per observation.
         """
 
     @abstractmethod
     def draw(self, frame: DataFrame, asked: Analysed) -> Figure:
-        """Draw the data, in the style that the caller has set (:func:`wordorder.drawing.style.styled`)."""
+        """Draw the data, in the style that the caller has set (:func:`wordorder.drawing.style.styled`).
+
+        Args:
+            frame: The data.
+            asked: The study's datasets, encodings, sizes and seeds, in their display order.
+
+        Returns:
+            The figure.
+        """
 
 
 class MeasuringAnalysis(Analysis):
     """An analysis that measures models: a :class:`ModelAnalysis` or a :class:`JointAnalysis`."""
 
     not_measured: ClassVar[frozenset[str]] = frozenset()
-    """The settings on which measuring does not depend."""
+    """The settings that do not affect measuring."""
 
     def measured_settings(self) -> Self:
-        """Return the analysis with the defaults of the settings on which measuring does not depend."""
+        """Return the analysis with the defaults of all settings that do not affect measuring."""
         used = set(type(self).model_fields) - self.not_measured
         return type(self)(**{name: getattr(self, name) for name in used})
 
+    @override
     def inputs(self, dataset: StudiedDataset) -> list[Input]:
         return [Input("measures")]
 
@@ -182,8 +210,12 @@ class ModelAnalysis(MeasuringAnalysis):
     def measure(self, model: Translator, sentences: MeasuredSet) -> dict[str, Any]:
         """Measure a model on one set.
 
+        Args:
+            model: The model.
+            sentences: The set.
+
         Returns:
-            What to write as JSON. ``status`` is "measured", or says why there are no numbers.
+            The measurements, to be written as JSON. ``status`` is "measured" or the reason why there are no numbers.
         """
 
 
@@ -192,17 +224,24 @@ class JointAnalysis(MeasuringAnalysis):
 
     @abstractmethod
     def measure(self, models: Mapping[str, Translator]) -> dict[str, Any]:
-        """Measure models, given by encoding. Returns what to write as JSON."""
+        """Measure models.
+
+        Args:
+            models: The models by encoding.
+
+        Returns:
+            The measurements, to be written as JSON.
+        """
 
 
 @dataclass(frozen=True)
 class MeasuredSet:
-    """A set of sentences on which a model is measured. Everything is read when it is first used.
+    """A set of sentences on which a model is measured. Files are read at their first use.
 
     Attributes:
         name: A test set, 'valid' or gold.NAME.
         data: The folder of the dataset.
-        preparation: How the dataset treats text, and its languages.
+        preparation: The preprocessing of the dataset, and its languages.
         detokenise: Whether translations must be detokenised.
         positions: The folder of the reordered source positions, for encodings that need them.
     """
@@ -222,7 +261,7 @@ class MeasuredSet:
 
     @cached_property
     def references(self) -> list[str]:
-        """The raw target, one line for each sentence."""
+        """The raw target, one line per sentence."""
         return self.lines("target")
 
     @cached_property
@@ -240,6 +279,6 @@ class MeasuredSet:
 
 
 def raw_file(name: str, what: str) -> str:
-    """Return where the raw text of a set lies in the folder of its dataset: 'raw/test.target', 'gold/NAME.target'."""
+    """Return the path of the raw text of a set in the folder of its dataset: 'raw/test.target', 'gold/NAME.target'."""
     gold = gold_name(name)
     return f"raw/{name}.{what}" if gold is None else f"gold/{gold}.{what}"

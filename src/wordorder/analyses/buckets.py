@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from wordorder.analyses.base import Analysis
 from wordorder.config.models import Analysed
@@ -32,8 +33,8 @@ class Bucket:
 
     Attributes:
         label: Its name on the axis.
-        begin: The smallest value in it; None if unknown.
-        end: The largest value in it; None if unknown.
+        begin: Its smallest value; None if unknown.
+        end: Its largest value; None if unknown.
         members: Whether each pair belongs to it, (pairs,).
     """
 
@@ -48,18 +49,27 @@ class BucketAnalysis(Analysis):
 
     @abstractmethod
     def buckets(self, test: TranslatedSet, asked: Analysed, data: Path) -> list[Bucket]:
-        """Cut a test set into buckets, in the order in which to show them."""
+        """Split a test set into buckets, in their display order.
+
+        Args:
+            test: The test set with its translations.
+            asked: The study's datasets, encodings, sizes and seeds.
+            data: The folder of all datasets.
+
+        Returns:
+            The buckets.
+        """
 
     @abstractmethod
     def axis(self) -> str:
-        """Return what the x axis shows."""
+        """Return the label of the x axis."""
 
     def note(self) -> str:
-        """Return what else the legend says, after '; '."""
+        """Return an addition to the legend, which starts with '; '."""
         return ""
 
     def frame(self, asked: Analysed, results: Path, data: Path) -> DataFrame:
-        """Score the buckets: one row for each cell, test set, bucket and metric.
+        """Score the buckets: one row per cell, test set, bucket and metric.
 
         Columns: those of the cell, test, bucket, begin, end, pairs, metric, score, mean, sd and seeds over seeds,
         status and signature. A bucket without pairs has rows without a score, whose status is "no sentences".
@@ -82,6 +92,7 @@ class BucketAnalysis(Analysis):
         frame = with_spread(pd.DataFrame(rows).astype({"score": float, "begin": float, "end": float}), "score")
         return frame[[*CELL_TEST, "bucket", "begin", "end", "pairs", "metric", *columns]]
 
+    @override
     def draw(self, frame: DataFrame, asked: Analysed) -> Figure:
         from wordorder.drawing import buckets
 

@@ -1,4 +1,4 @@
-"""Scores of sentences whose source is longer than those that the model was trained on, beside those of all others."""
+"""Scores of sentences whose source is longer than all training sources, compared with all other sentences."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
+from typing_extensions import override
 
 from wordorder.analyses.base import Input, StudiedDataset
 from wordorder.analyses.buckets import Bucket, BucketAnalysis
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Extrapolation(BucketAnalysis):
-    """Scores of sentences whose source is longer than those that the model was trained on."""
+    """Scores of sentences whose source is longer than all training sources."""
 
     name: ClassVar[str] = "extrapolation"
     caption: ClassVar[str] = (
@@ -29,12 +30,15 @@ class Extrapolation(BucketAnalysis):
     )
 
     percentile: Annotated[float, Field(gt=0, le=100)] = Field(
-        default=100, description="100: longer than every training source; 99: than 99 % of them. Counts subwords."
+        default=100,
+        description="Percentage of the training sources that a source must exceed in subwords; 100 means all of them.",
     )
 
+    @override
     def inputs(self, dataset: StudiedDataset) -> list[Input]:
         return [*dataset.translations(), *dataset.corpora(), Input("corpus", "train")]
 
+    @override
     def buckets(self, test: TranslatedSet, asked: Analysed, data: Path) -> list[Bucket]:
         trained = ParallelCorpus.open(data / test.dataset / "binary" / "train").source_lengths
         lengths, limit = subword_lengths(data, test), longest_trained(trained, self.percentile)
@@ -42,14 +46,16 @@ class Extrapolation(BucketAnalysis):
         found = int(lengths.max()) if beyond.any() else None
         return [Bucket("within", 0, limit, ~beyond), Bucket("beyond", limit + 1, found, beyond)]
 
+    @override
     def axis(self) -> str:
         return "subwords of the source sentence"
 
+    @override
     def note(self) -> str:
         trained = "all training sources" if self.percentile == 100 else f"{self.percentile:g} % of the training sources"
         return f"; {trained} are within the first bucket"
 
 
 def longest_trained(lengths: NDArray[np.int64], percentile: float) -> int:
-    """The least length which at least ``percentile`` per cent of the training sources do not exceed."""
+    """Compute the nearest-rank percentile of the training source lengths."""
     return int(np.percentile(lengths, percentile, method="inverted_cdf"))

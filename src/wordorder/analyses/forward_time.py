@@ -1,9 +1,9 @@
-"""How long the models of a study take for the same forward passes of the same batch (figure 2 of the PosNet paper).
+"""Time of the same forward passes of the same batch for all models of a study (Figure 2 of the PosNet paper).
 
-As in the paper, the batch is made for the purpose (random tokens) and a measurement is several passes, since in
-translation a model that ends its sentences earlier would look faster. The models take turns, in every round each of
-them once, so that what else the machine does meets all of them; what compares them is the ratio to the baseline within
-a round. One process alone measures all models of a dataset and size.
+As in the paper, the batch consists of random tokens, and a measurement covers several passes; in translation, a model
+that ends its sentences earlier would look faster. The models take turns, one measurement each per round, so that other
+load on the machine affects all of them. They are compared by the ratio to the baseline within a round. One process
+measures all models of a dataset and size.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _WIDTH = 5.0
 
 
 class ForwardTime(JointAnalysis):
-    """How long the models take for the same forward passes of a batch of random tokens; those of the first seed."""
+    """Time of the same forward passes of a batch of random tokens, for the models of the first seed."""
 
     name: ClassVar[str] = "forward_time"
     caption: ClassVar[str] = (
@@ -44,13 +44,13 @@ class ForwardTime(JointAnalysis):
         "first seed take turns (as Figure 2 of the PosNet paper, which has one measurement)."
     )
 
-    sentences: Positive = Field(default=32, description="In the batch.")
-    length: Annotated[int, Field(ge=2)] = Field(default=32, description="Subwords of each source and target.")
-    passes: Positive = Field(default=10, description="Forward passes that are timed as one.")
-    rounds: Positive = Field(default=7, description="How often the models take turns.")
+    sentences: Positive = Field(default=32, description="Number of sentences in the batch.")
+    length: Annotated[int, Field(ge=2)] = Field(default=32, description="Number of subwords of each source and target.")
+    passes: Positive = Field(default=10, description="Number of forward passes per measurement.")
+    rounds: Positive = Field(default=7, description="Number of rounds, in each of which every model is measured once.")
 
     def measure(self, models: Mapping[str, Translator]) -> dict[str, Any]:
-        """Measure the seconds of ``passes`` forward passes of each model in each round; the first round warms up."""
+        """Measure the seconds of ``passes`` forward passes of each model in each round, after a warm-up round."""
         import torch
 
         device = next(next(iter(models.values())).parameters()).device
@@ -75,7 +75,7 @@ class ForwardTime(JointAnalysis):
         }
 
     def frame(self, asked: Analysed, results: Path, data: Path) -> DataFrame:
-        """Return a row for each dataset, size, encoding and round: seconds, and their ratio to the baseline's."""
+        """Compute one row per dataset, size, encoding and round: seconds, and their ratio to the baseline's."""
         import pandas as pd
 
         from wordorder.results.measured import load_joint_measure
@@ -101,9 +101,9 @@ class ForwardTime(JointAnalysis):
         return table.astype({"round": "Int64", "threads": "Int64", "seconds": float, "ratio": float})
 
     def draw(self, frame: DataFrame, asked: Analysed) -> Figure:
-        """Draw a panel for each dataset and size: a row for each encoding, a dot for each round, a bar at the median.
+        """Draw one panel per dataset and size: one row per encoding, one dot per round, a bar at the median.
 
-        An encoding without a measurement says so in its row.
+        The row of an encoding without measurements says so.
         """
         from wordorder.drawing.style import PALETTE, panels, say, wrap
         from wordorder.results.frames import groups
@@ -148,7 +148,7 @@ class ForwardTime(JointAnalysis):
 
 
 def _batch(settings: ForwardTime, vocabulary: int, device: torch.device) -> tuple[Tensor, Tensor, Positions]:
-    """Source and target, (sentences, length) each, and positions: those in target order are of a reversed source."""
+    """Create source and target, (sentences, length) each, and positions; reordered positions reverse the source."""
     import torch
 
     from wordorder.encodings.base import Positions

@@ -33,7 +33,7 @@ def analyse(name: str, /, *, config: Analysed, results: Path, data: Path, output
     """Compute and draw an analysis of a study.
 
     Compute an analysis of a study's translations or models and draw it as SVG, PDF and PNG, with a CSV of the data
-    drawn. docs/analyses.md explains each.
+    drawn. docs/analyses.md explains each analysis.
 
     Example:
         wordorder stage analyse length --config SLICE --results results/demo --data results/data --output-prefix PREFIX
@@ -43,7 +43,7 @@ def analyse(name: str, /, *, config: Analysed, results: Path, data: Path, output
         config: The study and the settings.
         results: The folder results/{study}.
         data: The folder results/data.
-        output_prefix: Writes PREFIX.svg, .pdf, .png and .csv.
+        output_prefix: The prefix of the outputs PREFIX.svg, .pdf, .png and .csv.
     """
     from wordorder.drawing import style
 
@@ -64,13 +64,13 @@ def measure(
     models: Sequence[str] | None = None,
     threads: int | None = None,
 ) -> dict[str, Any]:
-    """Measure finished models for an analysis.
+    r"""Measure finished models for an analysis.
 
     Measure one model on sets of sentences or, for an analysis that compares models directly, several models.
-    docs/analyses.md defines what is measured.
+    docs/analyses.md defines each measurement.
 
     Example:
-        wordorder stage measure perplexity --config SLICE --model model.pt --data results/data/demo --sets test \\
+        wordorder stage measure perplexity --config SLICE --model model.pt --data results/data/demo --sets test \
             --output perplexity.json
         wordorder stage measure forward_time --config SLICE --models rope=a.pt learned=b.pt --output forward_time.json
 
@@ -79,16 +79,17 @@ def measure(
         config: The settings of the analysis and the preprocessing of the dataset.
         model: The model to measure.
         data: The folder results/data/{dataset}.
-        sets: The sets to measure the model on: test sets, 'valid', or 'gold.NAME'.
+        sets: The sets on which to measure the model: test sets, 'valid', or 'gold.NAME'.
         positions: The folder below --data/positions of the reordered source positions, if the model needs them.
         models: Several models as NAME=PATH, for an analysis that compares models.
-        threads: The CPU threads; PyTorch's choice if missing.
+        threads: The number of CPU threads; PyTorch's default if missing.
 
     Returns:
-        What to write as JSON.
+        The measurements, to be written as JSON.
 
     Raises:
-        WordorderError: The analysis does not measure models, needs other arguments, or the model does not fit the data.
+        WordorderError: The analysis does not measure models or needs other arguments, or the model does not fit the
+            data.
     """
     from wordorder.training.device import finished_model
 
@@ -98,7 +99,7 @@ def measure(
         named = dict(map(_named, models or []))
         return analysis.measure({own: finished_model(path, threads) for own, path in named.items()})
     if not isinstance(analysis, ModelAnalysis):
-        raise WordorderError(f"The analysis '{name}' measures no models.", code="no-measure", key="NAME")
+        raise WordorderError(f"The analysis '{name}' does not measure models.", code="no-measure", key="NAME")
     _demand(name, model=model, data=data, sets=sets)
     assert model and data and sets
     loaded = finished_model(model, threads)
@@ -124,7 +125,7 @@ def _named(argument: str) -> tuple[str, Path]:
 
 
 def _set(asked: Measured, name: str, model: Translator, data: Path, positions: str | None) -> MeasuredSet:
-    """Return a set of sentences that was made for the model."""
+    """Return a set of sentences that is prepared for the model."""
     from wordorder.decoding.translate import check_positions
 
     check_positions(model, given=positions is not None)

@@ -1,9 +1,9 @@
-"""How far each encoding is from the baseline, as a metric counts longer and longer n-grams.
+"""Difference of each encoding from the baseline for metrics that count longer and longer n-grams.
 
-Source: PosNet paper, Figure 4 and "Evaluation with different n-grams": the gap is the score of a system minus that of
+Source: PosNet paper, Figure 4 and "Evaluation with different n-grams". The gap is the score of a system minus that of
 the baseline, for chrF with character n-grams up to n and word n-grams up to 2, for chrF with character n-grams up to 6
-and word n-grams up to n, and for BLEU with n-grams up to n. The paper has one run of each; here the gap is that between
-two models of the same seed, and its mean and spread are over seeds.
+and word n-grams up to n, and for BLEU with n-grams up to n. The paper has one run of each. Here the gap is that between
+two models of the same seed, with its mean and standard deviation over seeds.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
+from typing_extensions import override
 
 from wordorder.analyses.base import Analysis, Input, StudiedDataset
 from wordorder.config.models import Analysed, Report
@@ -31,13 +32,13 @@ if TYPE_CHECKING:
 
 Order = Annotated[int, Field(ge=1, le=100)]
 
-_BLOCK = 100  # sentences: all n-grams of a whole corpus, as sacreBLEU keeps them, take gigabytes
+_BLOCK = 100  # sentences per step: all n-grams of a whole corpus in sacreBLEU's form would take gigabytes
 _WIDTH = 3.4
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One n of one panel: the metric, and which of the counted n-grams it takes."""
+    """One n of one panel: the metric, and which of the counted n-grams it uses."""
 
     panel: str
     n: int
@@ -45,7 +46,7 @@ class Point:
 
 
 class NgramGap(Analysis):
-    """How far each encoding is from the baseline, by the length of the n-grams that a metric counts."""
+    """Difference of each encoding from the baseline, by the length of the n-grams that a metric counts."""
 
     name: ClassVar[str] = "ngram_gap"
     caption: ClassVar[str] = (
@@ -53,18 +54,19 @@ class NgramGap(Analysis):
         "BLEU, as they count longer and longer n-grams (as in Figure 4 of the PosNet paper)."
     )
 
-    characters: Order = Field(default=30, description="chrF with character n-grams of up to 1, 2, … this many.")
+    characters: Order = Field(default=30, description="Largest order of character n-grams in chrF.")
     character_words: int = Field(
-        default=2, ge=0, le=100, description="Word order of chrF while the characters vary: 2 is chrF++, 0 chrF."
+        default=2, ge=0, le=100, description="Order of word n-grams while the characters vary: 2 gives chrF++, 0 chrF."
     )
-    words: Order = Field(default=8, description="chrF with 6 characters and word n-grams of up to 1, 2, … this many.")
-    bleu: Order = Field(default=8, description="BLEU with n-grams of up to 1, 2, … this many words.")
+    words: Order = Field(default=8, description="Largest order of word n-grams in chrF with 6 characters.")
+    bleu: Order = Field(default=8, description="Largest order of n-grams in BLEU.")
 
+    @override
     def inputs(self, dataset: StudiedDataset) -> list[Input]:
         return dataset.translations()
 
     def frame(self, asked: Analysed, results: Path, data: Path) -> DataFrame:
-        """Compute one row for each cell, test set, panel and n.
+        """Compute one row per cell, test set, panel and n.
 
         ``gap`` is the score minus that of the baseline's model of the same seed; mean, sd and seeds are those of the
         gap over seeds. The panels are chrf_characters, chrf_words and bleu.
@@ -84,7 +86,7 @@ class NgramGap(Analysis):
         return _with_gap(pd.DataFrame(rows), asked.report.baseline)
 
     def draw(self, frame: DataFrame, asked: Analysed) -> Figure:
-        """Draw a row of panels for each test set: chrF by characters, chrF by words, BLEU; a line for each encoding."""
+        """Draw one row of panels per test set: chrF by characters, chrF by words, BLEU; one line per encoding."""
         from wordorder.drawing.lines import at, legend, places, title
         from wordorder.drawing.style import panels, wrap
 
@@ -109,7 +111,7 @@ class NgramGap(Analysis):
 
 
 def _points(settings: NgramGap, language: str) -> Iterator[Point]:
-    """What is drawn, from left to right. The references only tell the signature that there is one of each."""
+    """Yield the points from left to right. The references only inform the signature that there is one per sentence."""
     from sacrebleu.metrics.chrf import CHRF
 
     one = [[""]]
@@ -132,15 +134,15 @@ def _bleu(order: int, language: str, references: list[list[str]]) -> BLEU:
 
 
 def _scores(test: TranslatedSet, settings: NgramGap, points: list[Point]) -> list[list[float]]:
-    """The scores of each translation, by point; NaN where there is no translation.
+    """Compute the scores of each translation, by point; NaN for a missing translation.
 
-    The n-grams of a corpus are counted once, up to the longest, and each point takes its part of the counts.
+    The n-grams of a corpus are counted once, up to the longest, and each point uses a part of the counts.
     """
     from sacrebleu.metrics.chrf import CHRF
 
     chrf = CHRF(char_order=max(6, settings.characters), word_order=max(settings.words, settings.character_words))
     counts = _count_chrf(chrf, test)
-    longest = points[-1].metric  # of BLEU
+    longest = points[-1].metric  # n-grams of BLEU
     found = []
     for translation, counted in zip(test.translations, counts, strict=True):
         if not translation.lines:
@@ -152,7 +154,7 @@ def _scores(test: TranslatedSet, settings: NgramGap, points: list[Point]) -> lis
 
 
 def _count_chrf(chrf: CHRF, test: TranslatedSet) -> list[np.ndarray]:
-    """sacreBLEU's counts of each translation, (translations, 3 x orders): hypothesis, reference and matched n-grams."""
+    """Return chrF's counts of each translation, (translations, 3 x orders): hypothesis, reference, matched n-grams."""
     sums = [np.zeros(3 * chrf.order, dtype=np.int64) for _ in test.translations]
     with Progress(f"n-grams of {test.name}", total=len(test.references), unit="sentences") as progress:
         for begin in range(0, len(test.references), _BLOCK):
@@ -167,7 +169,7 @@ def _count_chrf(chrf: CHRF, test: TranslatedSet) -> list[np.ndarray]:
 
 
 def _score(metric: CHRF | BLEU, chrf: np.ndarray, characters: int, bleu: Any) -> float:
-    """The score that ``metric`` gives, from the counts of longer n-grams."""
+    """Compute the score of ``metric`` from the counts of longer n-grams."""
     from sacrebleu.metrics.chrf import CHRF
 
     if isinstance(metric, CHRF):

@@ -1,12 +1,12 @@
 """Perplexity of references: exp of the mean negative log-likelihood, without label smoothing.
 
-    per subword    over target subwords and the end of each sentence: what training reports on the validation set
+    per subword    over target subwords and the end of each sentence, as training reports on the validation set
     per word       over the words between the spaces of the raw target, and the end of each sentence
-    per character  over the characters of the raw target, a space between two words too, and the end of each sentence
+    per character  over the characters of the raw target, including spaces between words, and the end of each sentence
 
-The total likelihood is the same; only what it is shared out over differs. Models with different vocabularies compare by
-word or character (Mielke 2019), as long as neither knows fewer characters: an unknown one is too easy to predict,
-therefore ``unknown`` counts them. Chinese and Japanese, written without spaces, compare by character.
+The total likelihood is the same; only its divisor differs. Models with different vocabularies can be compared by word
+or character (Mielke 2019), provided that no vocabulary covers fewer characters: an unknown character is too easy to
+predict, so ``unknown`` counts them. Chinese and Japanese, written without spaces, are compared by character.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from __future__ import annotations
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
+
+from typing_extensions import override
 
 from wordorder.analyses.base import Input, MeasuredSet, ModelAnalysis, raw_file
 from wordorder.config.models import Analysed
@@ -37,13 +39,19 @@ class Perplexity(ModelAnalysis):
         "without a search. Models with different vocabularies compare by word or character, which the CSV has, too."
     )
 
+    @override
     def set_inputs(self, name: str) -> list[Input]:
         return [Input("file", raw_file(name, "target"))]
 
     def measure(self, model: Translator, sentences: MeasuredSet) -> dict[str, Any]:
         """Measure the negative log-likelihood of a set, in nats, and its perplexity by each unit.
 
-        A perplexity is None where it is not a finite number.
+        Args:
+            model: The model.
+            sentences: The set.
+
+        Returns:
+            The measurements. A perplexity that is not finite is None.
         """
         from wordorder.decoding.forced import force
         from wordorder.model.batch import UNKNOWN
@@ -76,7 +84,7 @@ class Perplexity(ModelAnalysis):
         }
 
     def frame(self, asked: Analysed, results: Path, data: Path) -> DataFrame:
-        """Return a row for each cell, test set and unit: CELL, test, unit, perplexity (NaN without one), status."""
+        """Compute one row per cell, test set and unit: CELL, test, unit, perplexity (NaN if missing), status."""
         import pandas as pd
 
         from wordorder.results.measured import load_measures
@@ -89,7 +97,7 @@ class Perplexity(ModelAnalysis):
         return pd.DataFrame(rows).astype({"perplexity": float})
 
     def draw(self, frame: DataFrame, asked: Analysed) -> Figure:
-        """Draw the perplexity by subword."""
+        """Draw the perplexity per subword."""
         from wordorder.drawing import seeds
 
         shown = {"perplexity": "perplexity per subword\n(lower is better)"}

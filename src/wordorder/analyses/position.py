@@ -1,10 +1,11 @@
-"""The share of the reference's words that are found in the translation, by where in the sentence they stand.
+"""The share of the reference's words that the translation contains, by their position in the sentence.
 
-A reference of m words has m - n + 1 n-grams. The one that begins at word j (from 0) stands at (j + n / 2) / m, the
-middle of its words, and belongs to the bin floor(bins x place). An n-gram type that the reference has r times and the
-translation h times is found min(r, h) times, as BLEU's clipping counts it. Which of its r occurrences are meant is not
-known, so each is found min(r, h) / r times. The recall of a bin is the sum of these over the whole test set, divided by
-the number of n-grams in the bin. Words are those that sacreBLEU's BLEU counts for the target language.
+A reference of m words has m - n + 1 n-grams. The position of the one that begins at word j (from 0) is (j + n / 2) / m,
+the middle of its words. It belongs to the bin floor(bins x position). An n-gram type that occurs r times in the
+reference and h times in the translation is found min(r, h) times, as in BLEU's clipping. It is unknown which of its r
+occurrences are found, so each counts min(r, h) / r times. The recall of a bin is the sum of these counts over the whole
+test set, divided by the number of n-grams in the bin. Words are those that sacreBLEU's BLEU counts for the target
+language.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
+from typing_extensions import override
 
 from wordorder.analyses.base import Analysis, Input, StudiedDataset
 from wordorder.config.models import Analysed, Report
@@ -36,7 +38,7 @@ _WIDTH = 3.7
 
 
 class RelativePosition(Analysis):
-    """The share of the reference's words that are found in the translation, by where in the sentence they stand."""
+    """The share of the reference's words that the translation contains, by their position in the sentence."""
 
     name: ClassVar[str] = "position"
     caption: ClassVar[str] = (
@@ -45,14 +47,15 @@ class RelativePosition(Analysis):
 
     bins: Annotated[int, Field(ge=2)] = 10
     ngrams: Annotated[list[Order], Field(min_length=1)] = Field(
-        default=[1, 2], description="1 counts words, 2 pairs of neighbours, and so on."
+        default=[1, 2], description="Orders of n-grams: 1 counts words, 2 pairs of neighbours, and so on."
     )
 
+    @override
     def inputs(self, dataset: StudiedDataset) -> list[Input]:
         return dataset.translations()
 
     def frame(self, asked: Analysed, results: Path, data: Path) -> DataFrame:
-        """Compute one row for each cell, test set, n and bin.
+        """Compute one row per cell, test set, n and bin.
 
         Columns: begin and end of the bin (0 to 1), occurrences (n-grams of references), recall (0 to 1), mean, sd and
         seeds of the recall over seeds, status and signature (of BLEU's tokens).
@@ -86,7 +89,7 @@ class RelativePosition(Analysis):
         return with_spread(pd.DataFrame(rows), "recall")[[*CELL_TEST, "n", "begin", "end", "occurrences", *columns]]
 
     def draw(self, frame: DataFrame, asked: Analysed) -> Figure:
-        """Draw a row of panels for each test set, a column for each n; encodings as lines or rows."""
+        """Draw one row of panels per test set, one column per n; encodings as lines or rows."""
         from matplotlib.ticker import PercentFormatter
 
         from wordorder.drawing.grid import crowded, draw_grids
@@ -125,12 +128,12 @@ class RelativePosition(Analysis):
 def recall_counts(
     hypotheses: Sequence[Words], references: Sequence[Words], n: int, bins: int
 ) -> tuple[Floats, NDArray[np.int64]]:
-    """How many n-grams of each bin are found, and how many there are: both (bins,)."""
+    """Count the n-grams of each bin that are found, and all n-grams of each bin, both (bins,)."""
     found, counts = np.zeros(bins), np.zeros(bins, dtype=np.int64)
     for hypothesis, reference in zip(hypotheses, references, strict=True):
         has, wanted = Counter(_ngrams(hypothesis, n)), Counter(grams := _ngrams(reference, n))
         for start, gram in enumerate(grams):
-            # In whole numbers: an n-gram whose middle is at an edge belongs to the bin that begins there.
+            # Integer arithmetic: an n-gram whose middle is at an edge belongs to the bin that begins there.
             place = bins * (2 * start + n) // (2 * len(reference))
             found[place] += min(wanted[gram], has[gram]) / wanted[gram]
             counts[place] += 1

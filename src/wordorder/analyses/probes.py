@@ -1,22 +1,22 @@
-"""Word-order probes: what becomes of the encoder's output and of the translation when source words change places.
+"""Word-order probes: the effect of reordering source words on the encoder's output and on the translation.
 
     permute      all words in a random order
-    swap n       two words, n places apart, change places
+    swap n       two words at distance n swapped
     window w     the words of each run of w, from the first word on, in a random order
 
-Whole words move; their subwords stay together. What is drawn depends on the seed, the kind and the sentence's number
-alone. Only sentences whose order did change are counted, and those of n words or fewer have no words n apart.
+Whole words move; their subwords stay together. The random draws depend only on the seed, the kind and the index of the
+sentence. Only sentences whose order changed are counted. Sentences of n words or fewer have no words at distance n.
 
-Measured over them:
+Measures:
 
     cosine distance  1 - cos of a subword's encoder output and of its own in the original order, matched by word, not
-                     by place; mean over subwords. 0 for a model that knows nothing of order
-    chrF             of the translation against that of the original: 100 where nothing changed
-    BLEU             of both against the reference; what the perturbation costs
+                     by position; mean over subwords. 0 for a model without any order
+    chrF             of the translation against that of the original: 100 if nothing changed
+    BLEU             of both against the reference; the loss caused by the perturbation
 
-Encodings that need reordered positions get, as ``moved``, those of the original: each word takes along the place in
-target order that it had, as a perfect reorderer would give it, so that only its absolute place changes. As ``own``, the
-words count as being in target order as they stand.
+Encodings that need reordered positions get one of two kinds. With ``moved``, each word keeps its original position in
+target order, as a perfect reorderer would assign it, so that only its absolute position changes. With ``own``, the
+perturbed words count as already being in target order.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
+from typing_extensions import override
 
 from wordorder.analyses.base import Input, MeasuredSet, ModelAnalysis, raw_file
 from wordorder.config.base import Positive
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 Kind = Literal["permute", "swap", "window"]
 KINDS: tuple[Kind, ...] = ("permute", "swap", "window")
 VALUES = ("cosine_distance", "chrf", "bleu", "bleu_original")
-_BATCH = 50  # sentences that are encoded together
+_BATCH = 50  # sentences per batch
 Order = NDArray[np.int64]
 
 _WIDTH = 3.7
@@ -63,7 +64,7 @@ _KINDS = {"swap": "swap, distance", "window": "shuffle, window", "permute": "all
 
 
 class Probes(ModelAnalysis):
-    """How much encoder output and translation change when the words of the source change places."""
+    """Change of encoder output and translation when the words of the source are reordered."""
 
     name: ClassVar[str] = "probes"
     caption: ClassVar[str] = (
@@ -71,12 +72,14 @@ class Probes(ModelAnalysis):
         "translation stays, and how much BLEU is lost, means over seeds."
     )
 
-    permute: bool = Field(default=True, description="Put all words in a random order.")
-    swaps: list[Positive] = Field(default=[1, 2, 4, 8], description="Swap two words this far apart.")
-    windows: list[Annotated[int, Field(ge=2)]] = Field(
-        default=[2, 3, 5], description="Shuffle the words within each run of this many."
+    permute: bool = Field(default=True, description="Probe all words in a random order.")
+    swaps: list[Positive] = Field(
+        default=[1, 2, 4, 8], description="Distances in words at which two words are swapped."
     )
-    sentences: Positive = Field(default=200, description="The first ones of each test set.")
+    windows: list[Annotated[int, Field(ge=2)]] = Field(
+        default=[2, 3, 5], description="Lengths of the runs within which words are shuffled."
+    )
+    sentences: Positive = Field(default=200, description="Number of sentences, the first ones of each test set.")
     beam: Positive = Field(default=1, description="Of the translations.")
     seed: int = Field(default=1, ge=0)
     positions: Literal["moved", "own"] = Field(
@@ -88,20 +91,29 @@ class Probes(ModelAnalysis):
     @model_validator(mode="after")
     def _something_to_do(self) -> Probes:
         if not (self.permute or self.swaps or self.windows):
-            raise ValueError("nothing is asked for: 'permute' is false, and 'swaps' and 'windows' are empty")
+            raise ValueError("no probe is selected: 'permute' is false, and 'swaps' and 'windows' are empty")
         return self
 
+    @override
     def set_inputs(self, name: str) -> list[Input]:
         return [Input("file", raw_file(name, "target")), Input("file", "subword/model.model")]
 
     def perturbations(self) -> list[Perturbation]:
-        """List the perturbations that the settings ask for."""
+        """List the perturbations that the settings select."""
         permute = [Perturbation("permute")] if self.permute else []
         swaps = [Perturbation("swap", distance) for distance in self.swaps]
         return permute + swaps + [Perturbation("window", width) for width in self.windows]
 
     def measure(self, model: Translator, sentences: MeasuredSet) -> dict[str, Any]:
-        """Probe a model with the first sentences of a set."""
+        """Probe a model with the first sentences of a set.
+
+        Args:
+            model: The model.
+            sentences: The set.
+
+        Returns:
+            The measurements of each perturbation.
+        """
         from wordorder.decoding.translate import check_vocabularies
 
         corpus, subword, references = sentences.corpus, sentences.subword, sentences.references
@@ -131,7 +143,7 @@ class Probes(ModelAnalysis):
                 before = sources.only(changed)
                 after = before.moved(orders, self.positions)
                 row["cosine_distance"] = _finite(cosine_distance(model, before, after, orders))
-                if row["cosine_distance"] is not None:  # a model that diverged has no translations to compare either
+                if row["cosine_distance"] is not None:  # A diverged model has no translations to compare.
                     lines, wanted = [original[i] for i in changed], [references[i] for i in changed]
                     row |= compare(translator(after), lines, wanted, language)
             found.append(row)
@@ -144,7 +156,7 @@ class Probes(ModelAnalysis):
         }
 
     def frame(self, asked: Analysed, results: Path, data: Path) -> DataFrame:
-        """Return a row for each cell, test set and perturbation.
+        """Compute one row per cell, test set and perturbation.
 
         Columns: CELL, test, status, kind, amount, changed, VALUES and bleu_loss.
         """
@@ -163,7 +175,7 @@ class Probes(ModelAnalysis):
         return table.assign(bleu_loss=table["bleu_original"] - table["bleu"])
 
     def draw(self, frame: DataFrame, asked: Analysed) -> Figure:
-        """Draw means over seeds, a row of panels for each test set; encodings as lines with deviations or as rows."""
+        """Draw means over seeds, one row of panels per test set; encodings as lines with deviations or as rows."""
         from wordorder.drawing.grid import crowded, draw_grids
         from wordorder.drawing.lines import at, legend, places, title
         from wordorder.drawing.style import panels, wrap
@@ -191,7 +203,16 @@ class Perturbation:
     amount: int = 0
 
     def order(self, words: int, *, seed: int, sentence: int) -> Order | None:
-        """The numbers of the words as they stand afterwards, (words,); None where the order stays."""
+        """Draw a new order of words.
+
+        Args:
+            words: Number of words.
+            seed: Seed of the draws.
+            sentence: Index of the sentence.
+
+        Returns:
+            The indices of the words in their new order, (words,), or None if the order does not change.
+        """
         generator = np.random.default_rng([seed, sentence, KINDS.index(self.kind), self.amount])
         order = np.arange(words)
         if self.kind == "permute":
@@ -206,13 +227,21 @@ class Perturbation:
 
 
 def piece_order(order: Order, starts: NDArray[np.bool_]) -> Order:
-    """From an order of words to that of their subwords, (n,); ``starts``, (n,), says which subwords begin a word."""
+    """Convert an order of words to that of their subwords.
+
+    Args:
+        order: Order of the words.
+        starts: Whether each subword begins a word, (n,).
+
+    Returns:
+        Order of the subwords, (n,).
+    """
     bounds = np.append(word_bounds(starts), len(starts))
     return np.concatenate([np.arange(bounds[word], bounds[word + 1]) for word in order])
 
 
 def word_bounds(starts: NDArray[np.bool_]) -> Order:
-    """Where words begin. What stands before the first word is one, too."""
+    """Find the beginnings of words. Subwords before the first beginning count as one word, too."""
     starts = starts.copy()
     starts[:1] = True
     return np.flatnonzero(starts)
@@ -220,7 +249,7 @@ def word_bounds(starts: NDArray[np.bool_]) -> Order:
 
 @dataclass(frozen=True)
 class Sources:
-    """Source sentences, (n,) each, with the positions that their subwords take in target order, or None."""
+    """Source sentences, (n,) each, with the positions of their subwords in target order, or None."""
 
     tokens: list[Integers]
     positions: list[Integers] | None
@@ -229,11 +258,12 @@ class Sources:
         return len(self.tokens)
 
     def only(self, sentences: Sequence[int]) -> Sources:
+        """Select sentences."""
         positions = None if self.positions is None else [self.positions[number] for number in sentences]
         return Sources([self.tokens[number] for number in sentences], positions)
 
     def moved(self, orders: Sequence[Order], positions: Literal["moved", "own"]) -> Sources:
-        """Every sentence's subwords in another order."""
+        """Reorder the subwords of every sentence."""
         tokens = [own[order] for own, order in zip(self.tokens, orders, strict=True)]
         if self.positions is None:
             return Sources(tokens, None)
@@ -245,7 +275,7 @@ class Sources:
 def compare(
     lines: Sequence[str], original: Sequence[str], references: Sequence[str], language: str
 ) -> dict[str, float]:
-    """Translations of perturbed sentences against those of the original ones, and both against the references."""
+    """Score translations of perturbed sentences against those of the original ones, and both against the references."""
     from wordorder.metrics.scores import build_metric
 
     bleu, chrf = build_metric("bleu", language), build_metric("chrf", language)
@@ -257,7 +287,7 @@ def compare(
 
 
 def cosine_distance(model: Translator, before: Sources, after: Sources, orders: Sequence[Order]) -> float:
-    """Mean over all subwords: 1 - cos of the encoder's output before and after they were put into these orders."""
+    """Average 1 - cos of the encoder's outputs before and after reordering, over all subwords."""
     import torch
     from torch.nn.functional import cosine_similarity
 
@@ -286,7 +316,7 @@ def _encoded(model: Translator, sources: Sources) -> Tensor:
 
 
 class _Translations:
-    """From sources to lines as people write them; an empty one where the model has no translation."""
+    """Translates sources into detokenised lines; a line is empty if the model has no translation."""
 
     def __init__(self, model: Translator, subword: Subword, detokenise: Callable[[str], str], beam: int) -> None:
         self.model, self.subword, self.config = model, subword, Decoding(beam=beam)
@@ -304,7 +334,7 @@ def _finite(value: float) -> float | None:
 
 
 def _asked(rows: DataFrame) -> list[tuple[str, int]]:
-    """Each kind of probe with each of its amounts."""
+    """List each kind of probe with each of its amounts."""
     kinds = [kind for kind in _KINDS if kind in set(rows["kind"])]
     return [(kind, amount) for kind in kinds for amount in sorted(set(rows.loc[rows["kind"] == kind, "amount"]))]
 
@@ -332,7 +362,7 @@ def _panel(panel: Axes, rows: DataFrame, value: str, report: Report) -> None:
     if rows[value].isna().all():
         say(panel, "nothing measured")
         return
-    # A gap between the kinds, which are different scales.
+    # A gap separates the kinds, which have different scales.
     place = {pair: number + kinds.index(pair[0]) * 0.7 for number, pair in enumerate(asked)}
     panel.set_xticks(list(place.values()), [str(amount) if amount else "all" for _, amount in asked])
     shift = 0.5 / max(len(report.encodings), 1)

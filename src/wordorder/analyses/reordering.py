@@ -1,8 +1,8 @@
-"""Scores by how far the order of the source is from that of the target.
+"""Scores by the amount of reordering between source and target.
 
-The amount is Kendall's tau of the source's own order (:mod:`wordorder.reordering.metrics`): 1 where the target keeps
-it, 0 where it turns it round. The target's order is that of the gold trees of a generated dataset, or that which the
-word alignment with the reference asks for.
+The amount is Kendall's tau of the source's own order (:mod:`wordorder.reordering.metrics`): 1 if the target keeps it, 0
+if the target reverses it. The target order comes from the gold trees of a generated dataset, or from the word alignment
+with the reference.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
+from typing_extensions import override
 
 from wordorder.alignment.links import read_links
 from wordorder.analyses.base import Input, StudiedDataset, StudyView
@@ -31,7 +32,7 @@ Floats = NDArray[np.float64]
 
 
 class ReorderingAmount(BucketAnalysis):
-    """Scores by how far the source's order is from the target's (Kendall's tau)."""
+    """Scores by the distance between source and target order (Kendall's tau)."""
 
     name: ClassVar[str] = "reordering"
     caption: ClassVar[str] = (
@@ -41,23 +42,27 @@ class ReorderingAmount(BucketAnalysis):
 
     by: Literal["gold", "links"] = Field(
         default="links",
-        description="'gold' takes the trees of a generated dataset, 'links' the word alignment with the reference.",
+        description="Source of the order: 'gold', the trees of a generated dataset, or 'links', the word alignment "
+        "with the reference.",
     )
-    aligner: Name = Field(default="hmm", description="A name in aligners.yaml of type 'hmm', for 'links'.")
+    aligner: Name = Field(default="hmm", description="Name of an aligner of type 'hmm' in aligners.yaml, for 'links'.")
     bins: Annotated[int, Field(ge=2)] = Field(
-        default=4, description="Of about as many sentences each; sentences with the same tau stay together."
+        default=4,
+        description="Number of bins, about equal in size; sentences with the same tau stay together.",
     )
 
+    @override
     def inputs(self, dataset: StudiedDataset) -> list[Input]:
         return dataset.translations(
             "raw/{test}.trees" if self.by == "gold" else f"alignment/{self.aligner}/{{test}}.links"
         )
 
+    @override
     def check(self, view: StudyView) -> None:
         for dataset in view.datasets:
             if self.by == "gold" and dataset.dataset.generator is None:
                 raise view.error(
-                    "has no gold trees, which 'analyses.reordering.by: gold' asks for; only generated datasets have. "
+                    "has no gold trees, which 'analyses.reordering.by: gold' requires; only generated datasets have. "
                     "Set it to 'links'.",
                     "reordering.by",
                     dataset,
@@ -70,6 +75,7 @@ class ReorderingAmount(BucketAnalysis):
                 "reordering.aligner",
             )
 
+    @override
     def buckets(self, test: TranslatedSet, asked: Analysed, data: Path) -> list[Bucket]:
         from wordorder.results.translations import check_count, raw
 
@@ -82,15 +88,17 @@ class ReorderingAmount(BucketAnalysis):
         check_count(len(tau), test, path, "lines")
         return tau_buckets(tau, self.bins)
 
+    @override
     def axis(self) -> str:
         return "Kendall's τ of the source's order"
 
+    @override
     def note(self) -> str:
         return "; τ is 1 where the target keeps the order, 0 where it reverses it"
 
 
 def tree_tau(path: Path) -> Floats:
-    """tau of each tree of a file: (lines,)."""
+    """Compute tau of each tree of a file, (lines,)."""
     from wordorder.reordering.metrics import identity_orders, score_orders
 
     ranks = []
@@ -104,12 +112,12 @@ def tree_tau(path: Path) -> Floats:
 
 
 def links_tau(path: Path) -> Floats:
-    """tau of each line of links, (lines,); NaN where the links ask for no order. Words without links are left out."""
+    """Compute tau of each line of links, (lines,); NaN if the links imply no order. Unlinked words are excluded."""
     from wordorder.reordering.metrics import identity_orders, score_orders
     from wordorder.reordering.ranks import corpus_ranks
 
     links = read_links(path)
-    # Units beyond the last linked one have no links and change nothing, so the text is not needed.
+    # Tokens beyond the last linked one have no links and change nothing, so the text is not needed.
     lengths = np.array([pair[:, 0].max(initial=-1) + 1 for pair in links], dtype=np.int64)
     ranks, ranked = corpus_ranks(links, lengths)
     tau = np.full(len(links), np.nan)
@@ -118,15 +126,15 @@ def links_tau(path: Path) -> Floats:
 
 
 def tau_buckets(tau: Floats, bins: int) -> list[Bucket]:
-    """At most ``bins`` buckets of about as many sentences, from the most to the least reordered.
+    """Create at most ``bins`` buckets of about equal numbers of sentences, from the most to the least reordered.
 
-    Sentences of the same tau stay together, so there are fewer where many have the same. Those without a tau have a
-    bucket of their own, if there are any.
+    Sentences of the same tau stay together, so there are fewer buckets if many have the same. Sentences without a tau
+    have a separate bucket, if there are any.
     """
     from scipy.stats import rankdata
 
     known = ~np.isnan(tau)
-    # Rounded, so that the same share of pairs, computed in two ways, stays one value. Equal ones share their mean rank.
+    # Rounding makes the same share of pairs, computed in two ways, one value. Equal values share their mean rank.
     places = (rankdata(tau[known].round(9)) - 0.5) / max(known.sum(), 1)
     numbers = np.full(len(tau), -1)
     numbers[known] = np.floor(places * bins)

@@ -1,4 +1,4 @@
-"""Scores against a number that the study's encodings differ in: k of OPR, d_p of PosNet, τ of HeadXL, noise."""
+"""Scores against a number in which the study's encodings differ: k of OPR, d_p of PosNet, τ of HeadXL, noise."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
+from typing_extensions import override
 
 from wordorder.analyses.base import Analysis, Input, StudiedDataset, StudyView
 from wordorder.config.base import Name
@@ -21,7 +22,7 @@ _WIDTH = 3.7
 
 
 class Sweep(Analysis):
-    """Scores against a number that the study's encodings differ in."""
+    """Scores against a number in which the study's encodings differ."""
 
     name: ClassVar[str] = "sweep"
     caption: ClassVar[str] = (
@@ -29,11 +30,11 @@ class Sweep(Analysis):
         "with every seed as a dot. Encodings outside the sweep are levels."
     )
 
-    parameter: Annotated[str, Field(min_length=1)] = Field(description="What the number is, as the axis shall say it.")
+    parameter: Annotated[str, Field(min_length=1)] = Field(description="Label of the axis of the number.")
     curves: Annotated[dict[str, Annotated[dict[Name, float], Field(min_length=2)]], Field(min_length=1)] = Field(
-        description="For each curve the number of each of its encodings. Encodings of no curve are drawn as levels."
+        description="Number of each encoding of each curve. Encodings outside all curves are drawn as levels."
     )
-    scale: Literal["linear", "log"] = Field(default="linear", description="Of the number's axis.")
+    scale: Literal["linear", "log"] = Field(default="linear", description="Scale of the axis of the number.")
 
     @model_validator(mode="after")
     def _numbers_fit(self) -> Sweep:
@@ -44,26 +45,28 @@ class Sweep(Analysis):
         if len(set(encodings)) < len(encodings):
             raise ValueError("an encoding is in two curves")
         if self.scale == "log" and min(min(values.values()) for values in self.curves.values()) <= 0:
-            raise ValueError("a logarithmic scale has no place for numbers that are not greater than 0")
+            raise ValueError("a logarithmic scale requires numbers greater than 0")
         return self
 
+    @override
     def inputs(self, dataset: StudiedDataset) -> list[Input]:
         return [Input("scores"), Input("records")]
 
+    @override
     def check(self, view: StudyView) -> None:
         for curve, values in self.curves.items():
             for name in values:
                 if name not in view.study.encodings:
                     hint = nearest(name, view.study.encodings, "study's encodings")
                     raise view.error(
-                        f"names '{name}', which is no encoding of this study{hint}", f"sweep.curves.{curve}"
+                        f"names '{name}', which is not an encoding of this study{hint}", f"sweep.curves.{curve}"
                     )
 
     def frame(self, asked: Analysed, results: Path, data: Path) -> DataFrame:
-        """Return one row for each cell, test set and metric.
+        """Compute one row per cell, test set and metric.
 
-        Columns: curve and value (the encoding's number; both empty for encodings of no curve), score, mean, sd and
-        seeds of the score over seeds, status and signature. Curves come first, each by its numbers.
+        Columns: curve and value (the encoding's number; both empty for encodings outside all curves), score, mean, sd
+        and seeds of the score over seeds, status and signature. Curves come first, each sorted by its numbers.
         """
         from wordorder.results.frames import load_scores
         from wordorder.results.translations import CELL_TEST, with_spread
@@ -79,9 +82,9 @@ class Sweep(Analysis):
         return scores[[*CELL_TEST, "metric", "curve", "value", "score", "mean", "sd", "seeds", "status", "signature"]]
 
     def draw(self, frame: DataFrame, asked: Analysed) -> Figure:
-        """Draw a row of panels for each test set, a column for each metric.
+        """Draw one row of panels per test set, one column per metric.
 
-        Dots are seeds, a line goes through the means; encodings of no curve are levels.
+        Dots are seeds, a line goes through the means; encodings outside all curves are levels.
         """
         from matplotlib.ticker import NullLocator
 
@@ -95,7 +98,7 @@ class Sweep(Analysis):
         numbers = sorted({value for values in self.curves.values() for value in values.values()})
         where, metrics = places(frame), list(frame["metric"].unique())
         figure, axes = panels(len(where) * len(metrics), len(metrics), _WIDTH, 2.6)
-        # COMET without its model: its panels say so, and the cells lack nothing.
+        # Without COMET's model, its panels say so, and the cells are complete otherwise.
         absent = [
             metric
             for metric in metrics

@@ -1,8 +1,8 @@
-"""How often people agree with a difference of a metric: Kocmi et al. (2024), "Navigating the Metrics Maze".
+"""Human agreement with a difference of a metric: Kocmi et al. (2024), "Navigating the Metrics Maze".
 
 For pairs of systems whose scores differ by x, the share of pairs in which people also prefer the system that the metric
 prefers is fitted by a / (1 + exp(-b·x)). It was measured on test sets of ordinary text, for systems of all kinds. A
-difference with which people agree no more often than a coin can still be significant.
+difference with which people agree no more often than a coin toss can still be significant.
 """
 
 from __future__ import annotations

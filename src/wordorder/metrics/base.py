@@ -1,7 +1,7 @@
 """The base classes of metrics, and their registry.
 
 A metric is one file that defines a subclass of :class:`TextMetric` (computed in this process from translations and
-references) or of :class:`SystemsMetric` (computed by a program in an environment of its own) and registers it with
+references) or of :class:`SystemsMetric` (computed by a program in a separate environment) and registers it with
 :func:`register`.
 
 Notation: N sentences, K sufficient statistics per sentence, B resamples.
@@ -28,7 +28,7 @@ from wordorder.statistics.resampling import Array, Measure
 
 
 class NoSettings(Model):
-    """Settings of a metric that has none."""
+    """Settings of a metric without settings."""
 
 
 class Metric(ABC):
@@ -36,7 +36,7 @@ class Metric(ABC):
 
     Args:
         language: Language code of the translations, such as "de" or "zh-CN".
-        settings: What a study says about this metric; an instance of ``Settings``.
+        settings: The study's settings of this metric; an instance of ``Settings``.
 
     Raises:
         WordorderError: The metric does not support the language.
@@ -51,7 +51,7 @@ class Metric(ABC):
     published_scale: ClassVar[float] = 1.0
     """The factor from a score to the unit in which papers print it."""
     legacy: ClassVar[str] = ""
-    """For a metric that only serves to read older papers: what a reader must know, printed below tables."""
+    """A warning, printed below tables, for a metric that only serves to read older papers."""
     languages: ClassVar[frozenset[str]] = frozenset()
     """The codes of the supported target languages; empty if the metric supports all."""
     rates_sentences: ClassVar[bool] = False
@@ -72,14 +72,14 @@ class Metric(ABC):
 
     @property
     def agreement(self) -> Agreement | None:
-        """How often people agree with a difference of this metric, if that was measured."""
+        """How often people agree with a difference of this metric, or None if nobody has measured it."""
         return None
 
     @property
     def margin(self) -> float | None:
-        """The difference up to which two systems count as equivalent, in a study that declares no other.
+        """The difference up to which two systems count as equivalent, unless the study declares another.
 
-        None if nobody has said; then no systems are called equivalent.
+        If it is None, no systems are called equivalent.
         """
         return None if self.agreement is None else self.agreement.difference(NOTICED)
 
@@ -97,7 +97,7 @@ class TextMetric(Metric):
     @property
     @abstractmethod
     def signature(self) -> str:
-        """Everything that a reader must know to reproduce a score; requested after scoring."""
+        """Everything that a reader needs to reproduce a score; available after scoring."""
 
     @property
     def segment_signature(self) -> str:
@@ -119,20 +119,24 @@ class TextMetric(Metric):
     def scores(self, sums: Array) -> Array:
         """Compute corpus scores from many sums, (B, K) to (B,).
 
-        A metric overrides it if it computes them faster than one by one: intervals need thousands.
+        A metric overrides this method if it can compute them faster than one by one; intervals need thousands.
         """
         return np.fromiter((self.score(row) for row in sums), dtype=float, count=len(sums))
 
     def corpus_score(self, hypotheses: Sequence[str], references: Sequence[str]) -> tuple[float, dict[str, Any]]:
         """Score a corpus.
 
+        Args:
+            hypotheses: Detokenised translations.
+            references: As many detokenised references.
+
         Returns:
-            The score, and details such as counts and lengths that are written beside it.
+            The score, and details such as counts and lengths that are stored with it.
         """
         return self.measure.of(self.statistics(hypotheses, references)), {}
 
     def segment_scores(self, hypotheses: Sequence[str], references: Sequence[str]) -> list[float]:
-        """Score each sentence by itself."""
+        """Score each sentence separately."""
         if not self.decomposes:
             return [self.corpus_score([h], [r])[0] for h, r in zip(hypotheses, references, strict=True)]
         return [float(score) for score in self.measure.segments(self.statistics(hypotheses, references))]
@@ -149,11 +153,11 @@ class SystemsTask:
 
     Attributes:
         source: A file with one sentence per line.
-        references: A file with as many lines.
-        hypotheses: Files with as many lines, or without lines for a model that diverged.
-        cache: A folder for what has been scored, which different studies may share.
-        python: The Python of the metric's environment, if it is not where it usually is.
-        batch_size: The number of sentences that are scored at once.
+        references: A file with the same number of lines.
+        hypotheses: Files with the same number of lines, or without lines for a diverged model.
+        cache: A folder for scores, which different studies may share.
+        python: The Python of the metric's environment, if it is not in its usual place.
+        batch_size: The number of sentences per batch.
     """
 
     source: str | Path
@@ -165,7 +169,7 @@ class SystemsTask:
 
 
 class SystemsMetric(Metric):
-    """A metric that scores many translations of one source in one process of an environment of its own.
+    """A metric that scores many translations of one source in one process of a separate environment.
 
     Its corpus score is the mean of its sentence scores.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from wordorder.metrics.agreement import Agreement
 from wordorder.metrics.base import register
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 @register("bleu")
 class BLEU(SacreBLEUMetric):
-    """BLEU, tokenised with 13a or with what sacreBLEU prescribes for Chinese, Japanese and Korean.
+    """BLEU, tokenised with 13a or with the tokeniser that sacreBLEU prescribes for Chinese, Japanese and Korean.
 
     Scores of single sentences omit the n-gram orders that a short sentence does not have.
     """
@@ -26,11 +27,13 @@ class BLEU(SacreBLEUMetric):
     is_smoothed: ClassVar[bool] = True
     """Whether sacreBLEU smooths the scores of corpora."""
 
+    @override
     def make_scorer(self, *, sentence: bool) -> Scorer:
         from sacrebleu.metrics.bleu import BLEU
 
         return BLEU(trg_lang=self.language, effective_order=sentence)
 
+    @override
     def scores(self, sums: Array) -> Array:
         length, reference = sums[:, 0], sums[:, 1]
         correct, total = sums[:, 2:6], sums[:, 6:]  # (B, 4): of each order of n-grams
@@ -44,9 +47,11 @@ class BLEU(SacreBLEUMetric):
         return np.where((total == 0).any(axis=1) | unmatched.all(axis=1), 0.0, score)
 
     @property
+    @override
     def agreement(self) -> Agreement | None:
         return Agreement(88.33333333333225, 0.9663926931178954)
 
     @property
+    @override
     def margin(self) -> float:
         return 0.5

@@ -1,15 +1,17 @@
-"""BLEU as papers before sacreBLEU computed it, on tokens with compounds split: only to be compared with such papers.
+"""BLEU as papers before sacreBLEU computed it, on tokens with split compounds: only for comparison with such papers.
 
 Both sides are tokenised with the Moses rules, and compounds are split as in the scripts behind Vaswani et al. (2017):
 ``word-word`` becomes the three tokens ``word ##AT##-##AT## word``, which are easier to match than one. This adds up to
-one BLEU point, so scores cannot be compared with sacreBLEU's. Case matters, and as in multi-bleu.perl nothing is
-smoothed: a corpus without a common 4-gram has the score 0.
+one BLEU point, so scores cannot be compared with sacreBLEU's. Case matters. As in multi-bleu.perl, nothing is smoothed:
+a corpus without a common 4-gram has the score 0.
 """
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any
+
+from typing_extensions import override
 
 from wordorder.data.tokenise import tokeniser
 from wordorder.metrics.base import register
@@ -22,16 +24,16 @@ _COMPOUND = re.compile(r"(\S)-(\S)")
 
 
 def split_compounds(line: str) -> str:
-    """``Rock-Band`` -> ``Rock ##AT##-##AT## Band``; a dash between spaces stays.
+    """Split compounds: ``Rock-Band`` becomes ``Rock ##AT##-##AT## Band``. A dash between spaces stays.
 
-    As in those scripts one pass from left to right decides: of ``a-b-c``, whose ``b`` is one character, the second
+    As in the original scripts, one pass runs from left to right: in ``a-b-c``, with ``b`` one character, the second
     dash stays.
     """
     return _COMPOUND.sub(r"\1 ##AT##-##AT## \2", line)
 
 
 class _Tokens:
-    """What sacreBLEU calls as a tokeniser."""
+    """The tokeniser that sacreBLEU calls."""
 
     def __init__(self, language: str) -> None:
         self._tokenise = tokeniser(language)
@@ -59,6 +61,12 @@ class LegacyBLEU(BLEU):
         """Create sacreBLEU's object over those tokens.
 
         Sentence scores are smoothed, because a sentence without a common 4-gram does not deserve 0.
+
+        Args:
+            sentence: Whether the object scores single sentences.
+
+        Returns:
+            sacreBLEU's object.
         """
         from sacrebleu.metrics.bleu import BLEU, BLEUScore
 
@@ -76,9 +84,11 @@ class LegacyBLEU(BLEU):
         return scorer
 
     @property
+    @override
     def agreement(self) -> None:
-        return None  # it was measured for sacreBLEU's BLEU only
+        return None  # Agreement was measured only for sacreBLEU's BLEU.
 
     @property
+    @override
     def margin(self) -> float:
-        return 0.5  # BLEU's
+        return 0.5  # that of BLEU

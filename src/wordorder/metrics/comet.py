@@ -1,10 +1,10 @@
-"""COMET (Rei et al. 2020) through unbabel-comet itself, which has an environment of its own.
+"""COMET (Rei et al. 2020) through unbabel-comet, which has a separate environment.
 
-Its Python and its model are looked for on this machine only. Where either is missing nothing fails: the result says
-"not scored", why, and how to get it. Scores are cached by what they depend on (the version of unbabel-comet, the
-checkpoint, its precision, and the three texts), so that a new system costs only its own scoring, whichever study asks.
-What was scored once remains known on a machine without the model. All scores of a result have one version, checkpoint
-and precision.
+Its Python and its model are searched on this machine only. If either is missing, nothing fails: the result says "not
+scored", with the reason and the remedy. Scores are cached by everything that they depend on: the version of
+unbabel-comet, the checkpoint, its precision and the three texts. So a new system costs only its own scoring, in any
+study. Cached scores remain available on a machine without the model. All scores of a result have one version,
+checkpoint and precision.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
+from typing_extensions import override
 
 from wordorder.config.base import Model
 from wordorder.data.text import read_lines
@@ -34,15 +35,15 @@ GET_ENVIRONMENT = f"Make it with 'make comet', or set {PYTHON} to a Python that 
 
 
 class CometSettings(Model):
-    """What a study says about COMET."""
+    """Settings of COMET in a study."""
 
     model: Annotated[str, Field(min_length=1)] = Field(
         default="Unbabel/wmt22-comet-da",
-        description="A name on Hugging Face, looked up in the local cache; or a folder or a checkpoint of a model.",
+        description="Name on Hugging Face, looked up in the local cache, or a folder or a checkpoint of a model.",
     )
     precision: Literal["fp32", "fp16"] = Field(
         default="fp32",
-        description="Of the arithmetic, on every device. The command comet-score 2.2.7 computes in fp16.",
+        description="Precision of the arithmetic on every device. The command comet-score 2.2.7 computes in fp16.",
     )
 
 
@@ -61,20 +62,23 @@ class COMET(SystemsMetric):
     }
 
     @property
+    @override
     def agreement(self) -> Agreement | None:
         return next((curve for name, curve in self._AGREEMENT.items() if self.settings.model.endswith(name)), None)
 
+    @override
     def files(self) -> list[Path]:
         found = find_checkpoint(self.settings.model)
         return [found] if found else []
 
+    @override
     def is_available(self) -> bool:
         return find_python() is not None
 
     def score_systems(self, task: SystemsTask) -> dict[str, Any]:
-        """Score translations in one process, which stores each one's scores as soon as they are computed.
+        """Score translations in one process, which stores the scores of each translation as soon as they are computed.
 
-        Each entry of ``systems`` also holds with what it was computed.
+        Each entry of ``systems`` also holds the versions with which it was computed.
         """
         lines = {"source": _stripped(task.source), "references": _stripped(task.references)}
         _check_length(task.source, lines["source"], task.references, lines["references"])
@@ -108,7 +112,7 @@ class COMET(SystemsMetric):
     def _folder(self, cache: Path, version: str | None, digest: str | None, files: Collection[str]) -> Path:
         """Return the folder for the scores of one version of unbabel-comet, one checkpoint and one precision.
 
-        Where the version or the checkpoint is not known, it is the folder that has most of the wanted files.
+        If the version or the checkpoint is not known, this is the folder with most of the requested files.
         """
         model = Path(self.settings.model)
         name = model.name if model.is_absolute() else "--".join(model.parts)
@@ -134,7 +138,7 @@ class COMET(SystemsMetric):
         interpreter: Path | None,
         version: str | None,
     ) -> dict[str, str]:
-        """Write the scores of translations into the cache; return what is missing, if anything is."""
+        """Write the scores of translations into the cache and return the reason if something is missing."""
         if checkpoint is None:
             return _not_scored(_no_model(self.settings.model), _get_model(self.settings.model))
         if interpreter is None:
@@ -168,13 +172,20 @@ def _check_length(path: str | Path, lines: list[str], references: str | Path, wa
 
 
 def find_python(named: str | Path | None = None) -> Path | None:
-    """The Python of the COMET environment: ``named``, what the environment variable names, or ``.venv-comet``."""
+    """Find the Python of the COMET environment: ``named``, that of the environment variable, or ``.venv-comet``."""
     path = Path(named or os.environ.get(PYTHON) or ENVIRONMENT).expanduser()
     return path if path.is_file() else None
 
 
 def find_checkpoint(model: str) -> Path | None:
-    """The checkpoint of ``model``: a file, in a folder with ``checkpoints/model.ckpt``, or in Hugging Face's cache."""
+    """Find the checkpoint of ``model``.
+
+    Args:
+        model: A checkpoint, a folder with ``checkpoints/model.ckpt``, or a name in Hugging Face's cache.
+
+    Returns:
+        The path, or None if there is none.
+    """
     path = Path(model).expanduser()
     if path.is_file():
         return path
@@ -193,7 +204,7 @@ def _checkpoint_in(folder: Path) -> Path | None:
 
 
 def _cache() -> Path:
-    """Hugging Face's cache, by the variables that its own library reads."""
+    """Return Hugging Face's cache folder, from the variables that its own library reads."""
     for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
         if os.environ.get(name):
             return Path(os.environ[name]).expanduser()
@@ -220,7 +231,7 @@ def _version(python: Path) -> str | None:
 
 def _no_model(model: str) -> str:
     cache, home = _cache(), Path.home()
-    if cache.is_relative_to(home):  # the reason is printed below tables that people share
+    if cache.is_relative_to(home):  # Tables that people share show the reason, so it names no private path.
         cache = "~" / cache.relative_to(home)
     return f"The COMET model '{model}' is neither a file or folder here nor in Hugging Face's cache ({cache})."
 
@@ -235,7 +246,7 @@ def _get_model(model: str) -> str:
 
 
 def _work(python: Path, job: dict[str, Any]) -> dict[str, Any]:
-    """Run the worker; its own words go to standard error."""
+    """Run the worker; its messages go to standard error."""
     with tempfile.TemporaryDirectory() as folder:
         asked, answer = Path(folder, "job.json"), Path(folder, "result.json")
         write_json(asked, job)
@@ -243,7 +254,7 @@ def _work(python: Path, job: dict[str, Any]) -> dict[str, Any]:
         if done.returncode or not answer.is_file():
             raise WordorderError(
                 f"unbabel-comet stopped with exit status {done.returncode} while it scored with {job['checkpoint']}; "
-                "its own message stands above.",
+                "its message is above.",
                 code="program-failed",
             )
         found: dict[str, Any] = read_json(answer)
@@ -251,7 +262,7 @@ def _work(python: Path, job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _signature(scored: dict[str, Any]) -> str | None:
-    """Return what a reader must know of scores; None where there are none."""
+    """Return the signature of scores, or None if there are none."""
     made = next((system for system in scored["systems"].values() if system["segment_scores"]), None)
     if made is None:
         return None

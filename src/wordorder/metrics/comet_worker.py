@@ -1,7 +1,7 @@
-"""Scores translations with unbabel-comet: runs in the environment of COMET and therefore imports nothing of wordorder.
+"""Score translations with unbabel-comet. Runs in the environment of COMET and therefore imports nothing of wordorder.
 
-python comet_worker.py JOB RESULT; ``comet.py`` writes the one and reads the other, both JSON. The scores of each system
-are written as soon as they are known, whole or not at all: a job that is stopped before the last has lost one at most.
+Usage: python comet_worker.py JOB RESULT. ``comet.py`` writes JOB and reads RESULT, both JSON. The scores of each system
+are written atomically as soon as they are known, so that an interrupted job loses at most one system.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 
 
 def run(job: dict[str, Any]) -> dict[str, Any]:
+    """Score the systems of a job, and return what is missing, if anything is."""
     warnings.filterwarnings("ignore", module="torchmetrics|lightning_fabric|pytorch_lightning")
     for name in ("pytorch_lightning.utilities.rank_zero", "lightning_fabric.utilities.rank_zero"):
         logging.getLogger(name).setLevel(logging.WARNING)
@@ -28,7 +29,7 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
     torch.set_float32_matmul_precision("highest")  # no TF32 on a GPU: fp32 means fp32
     try:
         model = load_from_checkpoint(job["checkpoint"], local_files_only=True)
-    except OSError as error:  # the checkpoint is there, but not the tokeniser of its encoder
+    except OSError as error:  # The checkpoint exists, but not the tokeniser of its encoder.
         return {"missing": "encoder", "problem": str(error).strip().splitlines()[0]}
     model.eval()
     if job["precision"] == "fp16":
@@ -49,13 +50,15 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def write(path: str, content: dict[str, Any]) -> None:
-    new = f"{path}.{uuid.uuid4().hex}.new"  # another study may score the same system now
+    """Write JSON atomically."""
+    new = f"{path}.{uuid.uuid4().hex}.new"  # Another study may be scoring the same system.
     with open(new, "w", encoding="utf-8") as file:
         json.dump(content, file)
     os.replace(new, path)
 
 
 def versions() -> dict[str, str]:
+    """Return the versions of Python and of the packages that scores depend on."""
     from importlib.metadata import version
 
     names = ("unbabel-comet", "torch", "transformers", "numpy")
@@ -63,7 +66,7 @@ def versions() -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    # This folder, whose modules must not stand in for packages: it has a comet.py of its own.
+    # Remove this folder, because its comet.py would hide the package.
     sys.path.pop(0)
     os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1", TOKENIZERS_PARALLELISM="false")
     with open(sys.argv[1], encoding="utf-8") as file:

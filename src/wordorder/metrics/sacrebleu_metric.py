@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from typing_extensions import override
 
 from wordorder.config.base import Model
 from wordorder.errors import WordorderError
@@ -23,7 +24,7 @@ class SacreBLEUMetric(TextMetric):
     """A metric of sacreBLEU on detokenised text.
 
     Attributes:
-        scorer: sacreBLEU's own object, for corpora.
+        scorer: sacreBLEU's object for corpora.
     """
 
     def __init__(self, language: str, settings: Model) -> None:
@@ -41,27 +42,40 @@ class SacreBLEUMetric(TextMetric):
 
     @abstractmethod
     def make_scorer(self, *, sentence: bool) -> Scorer:
-        """Create sacreBLEU's object for corpora or for single sentences."""
+        """Create sacreBLEU's object for corpora or for single sentences.
+
+        Args:
+            sentence: Whether the object scores single sentences.
+
+        Returns:
+            sacreBLEU's object.
+        """
 
     @property
+    @override
     def signature(self) -> str:
         return str(self.scorer.get_signature())
 
     @property
+    @override
     def segment_signature(self) -> str:
         return str(self._sentence_scorer.get_signature())
 
+    @override
     def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> Array:
         self.scorer._ref_cache = self.scorer._cache_references([references])
         return np.asarray(self.scorer._extract_corpus_statistics(hypotheses, None), dtype=float)
 
+    @override
     def score(self, sums: Array) -> float:
         return float(self.scorer._compute_score_from_stats(sums.tolist()).score)
 
+    @override
     def corpus_score(self, hypotheses: Sequence[str], references: Sequence[str]) -> tuple[float, dict[str, Any]]:
         result = self.scorer.corpus_score(hypotheses, [references])
         return result.score, {name: getattr(result, name) for name in _DETAILS if hasattr(result, name)}
 
+    @override
     def segment_scores(self, hypotheses: Sequence[str], references: Sequence[str]) -> list[float]:
         pairs = zip(hypotheses, references, strict=True)
         return [self._sentence_scorer.sentence_score(line, [reference]).score for line, reference in pairs]

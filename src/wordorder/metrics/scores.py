@@ -1,4 +1,4 @@
-"""Score translations with the metrics that this process computes itself."""
+"""Score translations with the metrics that this process computes."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 
 def text_metrics(entries: Sequence[Entry]) -> list[Entry]:
-    """Return the entries of a study's ``metrics`` that this process computes itself."""
+    """Return the entries of a study's ``metrics`` that this process computes."""
     return [entry for entry in entries if issubclass(metric(metric_name(entry)), TextMetric)]
 
 
 def system_metrics(entries: Sequence[Entry]) -> list[Entry]:
-    """Return the entries of a study's ``metrics`` that are computed in environments of their own."""
+    """Return the entries of a study's ``metrics`` that are computed in separate environments."""
     return [entry for entry in entries if not issubclass(metric(metric_name(entry)), TextMetric)]
 
 
 def build_metric(name: str, target_language: str) -> Scorer:
-    """Return sacreBLEU's object for one of its metrics, as scores and analyses use it."""
+    """Return sacreBLEU's object for one of its metrics, for scores and analyses."""
     found = build(name, target_language)
     if not isinstance(found, SacreBLEUMetric):
         raise WordorderError(f"sacreBLEU does not compute the metric '{name}'.", code="unknown-metric", found=name)
@@ -43,8 +43,7 @@ def score(
     """Score a corpus by each metric.
 
     Args:
-        hypotheses: Detokenised translations; none if there was no model to translate with (its training diverged), in
-            which case the scores are None.
+        hypotheses: Detokenised translations. For a diverged training there are none, and the scores are None.
         references: As many detokenised references.
         metrics: Entries of a study's ``metrics``.
         target_language: The language of both.
@@ -59,7 +58,7 @@ def _score_one(hypotheses: Sequence[str], references: Sequence[str], entry: Entr
     metric = build(entry, language)
     if not isinstance(metric, TextMetric):
         raise WordorderError(
-            f"The metric '{metric.name}' scores in an environment of its own: use 'wordorder stage score-systems'.",
+            f"The metric '{metric.name}' scores in a separate environment: use 'wordorder stage score-systems'.",
             code="wrong-command",
             found=metric.name,
         )
@@ -104,7 +103,7 @@ def read_pair(hypotheses: str | Path, references: str | Path) -> tuple[list[str]
 def score_files(
     hypotheses: str | Path, references: str | Path, metrics: Sequence[Entry], target_language: str
 ) -> dict[str, Any]:
-    """Score one file against another, and record what was scored, as :func:`score` does for lists."""
+    """Score one file against another and record the inputs, as :func:`score` does for lists."""
     lines, wanted = read_pair(hypotheses, references)
     return {
         "status": "scored" if lines else "no hypotheses",
@@ -116,13 +115,13 @@ def score_files(
 
 
 def score_translation(*, config: Scoring, hypotheses: Path, references: Path) -> dict[str, Any]:
-    """Score a translation by each metric of a study.
+    r"""Score a translation by each metric of a study.
 
     Write scores, signatures and the score of each sentence. An empty file of hypotheses (a diverged training) has
     scores of null.
 
     Example:
-        wordorder stage score --config SLICE --hypotheses test.hypotheses --references test.target \\
+        wordorder stage score --config SLICE --hypotheses test.hypotheses --references test.target \
             --output test.scores.json
 
     Args:
@@ -145,13 +144,13 @@ def score_systems(
     batch_size: int = 16,
     output: Path,
 ) -> None:
-    """Score translations by a metric with an environment of its own, such as COMET.
+    r"""Score translations by a metric with an environment of its own, such as COMET.
 
     Score any number of translations of one source text in one process of the metric's own environment. If this
     environment or a model is missing, the output says so and names the remedy.
 
     Example:
-        wordorder stage score-systems --config SLICE --source test.source --references test.target \\
+        wordorder stage score-systems --config SLICE --source test.source --references test.target \
             --output comet.json a b c
 
     Args:

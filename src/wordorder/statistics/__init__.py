@@ -1,1 +1,1 @@
-"""Statistics of arrays of numbers; no module here knows about translation."""
+"""Statistics of arrays of numbers, independent of translation."""

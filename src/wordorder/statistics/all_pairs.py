@@ -1,7 +1,7 @@
-"""Systems compared in pairs on the seed-blocked model: Tukey's test (1949) of all pairs, and declared pairs with Holm.
+"""Pairwise comparisons on the seed-blocked model: Tukey's test (1949) of all pairs, and declared pairs with Holm.
 
-Seeds are shared between systems, so that what a seed adds to all of them cancels. The variance of the rest is taken to
-be the same for all systems and is estimated from all of them.
+Systems share their seeds, so that the common effect of a seed cancels. The residual variance is assumed to be the same
+for all systems and is estimated from all of them.
 """
 
 from __future__ import annotations

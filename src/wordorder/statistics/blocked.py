@@ -20,11 +20,11 @@ import numpy as np
 from wordorder.statistics.resampling import TIE, Array
 
 Exclusion = Literal["diverged", "fewer than two seeds"]
-"""Why a system takes no part in a test."""
+"""The reason why a system is excluded from a test."""
 Problem = Literal[
     "fewer than two systems", "fewer than two seeds", "no variance", "baseline diverged", "baseline unfinished"
 ]
-"""Why no system is tested."""
+"""The reason why no system is tested."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Blocked:
 
     @property
     def problem(self) -> Problem | None:
-        """Why nothing can be tested, if nothing can."""
+        """The reason why nothing can be tested, or None."""
         if self.k < 2:
             return "fewer than two systems"
         if self.n < 2:
@@ -106,9 +106,13 @@ def block(
     """Arrange scores by system and seed.
 
     Args:
-        scores: The scores of finished runs: system -> seed -> score. A declared system without any is an empty mapping.
+        scores: The scores of finished runs: system -> seed -> score. A declared system without scores has an empty
+            mapping.
         seeds: The declared seeds; by default those of any system.
-        diverged: Systems of which a run diverged. They count as declared, but take no part.
+        diverged: Systems with a diverged run. They count as declared, but are excluded.
+
+    Returns:
+        The arranged scores.
     """
     wanted = sorted({seed for of in scores.values() for seed in of}) if seeds is None else list(seeds)
     known = {name: {seed: of[seed] for seed in wanted if seed in of} for name, of in scores.items()}

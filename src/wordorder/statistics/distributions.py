@@ -54,11 +54,11 @@ def _spread(nu: float) -> tuple[Array, Array]:
 
 
 def _expected(above: float, below: float, power: int, nu: float) -> float:
-    """E[(Φ(z + above·s) - Φ(z - below·s)) ** power]."""
+    """Compute E[(Φ(z + above·s) - Φ(z - below·s)) ** power]."""
     (s, of_s), (z, of_z) = _spread(nu), _normal()
     inside = special.ndtr(z + above * s[:, None]) - special.ndtr(z - below * s[:, None])
     product = np.ones_like(inside)
-    while power:  # by squaring, which is twenty times as fast as numpy's power
+    while power:  # Squaring is twenty times as fast as numpy's power.
         product = product * inside if power % 2 else product
         inside, power = inside * inside, power // 2
     return float(of_s @ (product @ of_z))

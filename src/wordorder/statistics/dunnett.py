@@ -18,7 +18,7 @@ from wordorder.statistics.distributions import dunnett_critical, dunnett_sf
 from wordorder.statistics.resampling import Array
 
 BASELINE_LEVEL = 0.05
-"""The level of the check of the baseline's own spread."""
+"""The level of the check of the baseline's standard deviation."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,9 @@ class BaselineSpread:
     """The check whether the baseline varies more over the seeds than the other systems do.
 
     Attributes:
-        f: Variance of the baseline's distance from the mean of the others, over the variance that the others predict.
-        p: Its upper tail.
+        f: Variance of the baseline's distance from the mean of the others, divided by the variance that the others
+            predict.
+        p: Its upper tail probability.
         variance: The corrected variance of a difference from the baseline.
         nu: The corrected degrees of freedom.
     """
@@ -73,7 +74,15 @@ class AgainstBaseline:
 
 
 def baseline_spread(scores: Array, row: int) -> BaselineSpread:
-    """Compare the spread of one of k >= 3 systems, given by its row in scores, (k, n), with that of the others."""
+    """Compare the variance of one system with that of the others.
+
+    Args:
+        scores: Scores of k >= 3 systems, (k, n).
+        row: Row of the system.
+
+    Returns:
+        The check.
+    """
     k, n = scores.shape
     others = np.delete(scores, row, axis=0)
     pooled, nu = residual_variance(others), (k - 2) * (n - 1)
@@ -103,7 +112,7 @@ def against_baseline(model: Blocked, baseline: str, *, alpha: float = 0.05) -> A
     values = {name: model.difference(name, baseline) for name in model.systems if name != baseline}
     differences: dict[str, Difference] = {}
     largest = 0.0
-    # Untested systems come last in the order, where they leave the numbers of comparisons before them as declared.
+    # Untested systems come last, so that the numbers of comparisons before them stay as declared.
     for step, name in enumerate(sorted(values, key=lambda name: -abs(values[name]))):
         value = values[name]
         t = value / error

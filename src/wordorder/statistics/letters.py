@@ -1,4 +1,4 @@
-"""Which systems cannot be told apart: a compact letter display instead of a bold maximum.
+"""Compact letter displays: groups of systems that are not significantly different, instead of a bold maximum.
 
 Two systems share a letter if and only if no difference between them was found. Piepho (2004): begin with one group of
 all; each significant pair splits every group that holds both; a group inside another is absorbed.
@@ -13,7 +13,15 @@ from wordorder.statistics.blocked import block
 
 
 def letter_display(ranked: Sequence[str], different: Collection[tuple[str, str]]) -> dict[str, str]:
-    """The letters of each of the ``ranked`` systems, best first; ``different`` are the pairs that were told apart."""
+    """Assign letters to systems.
+
+    Args:
+        ranked: The systems, best first.
+        different: The significantly different pairs.
+
+    Returns:
+        The letters of each system.
+    """
     groups: list[frozenset[str]] = [frozenset(ranked)] if ranked else []
     for pair in different:
         split = [group - {one} for group in groups if group.issuperset(pair) for one in pair]
@@ -36,15 +44,18 @@ def score_groups(
     lower_is_better: bool = False,
     diverged: Collection[str] = (),
 ) -> dict[str, str]:
-    """Return letters from Tukey's test of all pairs on the seeds that all systems share.
+    """Assign letters by Tukey's test of all pairs on the seeds that all systems share.
 
-    Systems that diverged or have fewer than two seeds have no letter. Without any variance all share one letter.
+    Systems that diverged or have fewer than two seeds have no letter. If nothing varies, all share one letter.
 
     Args:
         scores: system -> seed -> score.
         alpha: The level.
         lower_is_better: Whether a lower score is better.
-        diverged: Systems of which a run diverged.
+        diverged: Systems with a diverged run.
+
+    Returns:
+        The letters of each system.
     """
     model = block({name: of for name, of in scores.items() if of}, diverged=diverged)
     if model.problem not in (None, "no variance"):

@@ -18,7 +18,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(200)
 
 
 def obrien_fleming_levels(looks: Sequence[int], *, alpha: float = 0.05) -> list[float]:
-    """Return the level of each look at increasing numbers of seeds, of which the last is the planned maximum.
+    """Compute the level of each look at increasing numbers of seeds, of which the last is the planned maximum.
 
     The levels spend alpha as O'Brien and Fleming (1979) do: little of it at first, so that the last look loses little.
     """
@@ -38,7 +38,7 @@ def obrien_fleming_levels(looks: Sequence[int], *, alpha: float = 0.05) -> list[
 
 
 def pocock_level(looks: Sequence[int], *, alpha: float = 0.05) -> float:
-    """Return the one level that every look may use (Pocock 1977)."""
+    """Compute the common level of all looks (Pocock 1977)."""
     times = np.array(looks) / looks[-1]
 
     def excess(bound: float) -> float:

@@ -1,7 +1,7 @@
-"""Is a published order of systems that of ours? A permutation test, which needs no assumption about the scores.
+"""Permutation test of a published order of systems, without assumptions about the scores.
 
 S counts the pairs in the same order minus those in the opposite order. If the order of our systems had nothing to do
-with the published one, every permutation of our systems would have been as likely as ours. Pairs are no independent
+with the published one, every permutation of our systems would be equally likely. Pairs are not independent
 observations: a binomial test over them rejects far too often.
 
 Notation: k systems, C columns of a table.
@@ -21,11 +21,11 @@ from wordorder.statistics.over_seeds import holm
 from wordorder.statistics.resampling import Array
 
 EXACT = 8
-"""The largest number of systems of which all permutations are counted."""
+"""The largest number of systems for which all permutations are counted."""
 
 
 class OrderOutcome(StrEnum):
-    """What the test of an order found."""
+    """Outcome of the test of an order."""
 
     REPRODUCED = "order reproduced"
     REVERSED = "reversed"
@@ -34,7 +34,7 @@ class OrderOutcome(StrEnum):
 
 
 class PairOutcome(StrEnum):
-    """What the test of a published pair found."""
+    """Outcome of the test of a published pair."""
 
     CONFIRMED = "confirmed"
     CONTRADICTED = "contradicted"
@@ -63,10 +63,13 @@ def permutation_test(published: Array, ours: Array, *, samples: int = 9_999, see
 
     Args:
         published: Published scores, (k,), or of all columns of a table, (C, k); higher is better, or lower in both.
-        ours: Our scores of the same systems. A permutation is the same for all columns. In either, nan is a score that
-            does not exist, whose pairs count 0.
+        ours: Our scores of the same systems. A permutation is the same for all columns. In either, nan marks a missing
+            score, whose pairs count 0.
         samples: The number of random permutations for more than eight systems.
-        seed: Of the random permutations.
+        seed: The seed of the random permutations.
+
+    Returns:
+        The test.
     """
     signs, others = (_signs(np.atleast_2d(scores)) for scores in (published, ours))
     k = signs.shape[1]
@@ -85,7 +88,7 @@ def permutation_test(published: Array, ours: Array, *, samples: int = 9_999, see
 
 
 def _signs(scores: Array) -> Array:
-    """(C, k) -> (C, k, k): the sign of each difference."""
+    """Compute the sign of each difference, (C, k) to (C, k, k)."""
     signs: Array = np.nan_to_num(np.sign(scores[:, :, None] - scores[:, None, :])).astype(int)
     return signs
 

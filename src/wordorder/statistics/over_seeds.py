@@ -1,4 +1,4 @@
-"""The paired t-test over seeds, and Holm's correction of any p-values."""
+"""The paired t-test over seeds, and Holm's correction of p-values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,14 @@ from wordorder.statistics.resampling import CONFIDENCE
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Holm's (1979) step-down adjustment; None (no test was possible) counts as a member and stays None."""
+    """Adjust p-values by Holm's (1979) step-down method.
+
+    Args:
+        p_values: The p-values of a family. None (no test was possible) counts as a member and stays None.
+
+    Returns:
+        The adjusted p-values.
+    """
     adjusted: list[float | None] = [None] * len(p_values)
     largest = 0.0
     tested = sorted((p, index) for index, p in enumerate(p_values) if p is not None)
@@ -23,7 +30,7 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def correct(family: Sequence[dict[str, Any] | None]) -> None:
-    """Add ``p_holm`` to each test of a family, which has ``p``; None stands for a test that was not possible."""
+    """Add ``p_holm`` to each test of a family, which has ``p``; None marks an impossible test."""
     adjusted = holm([test["p"] if test else None for test in family])
     for test, p in zip(family, adjusted, strict=True):
         if test is not None:
@@ -31,10 +38,15 @@ def correct(family: Sequence[dict[str, Any] | None]) -> None:
 
 
 def paired_t_test(system: Sequence[float], baseline: Sequence[float]) -> dict[str, Any]:
-    """Paired t-test of scores, where ``system[i]`` and ``baseline[i]`` share a seed.
+    """Run a paired t-test of scores.
 
-    Returns ``n``, ``mean_difference``, ``confidence_interval`` (95 %, a pair), ``t``, ``p`` and ``note``; what is
-    undefined for lack of seeds or of variance is None, and the note says why.
+    Args:
+        system: Scores of the system.
+        baseline: Scores of the baseline; ``baseline[i]`` and ``system[i]`` share a seed.
+
+    Returns:
+        ``n``, ``mean_difference``, ``confidence_interval`` (95 %, a pair), ``t``, ``p`` and ``note``. Values that are
+        undefined for lack of seeds or of variance are None, and the note gives the reason.
     """
     differences = np.asarray(system, dtype=float) - np.asarray(baseline, dtype=float)
     result: dict[str, Any] = {

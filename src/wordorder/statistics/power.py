@@ -1,7 +1,7 @@
-"""How large a difference a study would have found, and how many seeds decide one.
+"""Power: the difference that a study can find, and the number of seeds that decides one.
 
-Everything is for one true difference in a family of k systems with n seeds each, given the standard deviation sigma of
-the residual of the seed-blocked model.
+All functions consider one true difference in a family of k systems with n seeds each, given the residual standard
+deviation sigma of the seed-blocked model.
 """
 
 from __future__ import annotations
@@ -16,18 +16,21 @@ from wordorder.statistics.distributions import dunnett_critical, tukey_critical
 Procedure = Literal["baseline", "all pairs", "declared pairs"]
 TARGET = 0.8
 _MOST_SEEDS = 10_000
-_NORMAL = 9.0  # standard deviations, beyond which there is no probability to speak of
+_NORMAL = 9.0  # standard deviations; the probability beyond is negligible
 
 
 def critical(k: int, n: int, *, alpha: float = 0.05, procedure: Procedure = "baseline", m: int | None = None) -> float:
-    """Return the |t| from which a comparison of ``k`` systems with ``n`` seeds is significant.
+    """Compute the |t| from which a comparison of ``k`` systems with ``n`` seeds is significant.
 
     Args:
         k: The number of systems.
         n: The number of seeds.
         alpha: The level.
         procedure: The test.
-        m: The declared number of comparisons, which matters to all tests but that of all pairs; by default k - 1.
+        m: The declared number of comparisons, for all tests except that of all pairs; by default k - 1.
+
+    Returns:
+        The critical |t|.
     """
     nu = (k - 1) * (n - 1)
     if procedure == "all pairs":
@@ -100,7 +103,7 @@ def detectable_difference(
 
 
 def sigma_range(sigma: float, nu: float, *, confidence: float = 0.95) -> tuple[float, float]:
-    """Return the interval for the true standard deviation, of which an estimate has ``nu`` degrees of freedom.
+    """Compute the confidence interval of the true standard deviation from an estimate with ``nu`` degrees of freedom.
 
     A detectable difference is proportional to sigma, so that its interval has the same factors.
     """
@@ -119,7 +122,7 @@ def seeds_needed(
     procedure: Procedure = "baseline",
     m: int | None = None,
 ) -> int | None:
-    """Return the least number of seeds that find a true difference with probability ``target``; None above 10,000."""
+    """Compute the smallest number of seeds that finds a difference with probability ``target``; None above 10,000."""
 
     def enough(n: int) -> bool:
         return power(difference, sigma, k, n, alpha=alpha, procedure=procedure, m=m) >= target

@@ -1,8 +1,9 @@
-"""Paired tests of two translations of the same sentences, from sums of what each sentence contributes.
+"""Paired tests of two translations of the same sentences, from the sufficient statistics of each sentence.
 
-A corpus score is a function of the sum of its sentences' sufficient statistics (n-gram counts, edits, lengths), and the
-mean of sentence scores is one, too: of (score, 1). So resampling, swapping and shuffling sentences are products of
-matrices. N sentences, K statistics, B resamples.
+A corpus score is a function of the sum of its sentences' sufficient statistics (n-gram counts, edits, lengths). The
+mean of sentence scores is one, too: of (score, 1). So resampling, swapping and shuffling sentences are matrix products.
+
+Notation: N sentences, K statistics, B resamples.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 
 CONFIDENCE = 0.95
-# Two scores that are equal but for rounding.
+# Tolerance for two scores that are equal except for rounding.
 TIE = 1e-9
 _CHUNK = 1000
 
@@ -30,7 +31,7 @@ class Measure:
     Attributes:
         score: The function, (K,) to a number.
         lower_is_better: Whether a lower score is better.
-        all_at_once: The same function of many sums, (B, K) to (B,), if there is a faster way than one by one.
+        all_at_once: The same function for many sums, (B, K) to (B,), if that is faster than one by one.
     """
 
     score: Callable[[Array], float]
@@ -38,17 +39,17 @@ class Measure:
     all_at_once: Callable[[Array], Array] | None = None
 
     def scores(self, sums: Array) -> Array:
-        """(B, K) -> (B,)"""
+        """Compute many corpus scores, (B, K) to (B,)."""
         if self.all_at_once is not None:
             return self.all_at_once(sums)
         return np.fromiter((self.score(row) for row in sums), dtype=float, count=len(sums))
 
     def of(self, statistics: Array) -> float:
-        """(N, K) -> the score of the corpus."""
+        """Compute the score of a corpus from its statistics, (N, K)."""
         return float(self.score(statistics.sum(axis=0)))
 
     def segments(self, statistics: Array) -> Array:
-        """(N, K) -> (N,), the score of each sentence alone."""
+        """Compute the score of each sentence, (N, K) to (N,)."""
         return self.scores(statistics)
 
 
@@ -56,46 +57,55 @@ MEAN = Measure(lambda sums: float(sums[0] / sums[1]), all_at_once=lambda sums: s
 
 
 def mean_statistics(segment_scores: Array) -> Array:
-    """(N,) -> (N, 2), of which :data:`MEAN` is the mean."""
+    """Convert sentence scores, (N,), to statistics, (N, 2), of which :data:`MEAN` is the mean."""
     return np.stack([segment_scores, np.ones_like(segment_scores)], axis=1)
 
 
 def resamples(segments: int, samples: int, seed: int) -> Array:
-    """(B, N): how often each sentence is in each of the bootstrap's resamples (Koehn 2004), the ones of sacreBLEU."""
+    """Draw the bootstrap's resamples (Koehn 2004), those of sacreBLEU.
+
+    Args:
+        segments: Number of sentences, N.
+        samples: Number of resamples, B.
+        seed: Seed of the draws.
+
+    Returns:
+        How often each sentence is in each resample, (B, N).
+    """
     drawn = np.random.default_rng(seed).choice(segments, size=(samples, segments), replace=True)
     return np.stack([np.bincount(row, minlength=segments) for row in drawn]).astype(float)
 
 
 def interval(resampled_differences: Array) -> list[float]:
-    """The percentile interval of 95 %."""
+    """Compute the 95 % percentile interval."""
     tail = 50 * (1 - CONFIDENCE)
     return [float(bound) for bound in np.percentile(resampled_differences, [tail, 100 - tail])]
 
 
 def p_value(by_chance: Array, observed: float) -> float:
-    """Two-sided: how often chance gives as large a difference, the observed one counted in."""
+    """Compute the two-sided p-value: how often chance gives as large a difference, including the observed one."""
     return float((np.sum(np.abs(by_chance) >= abs(observed) - TIE) + 1) / (len(by_chance) + 1))
 
 
 def bootstrap_p(resampled_differences: Array, observed: float) -> float:
-    """The resampled differences, moved to a mean of 0, are what chance gives (Efron and Tibshirani 1993, ch. 16)."""
+    """Compute a p-value from resampled differences shifted to a mean of 0 (Efron and Tibshirani 1993, ch. 16)."""
     return p_value(resampled_differences - observed, observed)
 
 
 def shuffles_needed(comparisons: int, alpha: float) -> int:
-    """Return how many shuffles let the smallest p-value, times the number of comparisons, be below alpha / 10."""
+    """Compute how many shuffles let the smallest p-value, times the number of comparisons, fall below alpha / 10."""
     return math.ceil(10 * comparisons / alpha)
 
 
 def _swaps(samples: int, segments: int, seed: int) -> Iterator[Array]:
-    """Yield random swaps, ones among zeros, at most a thousand at once, which bounds the memory: (B, N) in total."""
+    """Yield random swaps, (B, N) of zeros and ones in total, at most a thousand rows at once to limit memory."""
     random = np.random.default_rng(seed)
     for begin in range(0, samples, _CHUNK):
         yield random.integers(2, size=(min(_CHUNK, samples - begin), segments)).astype(float)
 
 
 def randomisation_p(system: Array, baseline: Array, samples: int, seed: int) -> float:
-    """Approximate randomisation (Riezler and Maxwell 2005) of the difference of means of segment scores, (N,) each."""
+    """Test a difference of means of segment scores, (N,) each, by approximate randomisation (Riezler, Maxwell 2005)."""
     differences = system - baseline
     chance = [(2 * swaps - 1) @ differences / len(differences) for swaps in _swaps(samples, len(differences), seed)]
     return p_value(np.concatenate(chance), float(differences.mean()))
@@ -104,7 +114,7 @@ def randomisation_p(system: Array, baseline: Array, samples: int, seed: int) -> 
 def segment_tests(
     system: Array, baseline: Array, weights: Array, seed: int, shuffles: int | None = None
 ) -> dict[str, Any]:
-    """Both tests and the interval for the difference of means of segment scores; see :func:`paired_tests`."""
+    """Run both tests and the interval for the difference of means of segment scores; see :func:`paired_tests`."""
     differences = system - baseline
     observed = float(differences.mean())
     resampled = weights @ differences / len(differences)
@@ -126,8 +136,11 @@ def paired_tests(
         baseline: Statistics of the other, (N, K).
         measure: The corpus score.
         weights: Resamples of the sentences, (B, N).
-        seed: Of the random swaps of sentences.
+        seed: The seed of the random swaps of sentences.
         shuffles: The number of random swaps; by default B.
+
+    Returns:
+        The difference, its interval and the p-values.
     """
     observed = measure.of(system) - measure.of(baseline)
     resampled = measure.scores(weights @ system) - measure.scores(weights @ baseline)
@@ -138,16 +151,16 @@ def paired_tests(
 
 
 def sign_test(system: Array, baseline: Array, measure: Measure) -> dict[str, Any]:
-    """The sign test of Collins, Koehn and Kučerová (2005), on statistics (N, K) of each system.
+    """Run the sign test of Collins, Koehn and Kučerová (2005) on statistics (N, K) of each system.
 
-    For each sentence the system's translation is put into the baseline's output: does the corpus score get better or
-    worse? Sentences that change nothing are left out.
+    For each sentence, the system's translation replaces that of the baseline in its output. The test counts how often
+    the corpus score gets better or worse. Sentences that change nothing do not count.
     """
     total = baseline.sum(axis=0)
     changes = measure.scores(total - baseline + system) - measure.score(total)
     if measure.lower_is_better:
         changes = -changes
-    from scipy import stats  # importing it takes half a second, and studies are read without it
+    from scipy import stats  # The import takes half a second, and reading studies does not need it.
 
     better, worse = int(np.sum(changes > TIE)), int(np.sum(changes < -TIE))
     p = float(stats.binomtest(better, better + worse).pvalue) if better + worse else None

@@ -38,8 +38,9 @@ class SentenceVariance:
     """The variance of a difference of two systems that is due to the choice of sentences.
 
     Attributes:
-        common: That of all seeds in common, without what sentences add to single seeds; may be negative by chance.
-        of_mean: That of the mean over these seeds.
+        common: The variance that all seeds have in common, without the effect of sentences on single seeds. Chance can
+            make it negative.
+        of_mean: The variance of the mean over these seeds.
         resamples: The number of resamples.
     """
 
@@ -96,12 +97,15 @@ def seeds_and_sentences(
         seed_variance: The squared standard error of the difference over the seeds.
         nu: Its degrees of freedom.
         sentences: The variance over sentences.
-        m: The number of comparisons with one baseline of which all intervals shall hold at once.
+        m: The number of comparisons with one baseline whose intervals hold simultaneously.
         alpha: One minus the confidence. For ``M`` declared pairs, m = 1 and alpha / M give Bonferroni's intervals.
+
+    Returns:
+        The interval.
     """
     variance = max(seed_variance + max(sentences.common, 0.0), sentences.of_mean)
     freedom = variance**2 / (seed_variance**2 / nu + sentences.of_mean**2 / (sentences.resamples - 1))
-    # The second term keeps the coverage where few degrees of freedom make the first one too sure of the variance.
+    # With few degrees of freedom the first term is too narrow; the second one keeps the coverage.
     half_width = max(
         dunnett_critical(m, freedom, alpha) * math.sqrt(variance),
         dunnett_critical(m, nu, alpha) * math.sqrt(seed_variance),
@@ -111,14 +115,14 @@ def seeds_and_sentences(
 
 @dataclass(frozen=True)
 class VarianceComponents:
-    """The variances of which that of one corpus score consists; estimates below 0 are 0.
+    """The components of the variance of one corpus score; estimates below 0 are 0.
 
     Attributes:
-        seed: What a seed adds to all systems alike.
-        system_seed: What a seed adds to one system. It is what a comparison of systems over seeds must overcome.
-        sentence: What the choice of sentences adds to all systems and seeds alike.
-        system_sentence: What it adds to one system, with all its seeds.
-        seed_sentence: What it adds to single trainings, of one seed in one system or in all.
+        seed: The effect of a seed on all systems.
+        system_seed: The effect of a seed on one system, against which systems are compared.
+        sentence: The effect of the choice of sentences on all systems and seeds.
+        system_sentence: The effect of the choice of sentences on one system, with all its seeds.
+        seed_sentence: The effect of the choice of sentences on single trainings, of one seed in one system or in all.
     """
 
     seed: float

@@ -1,9 +1,9 @@
-"""Differences over seeds and sentences at once, and how much of their spread is whose (Clark et al. 2011, multeval).
+"""Differences over seeds and sentences at once, and the sources of their variance (Clark et al. 2011, multeval).
 
-The outputs of R seeds a system for N sentences are R·N outputs. Under the hypothesis that it does not matter which
-system made an output, those of one sentence may be shuffled across systems and seeds. The test says nothing about
-other seeds than these: where some seeds are better than others in all their sentences it finds differences between two
-halves of one system's seeds (docs/statistics.md has numbers), which the t-test over seeds does not.
+The outputs of R seeds per system for N sentences are R·N outputs. Under the null hypothesis, all systems give the same
+outputs, so that those of one sentence may be shuffled across systems and seeds. The test makes no statement about other
+seeds: if some seeds are better than others in all their sentences, it finds differences between two halves of one
+system's seeds (docs/statistics.md has numbers). The t-test over seeds does not.
 """
 
 from __future__ import annotations
@@ -14,13 +14,23 @@ import numpy as np
 
 from wordorder.statistics.resampling import Array, Measure, interval, p_value
 
-_CHUNK = 50  # shuffles at once, which bounds the memory
+_CHUNK = 50  # shuffles at once, to limit memory
 
 
 def stratified_randomisation(system: Array, baseline: Array, measure: Measure, *, samples: int, seed: int) -> float:
-    """The two-sided p-value of the difference of the scores of all outputs together; statistics are (R, N, K) each.
+    """Compute the two-sided p-value of the difference of the scores of all outputs together.
 
-    Each shuffle draws for every sentence which R of its 2R outputs are the system's.
+    Each shuffle draws for every sentence which R of its 2R outputs belong to the system.
+
+    Args:
+        system: Statistics of the system, (R, N, K).
+        baseline: Statistics of the baseline, (R, N, K).
+        measure: The corpus score.
+        samples: The number of shuffles.
+        seed: The seed of the shuffles.
+
+    Returns:
+        The p-value.
     """
     seeds, segments, width = system.shape
     both = np.concatenate([system, baseline]).transpose(1, 0, 2)  # (N, 2R, K)
@@ -38,11 +48,17 @@ def stratified_randomisation(system: Array, baseline: Array, measure: Measure, *
 
 
 def spreads(system: Array, baseline: Array, resampled_system: Array, resampled_baseline: Array) -> dict[str, Any]:
-    """Test-set and optimiser variance apart, as standard deviations of each system's score and of the difference.
+    """Separate test-set and optimiser variance, as standard deviations of each system's score and of the difference.
 
-    ``system`` and ``baseline``: the score of each seed, (R,). ``resampled_…``: of each seed and resample of the test
-    set, (R, B). ``test_set_sd`` is the spread over resamples of the mean over seeds; ``optimiser_sd`` that over seeds,
-    None for one seed; ``test_set_interval`` the 95 % of the difference over resamples, for these very seeds.
+    Args:
+        system: The score of each seed, (R,).
+        baseline: The score of each seed, (R,).
+        resampled_system: The score of each seed and resample of the test set, (R, B).
+        resampled_baseline: The same for the baseline, (R, B).
+
+    Returns:
+        ``optimiser_sd``, the standard deviation over seeds (None for one seed); ``test_set_sd``, that of the mean over
+        seeds over resamples; ``test_set_interval``, the 95 % interval of the difference over resamples for these seeds.
     """
     differences = (resampled_system - resampled_baseline).mean(axis=0)
     of = {

@@ -10,7 +10,7 @@ from wordorder.statistics.seeds_and_sentences import BothRandom
 
 
 class Outcome(StrEnum):
-    """What a test found."""
+    """The outcome of a test."""
 
     BETTER = "better"
     WORSE = "worse"
@@ -22,7 +22,7 @@ class Outcome(StrEnum):
 
 
 class Reach(StrEnum):
-    """The sentences of which a verdict speaks; the seeds are always other ones, too."""
+    """The sentences to which a verdict applies. It always applies to other seeds."""
 
     THIS_TEST_SET = "on this test set"
     OTHER_SENTENCES = "and on other sentences"
@@ -52,6 +52,9 @@ def verdict(
         alpha: The level.
         lower_is_better: Whether a lower score is better.
         both_random: The interval for other seeds and sentences, of the same family, if there is one.
+
+    Returns:
+        The verdict.
     """
     if difference is None:
         return Verdict(Outcome.UNTESTED, None)
