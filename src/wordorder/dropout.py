@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 _LEVELS = 1 << 16
 
@@ -52,7 +51,7 @@ def dropout(x: Tensor, probability: float, training: bool) -> Tensor:
     if not training or probability == 0:
         return x
     if x.device.type != "cpu":
-        return functional.dropout(x, probability)
+        return torch.native_dropout(x, probability, True)[0]  # which PyTorch's dropout calls on a GPU
     return drawn(x, probability, training)[0]
 
 
@@ -61,7 +60,7 @@ def drawn(x: Tensor, probability: float, training: bool) -> tuple[Tensor, Drop]:
     if not training or probability == 0:
         return x, unchanged
     if x.device.type != "cpu":
-        result, keep = torch.native_dropout(x, probability, True)  # which PyTorch's dropout calls on a GPU
+        result, keep = torch.native_dropout(x, probability, True)
         scale = 1 / (1 - probability)
     else:
         dropped = min(max(1, round(probability * _LEVELS)), _LEVELS - 1)

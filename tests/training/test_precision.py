@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from training_runs import VOCABULARY, cell, write_reversals
 from wordorder.data.binary import ParallelCorpus
 from wordorder.model.checkpoint import build_model
 from wordorder.model.objective import TranslationObjective
+from wordorder.training import device
 from wordorder.training.loop import Trainer, steps_beside_parameters
 from wordorder.training.state import StateDirectory
 
@@ -57,11 +59,74 @@ def test_a_training_in_half_precision_learns(tmp_path: Path, clip_norm: float) -
     assert 0 < scaler["scale"] < 2.0**40
 
 
-def test_the_steps_of_an_optimizer_lie_where_its_parameters_do() -> None:
+@pytest.mark.parametrize("fused", [True, False])
+def test_the_steps_of_a_fused_optimizer_lie_where_its_parameters_do(fused: bool) -> None:
     """The device 'meta' stands for a GPU, to which ZeRO's share of a loaded state would not come."""
     model = nn.Linear(2, 2, device="meta")
     optimizer = torch.optim.AdamW(model.parameters())
+    optimizer.param_groups[0]["fused"] = fused
     for parameter in model.parameters():
         optimizer.state[parameter] = {"step": torch.tensor(3.0), "exp_avg": torch.zeros_like(parameter)}
     steps_beside_parameters(optimizer)
-    assert {state["step"].device.type for state in optimizer.state.values()} == {"meta"}
+    assert {state["step"].device.type for state in optimizer.state.values()} == {"meta" if fused else "cpu"}
+
+
+@pytest.fixture
+def settings_of_the_process() -> Iterator[None]:
+    """Put back what preparing a device changes."""
+    mode, precision = torch.get_deterministic_debug_mode(), torch.get_float32_matmul_precision()
+    cudnn, tf32 = torch.backends.cuda.cudnn_sdp_enabled(), torch.backends.cudnn.allow_tf32
+    torch.set_deterministic_debug_mode("default")
+    yield
+    torch.set_deterministic_debug_mode(mode)
+    torch.set_float32_matmul_precision(precision)
+    torch.backends.cuda.enable_cudnn_sdp(cudnn)
+    torch.backends.cudnn.allow_tf32 = tf32
+
+
+@pytest.mark.usefixtures("settings_of_the_process")
+def test_a_gpu_plans_no_attention_and_sorts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    device.prepare("bf16")
+    assert not torch.backends.cuda.cudnn_sdp_enabled()
+    assert not torch.are_deterministic_algorithms_enabled()
+    assert torch.get_float32_matmul_precision() == "highest"
+    assert torch.backends.cudnn.allow_tf32  # LSTMs have no automatic precision
+    device.prepare("fp32")
+    assert not torch.backends.cudnn.allow_tf32
+
+
+@pytest.mark.usefixtures("settings_of_the_process")
+def test_a_cpu_is_deterministic() -> None:
+    device.prepare("bf16")
+    assert torch.are_deterministic_algorithms_enabled() and torch.is_deterministic_algorithms_warn_only_enabled()
+
+
+def test_a_fused_optimizer_has_its_gradients_unscaled_and_clipped(tmp_path: Path) -> None:
+    """Scaled gradients give the norm and the weights of others; where they overflow, nothing moves."""
+    corpus = ParallelCorpus.open(write_reversals(tmp_path / "train", pairs=40, seed=1))
+    asked = cell(clip_norm=0.5, max_epochs=None, max_updates=3)
+    found = []
+    for number, fabric in enumerate((Fabric(accelerator="cpu", devices=1), half_precision(2.0**10), overflowing())):
+        torch.manual_seed(1)
+        model = build_model(asked, VOCABULARY)
+        before = [parameter.detach().clone() for parameter in model.parameters()]
+        (tmp_path / f"state{number}").mkdir()
+        trainer = Trainer(
+            asked, fabric, TranslationObjective(model, 0.1), train=corpus, valid=corpus,
+            state=StateDirectory(tmp_path / f"state{number}"), save_seconds=math.inf, stop_requested=lambda: False,
+        )  # fmt: skip
+        assert trainer.optimizer.param_groups[0]["fused"]
+        torch.manual_seed(1)
+        trainer.update(trainer.groups()[0])
+        moved = torch.cat([(own - old).flatten() for own, old in zip(model.parameters(), before, strict=True)])
+        found.append((float(trainer._window.sums[2]), moved.detach()))
+    (norm, step), (scaled_norm, scaled_step), (lost_norm, no_step) = found
+    assert scaled_norm == pytest.approx(norm, rel=0.05)
+    cosine = torch.nn.functional.cosine_similarity(step, scaled_step, dim=0)
+    assert cosine > 0.9 and norm > 0.5
+    assert lost_norm == 0 and not no_step.any()
+
+
+def overflowing() -> Fabric:
+    return half_precision(scale=2.0**80)

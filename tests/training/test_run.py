@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import random
 import re
 import signal
@@ -13,16 +15,22 @@ from typing import Any
 
 import pytest
 import torch
+from lightning_fabric import Fabric
 
 from training_runs import VOCABULARY, TrainingRun, cell, write_reversals
 from wordorder.data.binary import ParallelCorpus, write_corpus
 from wordorder.data.positions import SourcePositions, write_positions
 from wordorder.errors import WordorderError
 from wordorder.files import read_json
-from wordorder.model.checkpoint import load_model, load_tensors
-from wordorder.training import loop
+from wordorder.model.checkpoint import build_model, load_model, load_tensors
+from wordorder.model.objective import TranslationObjective
+from wordorder.training import device, loop
 from wordorder.training import run as run_module
+from wordorder.training.loop import Trainer
+from wordorder.training.processes import Processes
 from wordorder.training.run import run
+from wordorder.training.state import StateDirectory
+from wordorder.training.window import Window
 
 # The recorded validation perplexities of the run below. They change when the numerics of the model, the batches or the
 # optimizer change; then record them anew and say why in the changelog. Processors differ by far less than 1e-3.
@@ -389,3 +397,64 @@ def test_positions_of_another_corpus_are_refused(make_run: RunMaker, positions: 
     run = make_run(encoding=INXL)
     swapped = TrainingRun(run.folder, run.cell, run.train, run.valid, {"train": gold["valid"], "valid": gold["train"]})
     assert "were made for another binary corpus than" in swapped.finish(status=1)
+
+
+def test_updates_take_the_time_between_reports_without_validating_and_saving(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A GPU works through an update long after the host has left it: the wait at a report counts, and nothing else.
+
+    In this test an update costs the host 1 second, the wait of a report 10, and a validation or saving 1,000.
+    """
+    now = [0.0]
+    monkeypatch.setattr("wordorder.training.loop.time.perf_counter", lambda: now[0])
+
+    def slow(owner: object, name: str, seconds: float) -> None:
+        original = getattr(owner, name)
+
+        def slower(*arguments: Any, **more: Any) -> Any:
+            now[0] += seconds
+            return original(*arguments, **more)
+
+        monkeypatch.setattr(owner, name, slower)
+
+    slow(Trainer, "update", 1)
+    slow(Window, "read", 10)
+    slow(Trainer, "validation_loss", 1000)
+    slow(StateDirectory, "save", 1000)
+    corpus = ParallelCorpus.open(write_reversals(tmp_path / "train", pairs=40, seed=1))
+    asked = cell(max_epochs=None, max_updates=4, validate_every=2)
+    (tmp_path / "state").mkdir()
+    trainer = Trainer(
+        asked,
+        Fabric(accelerator="cpu", devices=1),
+        TranslationObjective(build_model(asked, VOCABULARY), 0.1),
+        train=corpus,
+        valid=corpus,
+        state=StateDirectory(tmp_path / "state"),
+        save_seconds=math.inf,
+        stop_requested=lambda: False,
+    )
+    counters = trainer.run()
+    assert now[0] > 2000
+    assert counters.seconds == trainer.update_seconds == 4 * 1 + 2 * 10
+    rows = [json.loads(line) for line in (tmp_path / "state/metrics.jsonl").read_text().splitlines()]
+    speeds = [row["tokens_per_second"] for row in rows if row["kind"] == "train"]
+    assert sum(speeds) * 12 == pytest.approx(counters.target_tokens)
+
+
+@pytest.mark.parametrize(("free", "shared"), [(7.9, True), (8.1, False)])
+def test_the_optimizer_is_shared_out_where_memory_is_scarce(
+    free: float, shared: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Adam has two numbers for each weight; they may take a quarter of what is free."""
+    model = build_model(cell(), VOCABULARY)
+    weights = sum(parameter.numel() for parameter in model.parameters())
+    monkeypatch.setattr(device, "free_memory", lambda on: free * 4 * weights)
+    fabric = Fabric(accelerator="cpu", devices=1)
+    processes = Processes(fabric)
+    assert not run_module._shards(model, "always", processes, fabric.device)
+    processes.number = 2
+    assert run_module._shards(model, "always", processes, fabric.device)
+    assert not run_module._shards(model, "never", processes, fabric.device)
+    assert run_module._shards(model, "auto", processes, fabric.device) == shared

@@ -33,6 +33,7 @@ from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig
 from wordorder.encodings.kerple import KERPLEConfig
 from wordorder.encodings.registry import COMPOSED, build, register
 from wordorder.errors import WordorderError
+from wordorder.precision import without_autocast
 
 _SLOPE = 0.01  # of the LeakyReLU
 _CACHED = 1 << 18  # hidden numbers per block on a CPU: one megabyte
@@ -188,7 +189,7 @@ def _small_products(device: str) -> Iterator[None]:
     precision = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest")
     try:
-        with torch.autocast(device, enabled=False):
+        with without_autocast(device):
             yield
     finally:
         torch.set_float32_matmul_precision(precision)

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from wordorder.encodings.base import Positions
 from wordorder.model.architectures.base import Translator
 from wordorder.model.batch import PAD, Batch
+from wordorder.precision import autocast_dtype
 
 # Rows of logits computed at a time: 512 x 32,000 in single precision are 64 MB.
 _ROWS = 512
@@ -28,7 +29,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         vocabulary = weight.size(0)
         needs_gradient = any(context.needs_input_grad)
-        low_precision = _autocast_dtype(hidden)
+        low_precision = autocast_dtype(hidden.device.type)
         matrix = weight.to(low_precision)
         rows = hidden.to(low_precision)
         loss = hidden.new_zeros((), dtype=torch.float32)
@@ -64,11 +65,6 @@ class _LinearCrossEntropy(torch.autograd.Function):
     def backward(context: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None]:
         hidden_gradient, weight_gradient = context.saved_tensors
         return hidden_gradient * gradients[0], weight_gradient * gradients[0], None, None
-
-
-def _autocast_dtype(x: Tensor) -> torch.dtype:
-    kind = x.device.type
-    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else torch.float32
 
 
 class TranslationObjective(nn.Module):

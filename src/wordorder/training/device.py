@@ -17,19 +17,32 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _PRECISIONS = {"fp32": "32-true", "bf16": "bf16-mixed", "fp16": "16-mixed"}
 
 
-def prepare() -> None:
-    """Settings of the whole process: keep freed memory, use the faster matrix product, be deterministic."""
+def prepare(precision: str = "fp32") -> None:
+    """Set up the process: keep freed memory, use the faster matrix product and, on a CPU, be deterministic.
+
+    Args:
+        precision: Precision of the recipe; with any but fp32, LSTMs on a GPU use TF32.
+    """
     _keep_freed_memory()
-    # cuBLAS is deterministic only with a fixed workspace, which must be set before CUDA starts.
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    # A warning leaves the gradients of fused attention on a GPU as they are, summed in any order: a training is sound
-    # there, and its bits are not those of its repetition. An error would also end what has no other algorithm.
+    torch.set_float32_matmul_precision("medium" if _medium_is_single_precision() else "highest")
+    torch.backends.cudnn.allow_tf32 = precision != "fp32"  # of LSTMs
+    if torch.cuda.is_available():
+        # cuDNN's attention makes a plan for every new shape of a batch, and thousands of shapes come.
+        torch.backends.cuda.enable_cudnn_sdp(False)
+        # Fused attention sums gradients in any order on a GPU, so nothing there repeats its bits; and deterministic
+        # forms of the other operations sort, and wait for the device.
+        return
     # torch.use_deterministic_algorithms does the same, but imports a compiler, which takes a second.
     torch.set_deterministic_debug_mode("warn")
     # Otherwise every new tensor is first filled with NaN, which costs time and guards against nothing here.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
-    torch.set_float32_matmul_precision("medium" if _medium_is_single_precision() else "highest")
-    torch.backends.cudnn.allow_tf32 = False  # of LSTMs
+
+
+def free_memory(on: torch.device) -> int:
+    """Return the bytes of memory that are free on a GPU; of a CPU, all memory of the machine."""
+    if on.type == "cuda":
+        return torch.cuda.mem_get_info(on)[0]
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def of_finished_models() -> torch.device:

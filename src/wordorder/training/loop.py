@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
 from lightning_fabric import Fabric
+from torch import Tensor
 
 from wordorder.config.models import Cell
 from wordorder.data.binary import ParallelCorpus
@@ -77,20 +78,24 @@ class Trainer:
             "betas": self.recipe.adam_betas,
             "eps": self.recipe.adam_epsilon,
             "weight_decay": self.recipe.weight_decay,
-            # Lightning reads no norm of gradients that a fused optimizer would unscale by itself.
-            "fused": self.recipe.precision != "fp16",
+            "fused": True,
         }
         optimizer: torch.optim.Optimizer
         if shard_optimizer:
             from torch.distributed.optim import ZeroRedundancyOptimizer  # takes seconds, with warnings
 
-            optimizer = ZeroRedundancyOptimizer(objective.parameters(), torch.optim.AdamW, **settings)
+            optimizer = ZeroRedundancyOptimizer(
+                objective.parameters(), torch.optim.AdamW, parameters_as_bucket_view=True, **settings
+            )
             self._adam: torch.optim.Optimizer = optimizer.optim  # of this process's share
         else:
             optimizer = self._adam = torch.optim.AdamW(objective.parameters(), **settings)
         self.model, self.optimizer = fabric.setup(objective, optimizer)
         self.counters = Counters()
-        self.batch_seconds = self.update_seconds = 0.0  # making batches, and all of the updates, in this process
+        self.metrics: Metrics | None = None
+        self._clock = time.perf_counter()
+        # Making batches, and all of the updates, in this process since its start.
+        self.batch_seconds = self.update_seconds = 0.0
         self._window = Window(fabric.device)
 
     def run(self) -> Counters:
@@ -109,12 +114,13 @@ class Trainer:
         )
         self._started_from, self._planned = self.counters.update, self._planned_updates()
         self._started_at = self._saved_at = time.monotonic()
+        self._clock = time.perf_counter()
         self._progress_at = -math.inf
         with self._shown() as progress:
             while not self._ended():
-                groups = self._groups()
+                groups = self.groups()
                 for group in groups[self.counters.group :]:
-                    self._update(group)
+                    self.update(group)
                     if progress:
                         progress.advance(note=self._window.note)
                     self.counters.group += 1
@@ -122,7 +128,7 @@ class Trainer:
                     if end_of_epoch:
                         self.counters.epoch, self.counters.group = self.counters.epoch + 1, 0
                     if self.counters.update % REPORT_EVERY == 0:
-                        self._report()
+                        self.report()
                     if self._validation_due(end_of_epoch):
                         self._validate()
                     self._tell_progress()
@@ -130,7 +136,7 @@ class Trainer:
                     if self._ended():
                         break
         if self.metrics:
-            self._report()
+            self.report()
             self.metrics.close()
         return self.counters
 
@@ -139,9 +145,11 @@ class Trainer:
             return nullcontext()
         return Progress("train", total=self._planned, unit="updates", initial=self.counters.update)
 
-    def _update(self, group: list[Indices]) -> None:
-        """One step of the optimizer on the micro-batches of ``group``, shared out over the processes."""
-        started = time.perf_counter()
+    def update(self, group: list[Indices]) -> None:
+        """One step of the optimizer on the micro-batches of ``group``, shared out over the processes.
+
+        Nothing here waits for the device: a GPU works through the operations while the next ones are prepared.
+        """
         counters, world = self.counters, self.fabric.world_size
         for settings in self.optimizer.param_groups:
             settings["lr"] = learning_rate(self.recipe, counters.update + 1)
@@ -160,25 +168,55 @@ class Trainer:
                 self.fabric.backward(loss * weight)
             if weight:
                 self._window.add_loss(loss, nll)
-        norm = self.fabric.clip_gradients(
-            self.model, self.optimizer, max_norm=self.recipe.clip_norm or math.inf, error_if_nonfinite=False
-        )
-        if norm is not None and self.recipe.precision == "fp16":
-            # The step is left out where the scaled gradients overflow, and so is their norm.
-            norm = torch.nan_to_num(norm.detach(), nan=0.0, posinf=0.0)
+        norm = self._clip()
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         counters.update += 1
         counters.target_tokens += tokens
-        seconds = time.perf_counter() - started
-        counters.seconds += seconds
-        self.update_seconds += seconds
-        self._window.add_update(norm, tokens, seconds)
+        self._window.add_update(norm, tokens)
+        self._lap()
 
-    def _report(self) -> None:
+    def _clip(self) -> Tensor:
+        """Clip the gradients and return their norm; 0 where scaled gradients overflow and the step is left out.
+
+        Lightning refuses to unscale for a fused optimizer, which could do it by itself, but reports no norm.
+        """
+        scaler = getattr(self.fabric.strategy.precision, "scaler", None)
+        if scaler is not None:
+            scaler.unscale_(self.optimizer.optimizer)
+        most = self.recipe.clip_norm or math.inf
+        norm = torch.nn.utils.clip_grad_norm_(self.objective.parameters(), most)
+        return norm if scaler is None else torch.nan_to_num(norm, nan=0.0, posinf=0.0)
+
+    def _lap(self) -> None:
+        """Add the time since the last call to the time of updates.
+
+        An update only hands its operations to a GPU. How long they take shows at the next report, which waits.
+        """
+        now = time.perf_counter()
+        seconds, self._clock = now - self._clock, now
+        self.counters.seconds += seconds
+        self.update_seconds += seconds
+        self._window.seconds += seconds
+
+    @contextmanager
+    def _untimed(self) -> Iterator[None]:
+        """Wait until the device has done all updates; what is done within the block is no part of their time."""
+        if self.fabric.device.type == "cuda":
+            torch.cuda.synchronize(self.fabric.device)
+        self._lap()
+        try:
+            yield
+        finally:
+            self._clock = time.perf_counter()
+
+    def report(self) -> None:
+        """Write the means since the last report, for which the device must have done all updates."""
         if not self._window.updates:
             return
-        values = self._window.close(self.fabric)
+        sums = self._window.read(self.fabric)  # waits for the device
+        self._lap()
+        values = self._window.close(sums)
         values["learning_rate"] = learning_rate(self.recipe, self.counters.update)
         if not math.isfinite(values["loss"]):
             self.counters.status = "diverged"
@@ -186,8 +224,13 @@ class Trainer:
             self.metrics.write("train", self.counters.update, self.counters.epoch, values)
 
     def _validate(self) -> None:
-        """Perplexity of the validation set, a checkpoint for the average, and whether patience is over."""
-        self._report()
+        """Compute the perplexity of the validation set, save a checkpoint for the average and update early stopping."""
+        self.report()
+        with self._untimed():
+            self._validate_untimed()
+        self._save()
+
+    def _validate_untimed(self) -> None:
         loss, perplexity = self.validation_loss()
         counters = self.counters
         if loss < counters.best_loss:
@@ -200,7 +243,6 @@ class Trainer:
             self.metrics.write("valid", counters.update, counters.epoch, {"loss": loss, "perplexity": perplexity})
             weights = self.objective.transformer.state_dict()
             self.state.save_checkpoint(counters.update, weights, keep=self.recipe.average)
-        self._save()
 
     @torch.no_grad()
     def validation_loss(self) -> tuple[float, float]:
@@ -218,7 +260,7 @@ class Trainer:
         loss = total / tokens
         return loss, math.exp(loss) if loss < 700 else math.inf
 
-    def _groups(self) -> list[list[Indices]]:
+    def groups(self) -> list[list[Indices]]:
         """The micro-batches of each update of this epoch."""
         batches = epoch_batches(
             self.train_corpus,
@@ -233,7 +275,7 @@ class Trainer:
     def _planned_updates(self) -> int | None:
         planned = [self.recipe.max_updates] if self.recipe.max_updates else []
         if self.recipe.max_epochs:
-            planned.append(self.recipe.max_epochs * len(self._groups()))
+            planned.append(self.recipe.max_epochs * len(self.groups()))
         return min(planned)
 
     def _validation_due(self, end_of_epoch: bool) -> bool:
@@ -286,7 +328,11 @@ class Trainer:
             )
 
     def _save(self) -> None:
+        with self._untimed():
+            self._save_untimed()
         self._saved_at = time.monotonic()
+
+    def _save_untimed(self) -> None:
         cuda = [torch.cuda.get_rng_state(self.fabric.device)] if self.fabric.device.type == "cuda" else []
         own = {"window": self._window.state(), "generators": {"cpu": torch.get_rng_state(), "cuda": cuda}}
         processes = self.processes.gather(own)
@@ -334,8 +380,11 @@ class Trainer:
 def steps_beside_parameters(optimizer: torch.optim.Optimizer) -> None:
     """Move the counters of steps to the devices of their parameters, where a fused optimizer wants them.
 
-    ZeroRedundancyOptimizer loads them to the CPU (https://github.com/pytorch/pytorch/issues/124133).
+    ZeroRedundancyOptimizer loads them to the CPU (https://github.com/pytorch/pytorch/issues/124133). An optimizer that
+    is not fused, as in a saved state of earlier versions, reads each counter on the CPU and must not wait for a GPU.
     """
-    for parameter, state in optimizer.state.items():
-        if isinstance(state.get("step"), torch.Tensor):
-            state["step"] = state["step"].to(parameter.device)
+    for group in optimizer.param_groups:
+        for parameter in group["params"]:
+            step = optimizer.state[parameter].get("step") if parameter in optimizer.state else None
+            if group["fused"] and isinstance(step, torch.Tensor):
+                optimizer.state[parameter]["step"] = step.to(parameter.device)

@@ -34,8 +34,8 @@ from wordorder.training.usage import Meter, corpus_ratio, efficiency, operations
 
 _SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT)
 _STATE_FORMAT = 1
-# From here on 'auto' shares Adam's two moments of each parameter out over the processes.
-_SHARD_BYTES = 1 << 30
+# Of the free memory, Adam's two moments of all parameters may take this much before 'auto' shares them out.
+_SHARD_FROM = 0.25
 
 ShardOptimizer = Literal["auto", "always", "never"]
 
@@ -84,8 +84,8 @@ def run(
         nodes: The machines, if there is no SLURM.
         threads: The CPU threads; PyTorch's choice if missing.
         save_seconds: The seconds between two saves of the state.
-        shard_optimizer: Divide the optimizer's memory among the processes; 'auto' from 1 GiB on (134 million
-            parameters).
+        shard_optimizer: Divide the optimizer's memory among the processes; 'auto' where it would take more than a
+            quarter of the free memory of the device.
 
     Raises:
         WordorderError: An input is missing or does not fit the others.
@@ -113,7 +113,7 @@ def run(
                 "validate with. Look at the text that it was made of, and at the report of its cleaning.",
                 code="empty-file",
             )
-    device.prepare()
+    device.prepare(config.recipe.precision)
     fabric = open_fabric(config.recipe.precision, devices=devices, nodes=nodes, most=config.recipe.accumulate)
     if threads:
         torch.set_num_threads(threads)
@@ -214,7 +214,7 @@ def _train(
         save_seconds=save_seconds,
         stop_requested=stop_requested,
         processes=processes,
-        shard_optimizer=_shards(model, shard_optimizer, processes),
+        shard_optimizer=_shards(model, shard_optimizer, processes, fabric.device),
     )
     with Meter(fabric.device) as meter:
         counters = trainer.run()
@@ -227,12 +227,14 @@ def _train(
     processes.first(lambda: _finish(cell, directory, model, train.vocabulary_size, record))
 
 
-def _shards(model: Translator, asked: ShardOptimizer, processes: Processes) -> bool:
-    """Whether the state of the optimizer is shared out over the processes."""
+def _shards(model: Translator, asked: ShardOptimizer, processes: Processes, on: torch.device) -> bool:
+    """Return whether the state of the optimizer is shared out over the processes, the same in all."""
     if processes.number == 1:
         return False
     moments = 2 * sum(parameter.numel() * parameter.element_size() for parameter in model.parameters())
-    return asked == "always" or (asked == "auto" and moments >= _SHARD_BYTES)
+    scarce = moments > _SHARD_FROM * device.free_memory(on)
+    (auto,) = processes.any(scarce)
+    return asked == "always" or (asked == "auto" and auto)
 
 
 def _finish(

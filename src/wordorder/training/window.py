@@ -33,18 +33,21 @@ class Window:
         self.sums[0] += loss.detach()
         self.sums[1] += nll
 
-    def add_update(self, norm: Tensor | None, tokens: int, seconds: float) -> None:
-        if norm is not None:
-            self.sums[2] += norm.detach()
+    def add_update(self, norm: Tensor, tokens: int) -> None:
+        self.sums[2] += norm.detach()
         self.updates += 1
         self.tokens += tokens
-        self.seconds += seconds
 
-    def close(self, fabric: Fabric) -> dict[str, float]:
-        """Means of the window, which then starts anew."""
+    def read(self, fabric: Fabric) -> list[float]:
+        """Wait for the device and return the sums of loss, nll and gradient norm over all processes."""
         sums = self.sums.clone()
         sums[:2] = summed(fabric, sums[:2])
-        loss, nll, norm = sums.tolist()
+        read: list[float] = sums.tolist()
+        return read
+
+    def close(self, sums: Sequence[float]) -> dict[str, float]:
+        """Return the means of the window, which then starts again, from what :meth:`read` returned."""
+        loss, nll, norm = sums
         nll /= self.tokens
         values = {
             "loss": loss / self.tokens,

@@ -15,6 +15,7 @@ B sentences, S source tokens, T target tokens, d model size, K hypotheses a sent
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -33,6 +34,7 @@ from wordorder.model.attention.base import WeightsReader
 from wordorder.model.batch import PAD
 from wordorder.model.masks import padding_mask
 from wordorder.model.places import refuse_attention
+from wordorder.precision import without_autocast
 
 State = tuple[Tensor, Tensor]  # hidden and cell, (N, d) each
 
@@ -226,13 +228,13 @@ class LSTMTranslator(Translator):
         return output
 
 
-def _single_precision(on: Tensor) -> torch.autocast:
+def _single_precision(on: Tensor) -> AbstractContextManager[object]:
     """No automatic half precision for LSTMs.
 
     On a CPU oneDNN refuses bfloat16 where there is no such arithmetic. On a GPU PyTorch runs them in float16, whatever
     was asked for, and gradients that nothing scales would vanish.
     """
-    return torch.autocast(on.device.type, enabled=False)
+    return without_autocast(on.device.type)
 
 
 def _dropped(packed: PackedSequence, drop: Dropout) -> PackedSequence:

@@ -1,0 +1,273 @@
+"""Counts what an update asks of a GPU, on a machine without one: operations, and how often the host waits.
+
+A training is run on PyTorch's device ``meta``, whose tensors have shapes, but no numbers. The code takes the same path
+as on a GPU, and every operation passes a counter. Nothing is computed, so that large sizes take no longer than small
+ones.
+
+What is counted is what the host hands to the device, in single precision: mixed precision adds casts, which PyTorch
+does not make on ``meta``. LSTMs are counted step by step, where cuDNN has one operation per layer. No time can be
+predicted from these counts.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Self
+from unittest import mock
+
+import torch
+from lightning_fabric import Fabric
+from lightning_fabric.accelerators.cpu import CPUAccelerator
+from lightning_fabric.strategies.single_device import SingleDeviceStrategy
+from torch import Tensor
+from torch.nn import functional
+from torch.overrides import TorchFunctionMode
+from torch.utils import _foreach_utils
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from wordorder.config.models import Cell
+from wordorder.data.binary import ParallelCorpus
+from wordorder.model.attention.sdpa import SDPA
+from wordorder.model.checkpoint import build_model
+from wordorder.model.objective import TranslationObjective
+from wordorder.training.loop import Trainer
+from wordorder.training.state import StateDirectory
+
+DEVICE = torch.device("meta")
+
+# Operations whose result decides, on the host, what comes next: all of them wait for the device.
+_ASK = frozenset({"_local_scalar_dense", "equal", "is_nonzero", "masked_select", "nonzero", "_unique2", "unique_dim"})
+# On a GPU, where deterministic algorithms are demanded, these become sorts with a copy that waits.
+_SORT = frozenset({"scatter_add", "scatter_add_", "index_add", "index_add_", "index_put", "index_put_"})
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What was handed to a device.
+
+    Attributes:
+        operations: Dispatched operations, views included.
+        kernels: Operations that do more than to look at a tensor in another way.
+        by_name: Operations by their name in ATen.
+        waits_by_name: Operations that wait, by their name in ATen.
+    """
+
+    operations: int
+    kernels: int
+    by_name: Counter[str]
+    waits_by_name: Counter[str]
+
+    @property
+    def host_waits(self) -> int:
+        """How often the host waited for the device."""
+        return sum(self.waits_by_name.values())
+
+
+class _NumbersOfPython(TorchFunctionMode):
+    """Counts what Python's numbers and lists become on a device: copies that wait, which no operation shows."""
+
+    def __init__(self, device: torch.device, waits: Counter[str]) -> None:
+        super().__init__()
+        self.device, self.waits = device, waits
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = function(*args, **(kwargs or {}))
+        if function in (torch.tensor, torch.as_tensor, Tensor.new_tensor):
+            self.waits["tensor"] += result.device.type == self.device.type and not isinstance(args[0], Tensor)
+        elif function in (Tensor.__getitem__, Tensor.__setitem__) and args[0].device.type == self.device.type:
+            index = args[1] if isinstance(args[1], tuple) else (args[1],)
+            self.waits["index by a list"] += any(isinstance(each, list) for each in index)
+        return result
+
+
+class Dispatches(TorchDispatchMode):
+    """Counts the operations on a device within a ``with`` block.
+
+    On ``meta`` an operation whose result the host reads would fail. It is counted instead, and answered as if every
+    number were 1.
+
+    Args:
+        device: The device whose operations count.
+    """
+
+    def __init__(self, device: torch.device = DEVICE) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.device = device
+        self._operations: Counter[str] = Counter()
+        self._waits: Counter[str] = Counter()
+        self._kernels = 0
+        self._numbers = _NumbersOfPython(device, self._waits)
+
+    def __enter__(self) -> Self:
+        self._numbers.__enter__()  # type: ignore[no-untyped-call]
+        super().__enter__()  # type: ignore[no-untyped-call]
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)  # type: ignore[no-untyped-call]
+        self._numbers.__exit__(*error)  # type: ignore[no-untyped-call]
+
+    def counts(self) -> Counts:
+        """Return what was counted so far."""
+        return Counts(self._operations.total(), self._kernels, self._operations.copy(), +self._waits)
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        name = function.overloadpacket.__name__
+        waits = self._waits_for(name, args, kwargs)
+        if waits:
+            self._waits[name] += 1
+        if waits and self.device.type == "meta":
+            result = _answer(function, name, args, kwargs)
+        else:
+            result = function(*args, **kwargs)
+        if any(self._has(each) for each in tree_leaves((args, kwargs, result))):
+            self._operations[name] += 1
+            self._kernels += not (function.is_view or name in ("detach", "empty", "empty_like", "new_empty"))
+        return result
+
+    def _has(self, value: Any) -> bool:
+        return isinstance(value, Tensor) and value.device.type == self.device.type
+
+    def _waits_for(self, name: str, args: Any, kwargs: dict[str, Any]) -> bool:
+        """Return whether a GPU's host would wait for an operation to end."""
+        if not any(map(self._has, tree_leaves((args, kwargs)))):
+            # What the host moves to the device, unless it need not wait.
+            device = kwargs.get("device")
+            moves = name == "_to_copy" and device is not None and device.type == self.device.type
+            return moves and not kwargs.get("non_blocking")
+        if name == "copy_":
+            return not self._has(args[0]) or not (self._has(args[1]) or (len(args) > 2 and args[2]))
+        if name == "_to_copy":
+            device = kwargs.get("device")
+            return device is not None and device.type != self.device.type
+        if name in ("index", "index_put", "index_put_", "_index_put_impl_"):
+            picked = [index for index in args[1] if index is not None]
+            if any(index.dtype in (torch.bool, torch.uint8) or not self._has(index) for index in picked):
+                return True
+        return name in _ASK or (name in _SORT and torch.are_deterministic_algorithms_enabled())
+
+
+def _answer(function: Any, name: str, args: Any, kwargs: dict[str, Any]) -> Any:
+    """Answer an operation that needs numbers as if all of them were 1."""
+    if name in ("_local_scalar_dense", "equal", "is_nonzero"):
+        return 1
+    if name == "_to_copy" and kwargs["device"].type != "meta":
+        return torch.ones(args[0].shape, dtype=kwargs.get("dtype") or args[0].dtype, device=kwargs["device"])
+    if name == "copy_" and not args[0].is_meta:
+        return args[0].fill_(1)
+    if name == "nonzero":
+        return torch.empty(args[0].numel(), args[0].dim(), dtype=torch.int64, device=args[0].device)
+    if name == "masked_select":
+        return torch.empty(args[0].numel(), dtype=args[0].dtype, device=args[0].device)
+    if name in ("index", "index_put", "index_put_", "_index_put_impl_"):
+        args = (args[0], [_chosen(index) for index in args[1]], *args[2:])
+    return function(*args, **kwargs)
+
+
+def _chosen(index: Tensor | None) -> Any:
+    """Return an index as large as one that a mask of ones makes."""
+    if index is None or index.dtype not in (torch.bool, torch.uint8):
+        return index if index is None else index.to(DEVICE)
+    return torch.empty(index.numel(), dtype=torch.int64, device=DEVICE)
+
+
+class _Meta(CPUAccelerator):
+    """Lightning's accelerator of a device that needs no set-up."""
+
+    def setup_device(self, device: torch.device) -> None:
+        """Accept any device."""
+
+
+def _fused_attention(
+    queries: Tensor, keys: Tensor, values: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0
+) -> Tensor:
+    """Dispatch what PyTorch's attention does on a GPU where its memory-efficient kernel is chosen."""
+    if attn_mask is not None:
+        columns = attn_mask.size(-1)
+        padded = functional.pad(attn_mask, (0, -columns % 8)) if columns % 8 else attn_mask  # as the kernel wants it
+        attn_mask = padded[..., :columns].expand(*queries.shape[:-1], columns)
+    kernel = torch.ops.aten._scaled_dot_product_efficient_attention
+    attended: Tensor = kernel(queries, keys, values, attn_mask, True, dropout_p)[0]
+    return attended
+
+
+@contextmanager
+def _as_on_a_gpu() -> Iterator[None]:
+    """Let the device take what GPUs have: fused attention, and operations of the optimizer for many tensors at once.
+
+    Algorithms need not be deterministic, as in :func:`.device.prepare` on a GPU.
+    """
+    known = [*_foreach_utils._get_fused_kernels_supported_devices(), DEVICE.type]
+    optimizer = import_module("torch.optim.optimizer")  # PyTorch deletes its name
+    mode = torch.get_deterministic_debug_mode()
+    torch.set_deterministic_debug_mode("default")
+    try:
+        with (
+            mock.patch.object(optimizer, "_get_fused_kernels_supported_devices", lambda: list(known)),
+            mock.patch.object(_foreach_utils, "_get_foreach_kernels_supported_devices", lambda: list(known)),
+            mock.patch.object(SDPA, "devices", frozenset({DEVICE.type})),
+            mock.patch.object(functional, "scaled_dot_product_attention", _fused_attention),
+        ):
+            yield
+    finally:
+        torch.set_deterministic_debug_mode(mode)
+
+
+@dataclass(frozen=True)
+class Update:
+    """What one update of a training hands to its device, and what the report after it does.
+
+    Attributes:
+        update: Counts of the update.
+        report: Counts of the report.
+        micro_batches: How many micro-batches the update has.
+        target_tokens: How many target tokens they have.
+    """
+
+    update: Counts
+    report: Counts
+    micro_batches: int
+    target_tokens: int
+
+
+def count_update(cell: Cell, corpus: ParallelCorpus) -> Update:
+    """Count the operations and host waits of an update of a training, without a GPU and without training anything.
+
+    One update comes before and is not counted: it fills the tables of the encoding and the state of the optimizer.
+
+    Args:
+        cell: The training; its recipe decides how many micro-batches an update has, and how large they are.
+        corpus: Training pairs, with reordered positions if the encoding needs them.
+    """
+    model = build_model(cell, corpus.vocabulary_size)
+    fabric = Fabric(strategy=SingleDeviceStrategy(DEVICE, accelerator=_Meta()))
+    with tempfile.TemporaryDirectory() as folder, _as_on_a_gpu():
+        trainer = Trainer(
+            cell,
+            fabric,
+            TranslationObjective(model, cell.recipe.label_smoothing),
+            train=corpus,
+            valid=corpus,
+            state=StateDirectory(Path(folder)),
+            save_seconds=math.inf,
+            stop_requested=lambda: False,
+        )
+        group = trainer.groups()[0]
+        with Dispatches():
+            trainer.update(group)
+        before = trainer.counters.target_tokens
+        with Dispatches() as of_update:
+            trainer.update(group)
+        with Dispatches() as of_report:
+            trainer.report()
+        tokens = trainer.counters.target_tokens - before
+        return Update(of_update.counts(), of_report.counts(), len(group), tokens)
