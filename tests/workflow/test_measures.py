@@ -110,7 +110,7 @@ def test_a_finished_study_is_only_measured(asking: Workspace) -> None:
 def test_a_set_that_does_not_fit_is_told(asking: Workspace) -> None:
     for sets, error in {
         "[other]": "names the unknown set 'other'",
-        "[turned, far]": "names 'far', which is of other languages",
+        "[turned, far]": "names 'far', ",
     }.items():
         text = (asking.config / "gold_alignments.yaml").read_text()
         far = text.replace("turned:", "far:").replace("target_language: en", "target_language: de")

@@ -1,4 +1,4 @@
-"""Typed models of ``config/gold_alignments.yaml``: sentence pairs whose words people have linked by hand."""
+"""Typed models of ``config/gold_alignments.yaml``: sentence pairs whose words people have linked manually."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ from pydantic import Field, RootModel, model_validator
 from wordorder.config.base import Model, Name, Positive
 from wordorder.config.datasets import Download, Preparation
 
-_PREFIX = "gold."  # a gold set lies beside the splits of a dataset, none of which may be called so
+_PREFIX = (
+    "gold."  # The files of a gold set are stored with the splits of a dataset, whose names may not start like this.
+)
 
 
 def gold_split(name: str) -> str:
-    """What the files of a gold set are called among those of a dataset's splits."""
+    """Return the split name that the files of a gold set have."""
     return f"{_PREFIX}{name}"
 
 
 def gold_name(split: str) -> str | None:
-    """Return the gold set that a split is; None if it is not one."""
+    """Return the gold set of a split name, or None if the split is not a gold set."""
     return split.removeprefix(_PREFIX) if split.startswith(_PREFIX) else None
 
 
 class GoldText(Model):
-    """The files of text and links: two texts, or one with lines 'source ||| target'. Words stand between spaces."""
+    """The files of text and links: two texts, or one with lines 'source ||| target'. Spaces separate words."""
 
     archive: Name | None = Field(
         default=None,
-        description="A .tar or .zip of which the files are members, named by their path.",
+        description="A .tar or .zip archive whose members are the files, named by their paths.",
     )
     source: str | None = None
     target: str | None = None
     joint: str | None = None
     links: str = Field(description="Pharaoh format: 'i-j' is a sure and 'ipj' a possible link.")
-    first: Literal[0, 1] = Field(description="The number of the first word of a sentence in the links.")
-    encoding: Literal["utf-8", "latin-1"] = Field(default="utf-8", description="Of all the files.")
-    skip_blank: bool = Field(default=False, description="Blank lines of any of the files are no pair.")
-    pairs: Positive | None = Field(
-        default=None, description="How many pairs there must be, where no checksum is published."
-    )
+    first: Literal[0, 1] = Field(description="Index of the first word of a sentence in the links.")
+    encoding: Literal["utf-8", "latin-1"] = Field(default="utf-8", description="Character encoding of all files.")
+    skip_blank: bool = Field(default=False, description="Skip pairs of which any file has a blank line.")
+    pairs: Positive | None = Field(default=None, description="Expected number of pairs, if no checksum is published.")
 
     @model_validator(mode="after")
     def _one_way(self) -> GoldText:
@@ -49,7 +49,7 @@ class GoldText(Model):
 
     @property
     def files(self) -> list[str]:
-        """The keys of the downloads that are needed."""
+        """The keys of the required downloads."""
         names = [self.archive] if self.archive else [self.source, self.target, self.joint, self.links]
         return [name for name in names if name is not None]
 
@@ -69,11 +69,11 @@ class GoldSet(Model):
     def _files_exist(self) -> GoldSet:
         unknown = sorted(set(self.text.files) - set(self.downloads))
         if unknown:
-            raise ValueError(f"'text' names the file '{unknown[0]}', which is no key of 'downloads'")
+            raise ValueError(f"'text' names the file '{unknown[0]}', which is not a key of 'downloads'")
         return self
 
     def direction(self, source: str, target: str) -> Literal["same", "reverse"] | None:
-        """How a model between two languages reads it; None if it is of other languages."""
+        """Return the direction in which a model between two languages reads the set, or None for other languages."""
         pair = self.source_language, self.target_language
         return "same" if pair == (source, target) else "reverse" if pair == (target, source) else None
 
@@ -83,9 +83,9 @@ class GoldSets(RootModel[dict[Name, GoldSet]]):
 
 
 class GoldImport(Model):
-    """The slice of an 'import-gold' job: a gold set, and how a dataset treats its text."""
+    """The slice of an 'import-gold' job: a gold set, and the preprocessing of a dataset."""
 
     text: GoldText
-    members: dict[Name, str] = Field(description="What to read of files that are archives, without folders.")
+    members: dict[Name, str] = Field(description="Members to read from files that are archives, without folders.")
     reverse: bool = Field(description="Whether the dataset translates in the other direction.")
     preparation: Preparation

@@ -18,7 +18,7 @@ from wordorder.registry import registry_of
 
 
 def analyses_model() -> type[Model]:
-    """Return the model whose fields are the analyses that exist, each with its settings."""
+    """Return the model whose fields are the existing analyses, each with its settings."""
     return _model(tuple(registry_of("analyses")))
 
 
@@ -39,7 +39,7 @@ class Analyses(RootModel[dict[str, SerializeAsAny[Model]]]):
     @model_validator(mode="before")
     @classmethod
     def _parse(cls, data: Any) -> Any:
-        """Turn settings into analyses; a name without settings (null in YAML) takes the defaults."""
+        """Convert settings to analyses; a name without settings (null in YAML) takes the defaults."""
         if not isinstance(data, dict) or all(isinstance(value, Model) for value in data.values()):
             return data
         given = {name: {} if value is None else value for name, value in data.items()}
@@ -57,6 +57,7 @@ class Analyses(RootModel[dict[str, SerializeAsAny[Model]]]):
 
     @property
     def names(self) -> list[str]:
+        """The names of the analyses."""
         return list(self.root)
 
     def __getitem__(self, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""What all configuration models share."""
+"""The base of all configuration models."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ Rate = Annotated[float, Field(ge=0, lt=1)]
 
 
 class Model(BaseModel):
-    """Base of all configuration models: immutable, no unknown keys, finite numbers, defaults are checked too."""
+    """Base of all configuration models: immutable, without unknown keys, with finite numbers and validated defaults."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False)

@@ -1,6 +1,6 @@
-"""What the types of single keys cannot say: names that must exist elsewhere, and keys that depend on one another.
+"""Checks that types of single keys cannot make: names that must exist elsewhere, and keys that depend on each other.
 
-The checks look at raw data, which may be of any shape, so that their findings stand beside those of the types.
+The checks look at raw data of any shape, so that their findings appear together with those of the types.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from wordorder.config.document import Location, Problem, quoted, repeated
 from wordorder.config.problems import unknown
 from wordorder.errors import closest, nearest
 
-# What else lies in results/ beside the studies.
+# Folders in results/ that are not studies.
 _RESERVED_STUDIES = {
     "data": "the datasets",
     "models": "the models",
     "reference": "the reference runs",
-    "scores": "what was scored by metrics with environments of their own",
+    "scores": "the scores of metrics with separate environments",
     "slices": "slices of jobs",
 }
 _RESERVED_TESTS = ("train", "valid")
-# What is taken for the code of a language, and is that of a country.
+# Codes of countries that are mistaken for codes of languages.
 _LANGUAGES = {"jp": "ja", "cn": "zh"}
-# The keys by which a dataset says of which other one it is derived.
+# The keys that name the original of a derived dataset.
 DERIVED_KEYS = ("reverse_of", "variant_of")
-# The lists of a study in which nothing may stand twice.
+# The lists of a study that may not contain duplicates.
 _LISTS = (
     "companions",
     "datasets",
@@ -48,10 +48,17 @@ def study_problems(
     tests: Mapping[str, list[str]],
     studies: Collection[str],
 ) -> list[Problem]:
-    """Problems of a study written in a file called ``stem``.
+    """Find problems of a study.
 
-    ``known`` holds the names of all datasets, encodings and sizes; ``tests`` those of each used dataset's test sets;
-    ``studies`` are the names of all studies.
+    Args:
+        data: The study.
+        stem: The name of its file without the suffix.
+        known: The names of all datasets, encodings and sizes.
+        tests: The test sets of each dataset that the study uses.
+        studies: The names of all studies.
+
+    Returns:
+        The problems.
     """
     if not isinstance(data, dict):
         return []
@@ -69,7 +76,7 @@ def study_problems(
     problems += _margin_problems(data)
     for key in _LISTS:
         entries = _list(data, key)
-        if key == "metrics":  # whatever their settings
+        if key == "metrics":  # regardless of their settings
             entries = [next(iter(entry)) if isinstance(entry, dict) and entry else entry for entry in entries]
         for i, _ in repeated(entries):
             sentence = f"{quoted((key, i))} repeats an earlier entry of '{key}'; remove it."
@@ -78,7 +85,7 @@ def study_problems(
 
 
 def reorderer_problems(data: Any, aligners: Collection[str]) -> list[Problem]:
-    """Problems of reorderers.yaml; ``aligners`` are the names in aligners.yaml."""
+    """Find problems of reorderers.yaml; ``aligners`` are the names in aligners.yaml."""
     entries = data if isinstance(data, dict) else {}
     used = (((name, "aligner"), _get(entry, "aligner")) for name, entry in entries.items())
     return list(_unknown(used, "aligners", aligners))
@@ -91,7 +98,7 @@ def _unknown(used: Iterable[tuple[Location, Any]], kind: str, names: Collection[
 
 
 def _reorderers(data: Any) -> Iterator[tuple[Location, Any]]:
-    """The reorderers that a study names."""
+    """Yield the reorderers that a study names."""
     reordering = _get(data, "reordering")
     yield ("reordering", "reorderer"), _get(reordering, "reorderer")
     encodings = _get(reordering, "encodings")
@@ -110,7 +117,7 @@ def _companion_problems(data: Any, stem: str, studies: Collection[str]) -> Itera
 
 
 def _encoding_problems(data: Any) -> Iterator[Problem]:
-    """The baseline and the sides of each comparison must be encodings of the study."""
+    """Check that the baseline and the sides of each comparison are encodings of the study."""
     own = [name for _, name in _texts(data, "encodings")]
     sides: list[tuple[Location, Any]] = [(("baseline",), _get(data, "baseline"))]
     for i, comparison in enumerate(_list(data, "comparisons")):
@@ -127,7 +134,7 @@ def _encoding_problems(data: Any) -> Iterator[Problem]:
 
 
 def _test_problems(data: Any, tests: Mapping[str, list[str]]) -> Iterator[Problem]:
-    """Each selected test set must belong to a dataset, and each dataset must keep one."""
+    """Check that each selected test set belongs to a dataset, and that each dataset has one."""
     known = {name for names in tests.values() for name in names}
     chosen = list(_texts(data, "tests"))
     if not known or not chosen:
@@ -142,7 +149,7 @@ def _test_problems(data: Any, tests: Mapping[str, list[str]]) -> Iterator[Proble
 
 
 def _margin_problems(data: Any) -> Iterator[Problem]:
-    """Each margin must be that of a metric of the study."""
+    """Check that each margin belongs to a metric of the study."""
     metrics = [next(iter(entry), None) if isinstance(entry, dict) else entry for entry in _list(data, "metrics")]
     margins = _get(data, "margin")
     for name in margins if isinstance(margins, dict) and metrics else ():
@@ -152,7 +159,7 @@ def _margin_problems(data: Any) -> Iterator[Problem]:
 
 
 def dataset_problems(data: Any, stem: str) -> list[Problem]:
-    """Problems of a dataset written in a file called ``stem``."""
+    """Find problems of a dataset in a file named ``stem``."""
     if not isinstance(data, dict):
         return []
     problems = list(_name_problems(data, stem, "dataset"))
@@ -163,7 +170,7 @@ def dataset_problems(data: Any, stem: str) -> list[Problem]:
             problems.append(Problem((key,), sentence, "missing-key"))
     for key in ("downloads", "train", "valid", "tests"):
         if generated and _get(data, key):
-            sentence = f"'{key}' cannot be given with 'generator', which makes all sentences."
+            sentence = f"'{key}' cannot be given with 'generator', which creates all sentences."
             problems.append(Problem((key,), sentence, "inconsistent-keys"))
     if _get(data, "tokenised") is True and _get(_get(data, "preprocessing"), "tokenise") is not False:
         sentence = "'tokenised' text is not tokenised again: set 'tokenise' to false."
@@ -172,7 +179,7 @@ def dataset_problems(data: Any, stem: str) -> list[Problem]:
     problems += _split_problems(data)
     for location in _test_locations(data):
         if location[-1] in _RESERVED_TESTS:
-            sentence = f"a test set cannot be called '{location[-1]}'; give it another name."
+            sentence = f"a test set cannot have the name '{location[-1]}'; choose another name."
             problems.append(Problem(location, sentence, "reserved-name", found=location[-1]))
     for location, parts in _parts(data):
         if parts == [] and location[0] == "tests":
@@ -187,7 +194,7 @@ def dataset_problems(data: Any, stem: str) -> list[Problem]:
 
 
 def _language_problems(data: Any) -> Iterator[Problem]:
-    """Tokenisers, segmenters and scores go by the languages' codes, and say nothing of one that they do not know."""
+    """Check language codes, because tokenisers, segmenters and scores silently ignore unknown ones."""
     languages = []
     for key in ("source_language", "target_language"):
         language = _get(data, key)
@@ -210,7 +217,7 @@ def _language_problems(data: Any) -> Iterator[Problem]:
 
 
 def _split_problems(data: Any) -> Iterator[Problem]:
-    """Pairs can only be counted of a split that there is."""
+    """Check that published numbers of pairs belong to existing splits."""
     tests = _get(data, "tests")
     splits = ["train", "valid", *(tests if isinstance(tests, dict) else ())]
     published = _get(data, "published_pairs")
@@ -221,18 +228,23 @@ def _split_problems(data: Any) -> Iterator[Problem]:
 
 
 def derived_problems(data: Any, stem: str, names: Collection[str], originals: Mapping[str, Any]) -> list[Problem]:
-    """Problems of a dataset that is derived from another one, written in a file called ``stem``.
+    """Find problems of a dataset that is derived from another one.
 
-    ``names`` are those of all datasets; ``originals`` holds the named ones of them, as they are written.
+    Args:
+        data: The dataset.
+        stem: The name of its file without the suffix.
+        names: The names of all datasets.
+        originals: The named originals, as they are written.
+
+    Returns:
+        The problems.
     """
     used = [((key,), _get(data, key)) for key in DERIVED_KEYS]
     problems = [*_name_problems(data, stem, "dataset"), *_unknown(used, "datasets", names)]
     for location, name in used:
         original = originals.get(name) if isinstance(name, str) else None
         if isinstance(original, dict) and set(DERIVED_KEYS) & original.keys():
-            sentence = (
-                f"{quoted(location)} is '{name}', which is itself derived. Name a dataset that is written in full."
-            )
+            sentence = f"{quoted(location)} is '{name}', which is itself derived. Name a dataset that is not derived."
             problems.append(Problem(location, sentence, "derived-twice", found=name))
         elif location == ("reverse_of",) and _get(original, "generator") is not None:
             sentence = (
@@ -250,7 +262,7 @@ def _test_locations(data: Any) -> Iterator[Location]:
 
 
 def _parts(data: Any) -> Iterator[tuple[Location, Any]]:
-    """The list of parts of every split."""
+    """Yield the list of parts of every split."""
     yield ("train",), _get(data, "train")
     yield ("valid",), _get(data, "valid")
     tests = _get(data, "tests")
@@ -258,7 +270,7 @@ def _parts(data: Any) -> Iterator[tuple[Location, Any]]:
 
 
 def _files(data: Any) -> Iterator[tuple[Location, str]]:
-    """Every file that a part names."""
+    """Yield every file that a part names."""
     for location, parts in _parts(data):
         for i, part in enumerate(parts if isinstance(parts, list) else ()):
             for side in ("source", "target"):
@@ -270,12 +282,12 @@ def _files(data: Any) -> Iterator[tuple[Location, str]]:
 def _name_problems(data: Any, stem: str, kind: str) -> Iterator[Problem]:
     name = _get(data, "name")
     if isinstance(name, str) and name != stem:
-        sentence = f"'name' is '{name}', but the file is called '{stem}.yaml'; the two must be the same for a {kind}."
+        sentence = f"'name' is '{name}', but the file is '{stem}.yaml'. The two names of a {kind} must be equal."
         yield Problem(("name",), sentence, "wrong-name", found=name, expected=stem)
 
 
 def _foreign(location: Location, name: str, role: str, known: Iterable[str], plural: str) -> Problem:
-    """The problem that a name is none of those that ``role`` allows."""
+    """Create the problem that a name is not among those that ``role`` allows."""
     sentence = f"{quoted(location)} is '{name}', which is not {role}{nearest(name, known, plural)}"
     suggestion = closest(name, known)
     return Problem(location, sentence, "unknown-name", found=name, expected=sorted(known), suggestion=suggestion)

@@ -1,4 +1,4 @@
-"""Typed models of a dataset: its files, its splits, and how its text is prepared."""
+"""Typed models of a dataset: its files, its splits, and its preprocessing."""
 
 from __future__ import annotations
 
@@ -16,12 +16,16 @@ URL = r"^https?://"
 
 
 class Download(Model):
-    """One file to fetch, or to get by hand. Checksums and ``bytes`` are those of what ``url`` serves."""
+    """One file to download, or to obtain manually. Checksums and ``bytes`` are those of the file at ``url``."""
 
     url: Annotated[str, Field(pattern=URL)] | None = Field(default=None)
     sha256: Annotated[str, Field(pattern=SHA256)] | None = Field(default=None)
-    md5: Annotated[str, Field(pattern=MD5)] | None = Field(default=None, description="Where no SHA-256 is published.")
-    git_blob: Annotated[str, Field(pattern=SHA1)] | None = Field(default=None, description="Its object number in git.")
+    md5: Annotated[str, Field(pattern=MD5)] | None = Field(
+        default=None, description="MD5 checksum, if no SHA-256 is published."
+    )
+    git_blob: Annotated[str, Field(pattern=SHA1)] | None = Field(
+        default=None, description="Object name of the file in git."
+    )
     bytes: Positive | None = None
     mirror: str | None = Field(
         default=None,
@@ -29,14 +33,16 @@ class Download(Model):
     )
     text_sha256: Annotated[str, Field(pattern=SHA256)] | None = Field(
         default=None,
-        description="Of the uncompressed text, by which a copy in the mirror is known that was compressed otherwise.",
+        description="SHA-256 of the uncompressed text, which identifies a differently compressed copy in the mirror.",
     )
-    text_member: str | None = Field(default=None, description="The member of a .zip whose text 'text_sha256' is about.")
+    text_member: str | None = Field(
+        default=None, description="Member of a .zip archive to which 'text_sha256' applies."
+    )
     lines: Positive | None = Field(
-        default=None, description="How many lines the text has, where no checksum is published."
+        default=None, description="Number of lines of the text, if no checksum is published."
     )
     by_hand: str | None = Field(
-        default=None, description="How to get the file where nobody may download it; replaces 'url'."
+        default=None, description="How to obtain a file that may not be downloaded automatically; replaces 'url'."
     )
 
     @model_validator(mode="after")
@@ -44,32 +50,35 @@ class Download(Model):
         if (self.url is None) == (self.by_hand is None):
             raise ValueError("either 'url' or 'by_hand' must be given")
         if self.by_hand is None and not (self.sha256 or self.md5 or self.git_blob):
-            raise ValueError("one of 'sha256', 'md5' and 'git_blob' must be given, of what 'url' serves")
+            raise ValueError("one of 'sha256', 'md5' and 'git_blob' must be given for the file at 'url'")
         return self
 
 
-# What ends the name of a file with members, compressed or not.
+# Suffixes of archives, compressed or not.
 ARCHIVES = (".zip", ".tar", ".tgz", ".tar.gz", ".tbz2", ".tar.bz2", ".txz", ".tar.xz")
 
 
 class TextFile(Model):
     """One side of a part: a downloaded file (``.gz`` and ``.bz2`` are decompressed), or one member of an archive."""
 
-    file: str = Field(description="A key of the dataset's 'downloads'.")
+    file: str = Field(description="Key in the dataset's 'downloads'.")
     member: str | None = Field(
-        default=None, description="Path inside the archive, which must be given for .zip and .tar, .tar.gz, .tgz, …"
+        default=None, description="Path inside the archive; required for .zip, .tar, .tar.gz, .tgz, …"
     )
     format: Name = Field(
         default="text",
-        description="'text' has one sentence per line; for others see docs/add-a-dataset.md. Each has keys of its own.",
+        description="'text' has one sentence per line; for others, which have additional keys, see "
+        "docs/add-a-dataset.md.",
     )
-    unescape: bool = Field(default=False, description="&amp; &lt; &gt; &quot; &apos; &#91; &#93; &#124; become text.")
+    unescape: bool = Field(
+        default=False, description="Convert &amp; &lt; &gt; &quot; &apos; &#91; &#93; &#124; to text."
+    )
 
     @model_validator(mode="after")
     def _member_of_an_archive(self) -> TextFile:
         archive = self.file.endswith(ARCHIVES)
         if archive and not self.member:
-            raise ValueError(f"'{self.file}' is an archive: 'member' must say which of its files is meant")
+            raise ValueError(f"'{self.file}' is an archive: 'member' must name one of its files")
         if self.member is not None and not archive:
             raise ValueError(f"'member' is only for archives, whose names end in {', '.join(ARCHIVES)}")
         return self
@@ -79,17 +88,17 @@ AnyTextFile = Annotated[TextFile, ByName("dataset_formats", "format", default="t
 
 
 class Choice(Model):
-    """Some pairs of a part, for corpora that nobody has split: each pair falls into one of ``of`` buckets.
+    """A selection of pairs of a part, for corpora without published splits: each pair falls into one of ``of`` buckets.
 
-    By 'line' the bucket is the number of the pair, from 1, modulo ``of``; by 'source' or 'target' it is a hash of that
-    sentence's letters and digits, so that all pairs with this sentence fall into the same one.
+    By 'line', the bucket is the number of the pair, from 1, modulo ``of``. By 'source' or 'target', it is a hash of the
+    letters and digits of that sentence, so that all pairs with this sentence fall into the same bucket.
     """
 
     by: Literal["line", "source", "target"]
     of: Annotated[int, Field(ge=2)]
-    keep: list[Annotated[int, Field(ge=0)]] = Field(default=[], description="These buckets are taken.")
-    drop: list[Annotated[int, Field(ge=0)]] = Field(default=[], description="All buckets but these are taken.")
-    unique: bool = Field(default=False, description="Of the pairs with the same sentence 'by', only the first.")
+    keep: list[Annotated[int, Field(ge=0)]] = Field(default=[], description="Buckets to keep.")
+    drop: list[Annotated[int, Field(ge=0)]] = Field(default=[], description="Buckets to drop.")
+    unique: bool = Field(default=False, description="Keep only the first pair with the same sentence 'by'.")
 
     @model_validator(mode="after")
     def _buckets(self) -> Choice:
@@ -103,25 +112,27 @@ class Choice(Model):
 
 
 class Part(Model):
-    """Two line-aligned text files, or two sides of one."""
+    """Two line-aligned text files, or two sides of one file."""
 
     source: AnyTextFile
     target: AnyTextFile
     choose: Choice | None = Field(default=None)
 
     def reversed(self) -> Part:
+        """Return the part with its sides exchanged."""
         sides = {"line": "line", "source": "target", "target": "source"}
         choose = self.choose and self.choose.model_copy(update={"by": sides[self.choose.by]})
         return Part(source=self.target, target=self.source, choose=choose)
 
 
 class Cleaning(Model):
-    """Which training pairs are dropped. Lengths count tokens after Moses tokenisation."""
+    """Filters that drop training pairs. Lengths count tokens after Moses tokenisation."""
 
     min_length: Positive = 1
     max_length: Positive = 250
     max_ratio: Annotated[float, Field(ge=1)] = Field(
-        default=1.5, description="Longer side over shorter side, in tokens; pairs above it are dropped."
+        default=1.5,
+        description="Largest ratio of the longer to the shorter side, in tokens; pairs above it are dropped.",
     )
     ratio_slack: int = Field(
         default=10, ge=0, description="Pairs whose lengths differ by at most this many tokens pass the ratio test."
@@ -129,14 +140,14 @@ class Cleaning(Model):
 
 
 class TextPreprocessing(Model):
-    """What happens to the text before the subwords."""
+    """Preprocessing of the text before the subwords."""
 
     normalise_punctuation: bool = True
     tokenise: bool = Field(default=True, description="Moses tokenisation (sacremoses) before the subwords.")
     aggressive_dash_splits: bool = False
     segment: dict[str, Literal["mecab", "jieba"]] = Field(
         default={},
-        description="What finds the words of a language that is written without spaces: {ja: mecab}, {zh: jieba}. "
+        description="Word segmenter for each language without spaces: {ja: mecab}, {zh: jieba}. "
         "Without it they are left to the subwords.",
     )
     cleaning: Cleaning = Cleaning()
@@ -152,7 +163,7 @@ class Subword(Model):
 
 
 class Preprocessing(Subword, TextPreprocessing):
-    """From raw text to subwords."""
+    """Preprocessing from raw text to subwords."""
 
     remove_overlap: bool = Field(
         default=False,
@@ -162,7 +173,7 @@ class Preprocessing(Subword, TextPreprocessing):
 
 
 class Preparation(Model):
-    """The slice of a 'clean' job: how the text of one language pair is treated before the subwords."""
+    """The slice of a 'clean' job: the preprocessing of one language pair before the subwords."""
 
     preprocessing: TextPreprocessing
     source_language: str
@@ -170,17 +181,17 @@ class Preparation(Model):
 
 
 class Import(Model):
-    """The slice of an 'import' job: the parts which, one after the other, make one split of a dataset."""
+    """The slice of an 'import' job: the parts that are concatenated to one split of a dataset."""
 
     parts: Annotated[list[Part], Field(min_length=1)]
-    by_hand: str | None = Field(default=None, description="Said to the user when a file is not there.")
+    by_hand: str | None = Field(default=None, description="Message to the user if a file is missing.")
 
 
 class Generator(Model):
-    """The embedded language pair; see :mod:`wordorder.data.generate`.
+    """The generated language pair; see :mod:`wordorder.data.generate`.
 
-    As the slice of a 'generate' job it holds no test sets but the one to be generated, and the other splits' numbers
-    of sentences are the defaults.
+    As the slice of a 'generate' job, it holds only the test set to be generated, and the numbers of sentences of the
+    other splits are the defaults.
     """
 
     seed: int = 1
@@ -190,13 +201,15 @@ class Generator(Model):
     max_depth: Positive = Field(
         default=2, le=20, description="Levels of phrases and relative clauses within a noun phrase."
     )
-    max_length: int = Field(default=20, ge=8, description="Longer source sentences are drawn again. Counts words.")
+    max_length: int = Field(
+        default=20, ge=8, description="Largest number of words of a source sentence; longer ones are drawn again."
+    )
     adjectives: Rate = Field(default=0.5, description="Probability that a noun has an adjective.")
     modifiers: Rate = Field(
         default=0.3, description="Probability that a noun has a prepositional phrase or relative clause."
     )
     adjuncts: Rate = Field(
-        default=0.3, description="Probability of a time, of a place and of a manner, each by itself."
+        default=0.3, description="Probability of an adverbial of time, of place and of manner, each independently."
     )
 
 
@@ -219,7 +232,7 @@ class Dataset(Model):
     target_language: str
     licence: str
     homepage: str | None = None
-    by_hand: str | None = Field(default=None, description="How to get the files where a licence gates them.")
+    by_hand: str | None = Field(default=None, description="How to obtain the files if a licence restricts access.")
     downloads: dict[Name, Download] = {}
     download_folder: Name | None = Field(
         default=None,
@@ -241,20 +254,21 @@ class Dataset(Model):
     tests: dict[Name, list[Part]] = {}
     generator: Generator | None = None
     preprocessing: Preprocessing = Preprocessing()
-    shards: Positive = Field(default=1, description="Into how many jobs the preprocessing of 'train' is scattered.")
+    shards: Positive = Field(default=1, description="Number of parallel jobs for the preprocessing of 'train'.")
 
     @property
     def test_names(self) -> list[str]:
+        """The names of the test sets."""
         return list(self.generator.tests if self.generator else self.tests)
 
     @property
     def detokenise(self) -> bool:
-        """Whether translations must be detokenised. Those of untokenised text are what people write already."""
+        """Whether translations must be detokenised. Translations of untokenised text need no detokenisation."""
         return self.preprocessing.tokenise or self.tokenised or self.generator is not None
 
     @property
     def folder(self) -> str:
-        """Where its downloads lie under resources/downloads."""
+        """The folder of its downloads under resources/downloads."""
         return self.download_folder or self.name
 
 
@@ -263,12 +277,14 @@ class PublishedPairs(RootModel[dict[Name, PairCount]]):
 
 
 class DerivedDataset(Model):
-    """A dataset file that says no more than how it differs from another one, whose downloads it shares."""
+    """A dataset file that contains only its differences from another dataset, whose downloads it shares."""
 
     name: Name
     title: str
-    reverse_of: Name | None = Field(default=None, description="The same in the other direction.")
-    variant_of: Name | None = Field(default=None, description="The same but for what follows.")
+    reverse_of: Name | None = Field(
+        default=None, description="Dataset to reverse: the same text in the other direction."
+    )
+    variant_of: Name | None = Field(default=None, description="Dataset to vary: the same except for the other keys.")
     vocabulary: Positive | None = Field(default=None, description="Replaces 'preprocessing.vocabulary'.")
 
     @model_validator(mode="after")
@@ -279,10 +295,11 @@ class DerivedDataset(Model):
 
     @property
     def original(self) -> str:
+        """The name of the original dataset."""
         return self.reverse_of or self.variant_of or ""
 
     def of(self, original: Dataset) -> Dataset:
-        """The dataset in full."""
+        """Return the complete dataset."""
         own: dict[str, Any] = {"name": self.name, "title": self.title, "download_folder": original.folder}
         if self.vocabulary is not None:
             own["preprocessing"] = original.preprocessing.model_copy(update={"vocabulary": self.vocabulary})

@@ -1,4 +1,4 @@
-"""What a study's file leaves to others: to a study that it is based on, to a recipe that it names."""
+"""Resolution of studies that refer to other files: to a study that they are based on, or to a named recipe."""
 
 from __future__ import annotations
 
@@ -9,16 +9,28 @@ from wordorder.config.document import Document, Problem
 from wordorder.config.problems import unknown
 
 KEY = "based_on"
-# What belongs to one study alone: its twin on a laptop would ask for the companions of the original.
+# Keys that are not inherited: a small-scale variant would otherwise run the companions of the original.
 _NOT_INHERITED = ("companions",)
 
 
 def is_derived(document: Document) -> bool:
+    """Return whether a document is based on another study."""
     return isinstance(document.data, dict) and KEY in document.data
 
 
 def with_recipe(document: Document, recipes: Mapping[str, dict[str, Any]]) -> Document:
-    """The study with the recipe that it names, where it names one of the ``recipes``. Raises WordorderError."""
+    """Replace the name of a recipe in a study by the recipe.
+
+    Args:
+        document: The study.
+        recipes: The named recipes.
+
+    Returns:
+        The study with its recipe.
+
+    Raises:
+        WordorderError: There is no recipe of this name.
+    """
     name = document.data.get("recipe") if isinstance(document.data, dict) else None
     if not isinstance(name, str):
         return document
@@ -33,11 +45,23 @@ def derive(
     known: Collection[str],
     recipes: Mapping[str, dict[str, Any]],
 ) -> Document:
-    """What a study's file says, on top of the study that it is based on; ``read`` reads one of the ``known`` studies.
+    """Merge a study's file with the study that it is based on.
 
-    Groups of keys are merged key by key, everything else replaces what was there, also the name of a recipe, and null
-    takes a key away. Companions are not inherited. What is wrong with inherited keys is told of the line that inherits
-    them. Raises WordorderError.
+    Groups of keys are merged key by key. Everything else, including the name of a recipe, replaces the inherited value,
+    and null removes a key. Companions are not inherited. Problems of inherited keys refer to the line that inherits
+    them.
+
+    Args:
+        document: The study's file.
+        read: Reads one of the known studies.
+        known: The names of all studies.
+        recipes: The named recipes.
+
+    Returns:
+        The complete study.
+
+    Raises:
+        WordorderError: The study is based on itself, or on an unknown study.
     """
     before: list[str] = []
 
@@ -56,7 +80,7 @@ def derive(
         inherited = base.data if isinstance(base.data, dict) else {}
         inherited = {key: value for key, value in inherited.items() if key not in _NOT_INHERITED}
         own = {key: value for key, value in document.data.items() if key != KEY}
-        if _names_decodings(inherited) != _names_decodings(own):  # a single decoding and several do not mix
+        if _names_decodings(inherited) != _names_decodings(own):  # A single decoding and several cannot be merged.
             inherited = {key: value for key, value in inherited.items() if key != "decoding" or key not in own}
         lines = {**document.lines, (): document.lines[(KEY,)]}
         return Document(document.origin, merged(inherited, own), lines)
@@ -71,7 +95,7 @@ def _names_decodings(study: Mapping[str, Any]) -> bool:
 
 
 def merged(base: Any, own: Any) -> Any:
-    """``own`` on top of ``base``."""
+    """Merge ``own`` into ``base``."""
     if not isinstance(own, dict):
         return own
     base = base if isinstance(base, dict) else {}

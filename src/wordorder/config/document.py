@@ -1,4 +1,4 @@
-"""Configuration text, read safely, that remembers on which line each key stands."""
+"""Safe reading of configuration text that remembers the line of each key."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import yaml
+from typing_extensions import override
 
 from wordorder.errors import WordorderError
 from wordorder.files import read_bytes
@@ -20,15 +21,15 @@ Location = tuple[str | int, ...]  # ("recipe", "adam_betas", 0)
 
 
 class Problem(NamedTuple):
-    """A mistake at one place of a document.
+    """A mistake at one location of a document.
 
     Attributes:
-        location: The place.
-        sentence: What is wrong, without the file and the line.
+        location: The location.
+        sentence: The mistake, without the file and the line.
         code: The kind of mistake, as in :class:`WordorderError`.
         line: The line of the mistake; that of the location if missing.
         found: The value that was found.
-        expected: What was expected instead.
+        expected: The expected value.
         suggestion: The known name that was most likely meant.
     """
 
@@ -42,7 +43,7 @@ class Problem(NamedTuple):
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """What an error says of the mistake apart from its sentence, code and file."""
+        """The attributes of an error about the mistake, except for its sentence, code and file."""
         names = ("line", "found", "expected", "suggestion")
         return {"key": dotted(self.location) or None} | {name: getattr(self, name) for name in names}
 
@@ -55,12 +56,14 @@ class ConfigurationError(WordorderError):
         self.problems = problems
 
     @property
+    @override
     def parts(self) -> list[WordorderError]:
+        """One error per problem."""
         return [WordorderError(own.sentence, code=own.code, path=self.path, **own.attributes) for own in self.problems]
 
 
 class Document:
-    """Data of plain types (``None``, bool, int, float, str, list, dict with text keys) and where it came from.
+    """Data of plain types (``None``, bool, int, float, str, list, dict with text keys) and their origin.
 
     Args:
         origin: The file, or words that name another source in errors.
@@ -72,13 +75,13 @@ class Document:
         self.origin, self.data, self.lines = origin, data, lines or {}
 
     def line(self, location: Location) -> int | None:
-        """Line (from 1) of the key at ``location``, or of the nearest group around it."""
+        """Return the line (from 1) of the key at ``location``, or of the nearest group around it."""
         while location and location not in self.lines:
             location = location[:-1]
         return self.lines.get(location)
 
     def error(self, problems: list[Problem]) -> ConfigurationError:
-        """Return all ``problems``, in the order of the lines, as one error."""
+        """Combine all ``problems``, in the order of the lines, into one error."""
         placed = {(p.line or self.line(p.location) or 0, p.sentence): p for p in problems}
         found = [placed[place]._replace(line=place[0] or None) for place in sorted(placed)]
         lines = [f"line {line}: {sentence}" if line else sentence for line, sentence in sorted(placed)]
@@ -89,7 +92,7 @@ class Document:
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """Scalars as in YAML 1.2: ``1e-3`` is a number, while ``no`` (Norwegian), ``on`` and dates are text."""
+    """A loader for scalars as in YAML 1.2: ``1e-3`` is a number; ``no`` (Norwegian), ``on`` and dates are text."""
 
     yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
 
@@ -97,7 +100,7 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
 _SCALARS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "null": (r"~|null|Null|NULL|", lambda text: None),
     "bool": (r"true|True|TRUE|false|False|FALSE", lambda text: text.lower() == "true"),
-    "int": (r"[-+]?[0-9]{1,19}", int),  # more digits are text, such as a checksum
+    "int": (r"[-+]?[0-9]{1,19}", int),  # More digits are text, such as a checksum.
     "float": (r"[-+]?(?:(?:\.[0-9]+|[0-9]+\.[0-9]*)(?:[eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+)", float),
     "str": (r".*", str),
 }
@@ -116,13 +119,13 @@ def read_yaml(path: str | Path) -> Document:
         raise WordorderError(
             f"{path} is not UTF-8: byte {error.start} is invalid. Save it as UTF-8.", code="not-utf-8", path=path
         ) from error
-    # A workflow asks for the same files thousands of times. Whoever asks may change the data that they get.
+    # A workflow reads the same files thousands of times. Callers may change their copy of the data.
     document = _parsed(text, Path(path))
     return Document(document.origin, deepcopy(document.data), document.lines)
 
 
 def parse_yaml(text: str, origin: str | Path) -> Document:
-    """As :func:`read_yaml`, from text; ``origin`` names it in errors."""
+    """Parse text as :func:`read_yaml` does; ``origin`` names it in errors."""
     loader = _Loader(text)
     try:
         node = loader.get_single_node()
@@ -153,9 +156,9 @@ _parsed = lru_cache(maxsize=256)(parse_yaml)
 def _build(
     node: yaml.Node, location: Location, lines: dict[Location, int], problems: list[Problem], seen: set[int]
 ) -> Any:
-    """The data under ``node``; fills in ``lines`` and ``problems``."""
-    if id(node) in seen:  # also what an endless or exponentially large document would be made of
-        sentence = f"{quoted(location)} is an alias (*), which is not read; write it out."
+    """Build the data of ``node``, and fill in ``lines`` and ``problems``."""
+    if id(node) in seen:  # Aliases could also create an endless or exponentially large document.
+        sentence = f"{quoted(location)} is an alias (*), which is not supported; write the value out."
         problems.append(Problem(location, sentence, "yaml-alias"))
         return None
     seen.add(id(node))
@@ -185,13 +188,13 @@ def _build(
             lines[place] = line
             data[key_node.value] = _build(child, place, lines, problems, seen)
         return data
-    sentence = f"{quoted(location)} has the type {node.tag}, which is not read; remove it."
+    sentence = f"{quoted(location)} has the type {node.tag}, which is not supported; remove it."
     problems.append(Problem(location, sentence, "yaml-tag", line))
     return None
 
 
 def parse_json(text: str, origin: str | Path) -> Document:
-    """JSON text; duplicate keys are errors."""
+    """Parse JSON text; duplicate keys are errors."""
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         for _, key in repeated([key for key, _ in pairs]):
@@ -212,7 +215,7 @@ def parse_json(text: str, origin: str | Path) -> Document:
 
 
 def repeated(values: list[Any]) -> list[tuple[int, Any]]:
-    """Place and value of those ``values`` that stand earlier in the list too."""
+    """Return index and value of all ``values`` that also occur earlier in the list."""
     return [(i, value) for i, value in enumerate(values) if value in values[:i]]
 
 
@@ -221,11 +224,11 @@ def _file(origin: str | Path) -> Path | None:
 
 
 def dotted(location: Location) -> str:
-    """``recipe.adam_betas[0]``, as people write it."""
+    """Format a location as ``recipe.adam_betas[0]``."""
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
     return text.removeprefix(".")
 
 
 def quoted(location: Location) -> str:
-    """A location in a sentence."""
+    """Format a location for a sentence."""
     return f"'{dotted(location)}'" if location else "the top level"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, Protocol
 
 from pydantic import Field, RootModel
+from typing_extensions import override
 
 from wordorder.config.base import Model, Name
 from wordorder.config.extensions import ByName
@@ -28,7 +29,14 @@ class _Size(Protocol):
 
 @dataclass(frozen=True)
 class Shape:
-    """What an encoding needs to know of the model around it."""
+    """The properties of a model that an encoding needs.
+
+    Attributes:
+        dim: Model size, d.
+        heads: Number of heads, H.
+        encoder_layers: Number of layers of the encoder.
+        decoder_layers: Number of layers of the decoder.
+    """
 
     dim: int
     heads: int
@@ -37,13 +45,16 @@ class Shape:
 
     @staticmethod
     def of(size: _Size) -> Shape:
+        """Return the shape of a size."""
         return Shape(size.dim, size.heads, size.encoder_layers, size.decoder_layers)
 
     @property
     def head_dim(self) -> int:
+        """Size of a head, d_h."""
         return self.dim // self.heads
 
     def layers(self, stack: Stack) -> int:
+        """Return the number of layers of a stack."""
         return self.encoder_layers if stack == "encoder" else self.decoder_layers
 
 
@@ -53,18 +64,18 @@ class EncodingConfig(Model):
     type: str
     placement: Literal["both", "encoder", "decoder"] = "both"
 
-    # Raised when a correction changes what a model of the same configuration learns. It is part of the address of the
-    # model, so that models from before the correction are not taken for those after it.
+    # Increased when a correction changes what a model of the same configuration learns. It is part of the address of
+    # the model, which distinguishes models from before and after the correction.
     revision: ClassVar[int] = 1
 
     @property
     def revisions(self) -> dict[str, int]:
-        """The revision of each encoding in this configuration that was corrected."""
+        """The revision of each corrected encoding in this configuration."""
         return {self.type: self.revision} if self.revision > 1 else {}
 
     @property
     def stacks(self) -> tuple[Stack, ...]:
-        """Where the encoding acts."""
+        """The stacks in which the encoding acts."""
         return ("encoder", "decoder") if self.placement == "both" else (self.placement,)
 
     @property
@@ -74,11 +85,11 @@ class EncodingConfig(Model):
 
     @property
     def places(self) -> int | None:
-        """The number of places of a control, whose positions carry no order; None for an encoding."""
+        """The number of positions of a control, which carry no order; None for an encoding."""
         return None
 
     def parameter_count(self, shape: Shape) -> int:
-        """Return the number of trainable parameters by the formula. Tests compare it with the module."""
+        """Return the number of trainable parameters by formula. Tests compare it with the module."""
         return 0
 
 
@@ -89,12 +100,13 @@ class ControllableConfig(EncodingConfig):
         int | None,
         Field(
             gt=1,
-            description="Take the position of a token from its subword, one of so many, instead of from the sentence: "
+            description="Derive the position of a token, one of this many, from its subword instead of the sentence: "
             "the same parameters without order.",
         ),
     ] = None
 
     @property
+    @override
     def places(self) -> int | None:
         return self.control
 
@@ -112,4 +124,4 @@ class Encodings(RootModel[dict[Name, AnyEncoding]]):
 
 
 class UntypedEncodings(RootModel[dict[Name, dict[str, Any]]]):
-    """``config/encodings.yaml`` as far as it can be read without the encodings."""
+    """``config/encodings.yaml`` as far as it can be read without importing the encodings."""

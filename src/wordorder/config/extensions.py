@@ -1,4 +1,4 @@
-"""Fields of which a registry knows the model, such as the encodings, whose parameters differ by their ``type``."""
+"""Fields whose model a registry knows, such as encodings, whose parameters depend on their ``type``."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from wordorder.registry import Registry, registry_of
 
 
 class ByName:
-    """Marks a field whose value names the member of a registry that knows its keys.
+    """Marks a field whose value names a member of a registry, which defines the keys of the value.
 
     ``Annotated[Base, ByName("encodings", "type")]`` is a field of the class ``Base``. Its text is parsed as the
-    ``configuration`` of the member that its key ``type`` names, and a value of that class is taken as it is. It is
+    ``configuration`` of the member that its key ``type`` names; a value of that class is accepted unchanged. It is
     written with all keys of its own class. The registry is imported when the first value is parsed.
 
     Args:
-        kind: A key of :data:`wordorder.registry.KINDS`. Each member of its registry has an attribute
-            ``configuration``, which is a subclass of ``Base``.
+        kind: A key of :data:`wordorder.registry.KINDS`. Each member of its registry has an attribute ``configuration``,
+            which is a subclass of ``Base``.
         key: The key that names the member.
-        default: The member that is meant where the key is missing.
-        implied: Other keys that name a member by being there, with that member's name.
+        default: The member if the key is missing.
+        implied: Other keys whose presence names a member, with that member's name.
     """
 
     def __init__(
@@ -35,6 +35,7 @@ class ByName:
 
     @property
     def registry(self) -> Registry[Any]:
+        """The registry of the members."""
         return registry_of(self.kind)
 
     def with_key(self, key: str) -> list[str]:
@@ -51,7 +52,7 @@ class ByName:
         model = base
         try:
             model = self._model(self._name(value, base))
-            # Strictly, as JSON is: the text "8" and the truth value true are no numbers.
+            # Strict types, as in JSON: the text "8" and the truth value true are not numbers.
             return model.model_validate_json(json.dumps(value), strict=True)
         except ValidationError as error:
             raise MemberError(self, model, error) from error
@@ -85,7 +86,7 @@ class ByName:
         )
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        """Describe the keys that all members have; members of this kind may be added, so others are open."""
+        """Describe the keys that all members have. Extensions may add members, so other keys are allowed."""
         written = handler(schema["metadata"]["base"].__pydantic_core_schema__)
         found = handler.resolve_ref_schema(written)
         found["additionalProperties"] = True
@@ -115,6 +116,13 @@ def _wrong(
 
 def name_of(model: type[BaseModel], key: str) -> str:
     """Return the name that a member's model fixes as the default of ``key``.
+
+    Args:
+        model: The model.
+        key: The key.
+
+    Returns:
+        The name.
 
     Raises:
         WordorderError: The key has no default.

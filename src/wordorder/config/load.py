@@ -1,6 +1,6 @@
-"""Read the files under ``config/``; every mistake in them is told in a full sentence.
+"""Read the files under ``config/`` and report every mistake in a full sentence.
 
-``root`` is the folder ``config``. All functions raise :class:`WordorderError`, which tells every problem of one file.
+``root`` is the folder ``config``. All functions raise :class:`WordorderError`, which reports all problems of one file.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def load_study(path_or_name: str | Path, root: str | Path = "config") -> Study:
-    """A study by its name under ``root``/studies, or by the path of its file, which ends in .yaml.
+    """Load a study by its name under ``root``/studies, or by the path of its file, which ends in .yaml.
 
-    The names that the study uses are looked up under ``root`` in both cases. One that is based on another gets
-    everything from that one but what its file says.
+    In both cases, the names in the study are looked up under ``root``. A study that is based on another inherits
+    everything that its file does not change.
     """
     path, studies = _path(path_or_name, "studies", root), study_names(root)
     document, recipes = read_yaml(path), load_recipes(root)
@@ -58,7 +58,7 @@ def load_study(path_or_name: str | Path, root: str | Path = "config") -> Study:
 
 
 def load_with_companions(path_or_name: str | Path, root: str | Path = "config") -> list[Study]:
-    """A study, and those that are asked for with it."""
+    """Load a study and its companions."""
     study = load_study(path_or_name, root)
     return [study, *(load_study(name, root) for name in study.companions)]
 
@@ -74,9 +74,9 @@ def with_companions(names: Iterable[str], root: str | Path = "config") -> list[s
 
 
 def load_dataset(name: str | Path, root: str | Path = "config") -> Dataset:
-    """A dataset by its name under ``root``/datasets, or by the path of its file, which ends in .yaml.
+    """Load a dataset by its name under ``root``/datasets, or by the path of its file, which ends in .yaml.
 
-    One that is derived from another gets everything from that one but what its file says.
+    A derived dataset inherits everything that its file does not change.
     """
     path = _path(name, "datasets", root)
     document = read_yaml(path)
@@ -94,7 +94,7 @@ def _is_derived_dataset(document: Document) -> bool:
 
 
 def load_sizes(root: str | Path = "config") -> dict[str, ModelSize]:
-    """``root``/sizes.yaml, by name."""
+    """Load ``root``/sizes.yaml, by name."""
     return validated(read_yaml(Path(root, "sizes.yaml")), Sizes).root
 
 
@@ -104,7 +104,7 @@ def size_names(root: str | Path = "config") -> list[str]:
 
 
 def load_recipes(root: str | Path = "config") -> dict[str, dict[str, Any]]:
-    """``root``/recipes.yaml as it is written, by name; none where there is no such file."""
+    """Load ``root``/recipes.yaml without typing it, by name; empty if there is no such file."""
     document = _optional(root, "recipes.yaml")
     validated(document, Recipes)
     entries: dict[str, dict[str, Any]] = document.data
@@ -112,11 +112,14 @@ def load_recipes(root: str | Path = "config") -> dict[str, dict[str, Any]]:
 
 
 def load_encodings(root: str | Path = "config", names: Collection[str] | None = None) -> dict[str, EncodingConfig]:
-    """Return the entries of ``root``/encodings.yaml, by name. Imports the encodings, and so PyTorch.
+    """Load the entries of ``root``/encodings.yaml, by name. Imports the encodings, and so PyTorch.
 
     Args:
         root: The configuration folder.
-        names: The entries to parse; the others are not looked at. All if missing.
+        names: The entries to parse; all if missing.
+
+    Returns:
+        The configurations.
     """
     document = _encodings(root)
     if names is None:
@@ -137,29 +140,29 @@ def _encodings(root: str | Path) -> Document:
 
 
 def load_aligners(root: str | Path = "config") -> dict[str, Alignment]:
-    """``root``/aligners.yaml, by name; none where there is no such file."""
+    """Load ``root``/aligners.yaml, by name; empty if there is no such file."""
     return validated(_optional(root, "aligners.yaml"), Aligners).root
 
 
 def load_reorderers(root: str | Path = "config") -> dict[str, Reorderer]:
-    """``root``/reorderers.yaml, by name; none where there is no such file."""
+    """Load ``root``/reorderers.yaml, by name; empty if there is no such file."""
     document = _optional(root, "reorderers.yaml")
     return validated(document, Reorderers, reorderer_problems(document.data, list(load_aligners(root)))).root
 
 
 def load_gold_sets(root: str | Path = "config") -> dict[str, GoldSet]:
-    """``root``/gold_alignments.yaml, by name; none where there is no such file."""
+    """Load ``root``/gold_alignments.yaml, by name; empty if there is no such file."""
     return validated(_optional(root, "gold_alignments.yaml"), GoldSets).root
 
 
 def _optional(root: str | Path, name: str) -> Document:
-    """A file of ``root``; no entries where there is no such file."""
+    """Read a file of ``root``; without entries if there is no such file."""
     path = Path(root, name)
     return read_yaml(path) if path.exists() else Document(path, {})
 
 
 def load_published(root: str | Path = "config") -> list[PublishedTable]:
-    """``root``/published/parameters.yaml. Whether its encodings and sizes exist is not looked at here."""
+    """Load ``root``/published/parameters.yaml. Its encodings and sizes are not looked up here."""
     return validated(read_yaml(Path(root, "published", "parameters.yaml")), PublishedParameters).root
 
 
@@ -174,20 +177,22 @@ def load_published_scores(root: str | Path = "config") -> list[PublishedScores]:
 
 
 def study_names(root: str | Path = "config") -> list[str]:
+    """List the names of all studies."""
     return sorted(path.stem for path in Path(root, "studies").glob("*.yaml"))
 
 
 def dataset_names(root: str | Path = "config") -> list[str]:
+    """List the names of all datasets."""
     return sorted(path.stem for path in Path(root, "datasets").glob("*.yaml"))
 
 
 def slice_argument(text: str, model: type[M]) -> M:
-    """The value of ``--config``: JSON text, or ``@file.yaml`` or ``@file.json``, as a ``model``."""
+    """Parse the value of ``--config`` as a ``model``: JSON text, or ``@file.yaml`` or ``@file.json``."""
     return validated(read_yaml(text[1:]) if text.startswith("@") else parse_json(text, "The value of --config"), model)
 
 
 def _path(path_or_name: str | Path, folder: str, root: str | Path) -> Path:
-    """The file of a study or dataset, which exists."""
+    """Return the existing file of a study or dataset."""
     path, name = Path(path_or_name), str(path_or_name)
     if path.suffix == ".yaml":
         if not path.is_file():
@@ -201,6 +206,6 @@ def _path(path_or_name: str | Path, folder: str, root: str | Path) -> Path:
 
 
 def _used_datasets(document: Document, known: list[str]) -> list[str]:
-    """Those datasets of a study, which may not be valid, that exist."""
+    """List the existing datasets of a study that may be invalid."""
     used = document.data.get("datasets") if isinstance(document.data, dict) else None
     return [name for name in known if isinstance(used, list) and name in used]

@@ -1,8 +1,8 @@
-"""Typed models of everything that is written under ``config/``.
+"""Typed models of the files under ``config/``.
 
-Each model is frozen and refuses unknown keys. The models of single stages (:class:`Download`, :class:`Cell`,
-:class:`Decoding`, ...) are the *slices* that the workflow hands to one job: a job sees its own slice only, so a
-change elsewhere in a study never re-runs it.
+Each model is frozen and rejects unknown keys. The models of single stages (:class:`Download`, :class:`Cell`,
+:class:`Decoding`, ...) are the *slices* that the workflow passes to one job. A job sees only its own slice, so a change
+elsewhere in a study does not rerun it.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ from wordorder.registry import registry_of
 
 
 class Recipe(Model):
-    """How a model is trained. All encodings of a study share one recipe."""
+    """The training recipe of a model. All encodings of a study share one recipe."""
 
     norm: Literal["pre", "post"] = "pre"
     tie_embeddings: Literal["all", "decoder", "none"] = Field(
-        default="all", description="'all' shares one matrix between source, target and output (a joint vocabulary)."
+        default="all",
+        description="Embedding matrices to share: 'all' uses one for source, target and output (a joint vocabulary).",
     )
-    dropout: Rate | None = Field(default=None, description="Replaces the size's dropout.")
+    dropout: Rate | None = Field(default=None, description="Dropout that replaces that of the size.")
     attention_dropout: Rate = 0.0
     activation_dropout: Rate = 0.0
     label_smoothing: Rate = 0.1
@@ -40,26 +41,36 @@ class Recipe(Model):
     adam_betas: tuple[float, float] = (0.9, 0.98)
     adam_epsilon: float = 1e-9
     weight_decay: float = 0.0
-    clip_norm: float = Field(default=0.0, ge=0, description="0 clips nothing; the norm is always reported.")
+    clip_norm: float = Field(
+        default=0.0, ge=0, description="Largest norm of the gradient; 0 disables clipping. The norm is always reported."
+    )
     batch_tokens: Positive = Field(
-        default=4096, description="Most tokens in a micro-batch: longest side x sentences, padding counted."
+        default=4096,
+        description="Largest number of tokens in a micro-batch: longest side x sentences, including padding.",
     )
     max_positions: Positive | None = Field(
         default=None,
-        description="Training pairs with a side of more subwords, its end counted, are left out, for all encodings.",
+        description="Largest number of subwords per side, including the end; longer training pairs are excluded "
+        "for all encodings.",
     )
-    accumulate: Positive = Field(default=1, description="Micro-batches an update, summed over all processes.")
+    accumulate: Positive = Field(
+        default=1, description="Number of micro-batches per update, summed over all processes."
+    )
     max_updates: Positive | None = None
     max_epochs: Positive | None = None
-    validate_every: Positive | None = Field(default=None, description="Updates; every epoch when missing.")
-    patience: Positive | None = Field(default=None, description="Validations without a better loss before a stop.")
-    average: Positive = Field(default=1, description="The last n validated checkpoints are averaged.")
+    validate_every: Positive | None = Field(
+        default=None, description="Updates between validations; one epoch if missing."
+    )
+    patience: Positive | None = Field(
+        default=None, description="Number of validations without a better loss before training stops."
+    )
+    average: Positive = Field(default=1, description="Number of last validated checkpoints to average.")
     precision: Literal["fp32", "bf16", "fp16"] = "fp32"
 
     @model_validator(mode="after")
     def _ends(self) -> Recipe:
         if self.max_updates is None and self.max_epochs is None:
-            raise ValueError("max_updates or max_epochs must be given, or the training never ends")
+            raise ValueError("max_updates or max_epochs must be given; otherwise the training never ends")
         return self
 
 
@@ -70,7 +81,7 @@ class Recipes(RootModel[dict[Name, Recipe]]):
 class Cell(Model):
     """One model to train: the slice of a training job."""
 
-    encoding: AnyEncoding = Field(description="An entry of encodings.yaml.")
+    encoding: AnyEncoding = Field(description="Entry of encodings.yaml.")
     size: ModelSize
     recipe: Recipe
     seed: int = Field(ge=0)
@@ -82,10 +93,12 @@ class Decoding(Model):
     beam: Positive = 5
     length_penalty: Literal["power", "gnmt"] = Field(
         default="power",
-        description="'power' divides the log-probability by length^alpha (fairseq); 'gnmt' by ((5+length)/6)^alpha.",
+        description="Divisor of the log-probability: 'power' is length^alpha (fairseq), 'gnmt' ((5+length)/6)^alpha.",
     )
     alpha: float = 1.0
-    max_length_a: float = Field(default=1.0, ge=0, description="A hypothesis has at most a * source + b tokens.")
+    max_length_a: float = Field(
+        default=1.0, ge=0, description="a in the largest length of a hypothesis, a * source + b tokens."
+    )
     max_length_b: int = Field(default=50, ge=0)
     stop: Literal["beam", "exact"] = Field(
         default="beam",
@@ -104,7 +117,7 @@ class Decoding(Model):
 
 
 def _metric(entry: Any) -> Any:
-    """Check an entry of ``metrics`` by the metric's own file; return it without settings that are defaults."""
+    """Check an entry of ``metrics`` by the metric's own file, and return it without default settings."""
     named = isinstance(entry, dict) and len(entry) == 1 and isinstance(next(iter(entry)), str)
     if not isinstance(entry, str) and not named:
         raise ValueError("it must be the name of a metric, or one name with its settings, such as {comet: {model: …}}")
@@ -123,7 +136,7 @@ def _metric(entry: Any) -> Any:
 
 
 def metric_name(entry: Metric) -> str:
-    """Return the name of the metric that an entry of ``metrics`` is."""
+    """Return the name of the metric of an entry of ``metrics``."""
     return entry if isinstance(entry, str) else next(iter(entry))
 
 
@@ -134,7 +147,7 @@ Metric = Annotated[
 
 
 def _one_or_several(decoding: Any) -> str:
-    """Tell a single decoding from several named ones, whose values are groups of keys."""
+    """Distinguish a single decoding from several named ones, whose values are groups of keys."""
     groups = isinstance(decoding, dict) and all(isinstance(own, dict | Model) for own in decoding.values())
     return "several" if groups and decoding else "one"
 
@@ -145,39 +158,43 @@ Decodings = Annotated[
 
 
 class Evaluation(Model):
-    """The slice of an evaluation job: which test sets of a dataset are translated, and how they are scored."""
+    """The slice of an evaluation job: the test sets of a dataset to translate, and their scoring."""
 
     tests: Annotated[list[Name], Field(min_length=1)]
-    metrics: list[Metric] = Field(description="Those that are computed from text alone; COMET is not among them.")
+    metrics: list[Metric] = Field(description="Metrics that are computed only from text; COMET is not among them.")
 
 
 # ------------------------------------------------------------------------------------------------------ studies
 
 
 class Comparison(Model):
-    """One declared comparison of the family: is ``system`` different from ``baseline``?"""
+    """One declared comparison of the family: whether ``system`` differs from ``baseline``."""
 
     system: Name
     baseline: Name
 
 
 class Significance(Model):
+    """Settings of the significance tests."""
+
     paired_test: Literal["bootstrap", "randomisation"] = Field(
-        default="bootstrap", description="Which of the two paired tests of a seed the table shows; both are made."
+        default="bootstrap", description="Paired test of a seed that the table shows; both are run."
     )
-    bootstrap_samples: Positive = Field(default=1000, description="Resamples, or shuffles, of each test.")
+    bootstrap_samples: Positive = Field(default=1000, description="Number of resamples, or shuffles, per test.")
     alpha: Rate = 0.05
-    seed: Positive = Field(default=12345, description="Not 0, which means 'a new seed every time' to sacreBLEU.")
+    seed: Positive = Field(
+        default=12345, description="Seed of the tests; not 0, which means 'a new seed every time' in sacreBLEU."
+    )
 
 
 class Looks(Model):
-    """Seeds that are added after the results of fewer were seen: the seeds are 1, 2, … up to ``until``."""
+    """Seeds that are added after seeing the results of fewer seeds: the seeds are 1, 2, … up to ``until``."""
 
     looks: Annotated[list[Annotated[int, Field(ge=2)]], Field(min_length=2)] = Field(
-        description="After how many seeds the comparisons are looked at, smallest first."
+        description="Numbers of seeds after which the comparisons are examined, in increasing order."
     )
     until: Positive | None = Field(
-        default=None, description="The look that the study is at; the first if missing. Raise it to add seeds."
+        default=None, description="Current look of the study; the first if missing. Increase it to add seeds."
     )
     declared: bool = Field(
         default=True,
@@ -187,9 +204,9 @@ class Looks(Model):
     @model_validator(mode="after")
     def _looks_grow(self) -> Looks:
         if self.looks != sorted(set(self.looks)):
-            raise ValueError(f"the looks must grow, such as [3, 5], but are {self.looks}")
+            raise ValueError(f"the looks must increase, such as [3, 5], but are {self.looks}")
         if self.until is not None and self.until not in self.looks:
-            raise ValueError(f"'until' is {self.until}, which is none of the looks {self.looks}")
+            raise ValueError(f"'until' is {self.until}, which is not among the looks {self.looks}")
         return self
 
     @property
@@ -207,14 +224,16 @@ Margins = dict[Name, Annotated[float, Field(gt=0)]]
 
 
 class Scoring(Model):
-    """The slice of a scoring job: the metrics that need no environment of their own."""
+    """The slice of a scoring job: the metrics that need no separate environment."""
 
     metrics: list[Metric]
-    target_language: str = Field(description="Chooses the tokeniser of the metrics, e.g. 'ja' needs MeCab.")
+    target_language: str = Field(
+        description="Language that selects the tokeniser of the metrics; for example, 'ja' needs MeCab."
+    )
 
 
 class SystemsScoring(Model):
-    """The slice of a job that scores many translations by one metric in an environment of its own."""
+    """The slice of a job that scores many translations by one metric in a separate environment."""
 
     metric: Metric
     target_language: str
@@ -226,7 +245,7 @@ class Family(Model):
     encodings: list[Name]
     seeds: list[int]
     baseline: Name
-    comparisons: list[Comparison] = Field(description="In full; an empty list compares nothing.")
+    comparisons: list[Comparison] = Field(description="All comparisons; an empty list compares nothing.")
     metrics: Annotated[list[Metric], Field(min_length=1)]
     target_language: str
     significance: Significance = Significance()
@@ -235,13 +254,15 @@ class Family(Model):
 
 
 class ReportedDataset(Model):
+    """A dataset in a report."""
+
     name: Name
     title: str
     tests: list[str] = Field(description="Test sets; 'TEST@DECODING' in a study with several decodings.")
 
 
 class Report(Model):
-    """The slice of a table's or a figure's job: what there is to show, in the order in which to show it."""
+    """The slice of a table's or a figure's job: the items to show, in their display order."""
 
     study: Name
     title: str
@@ -249,7 +270,7 @@ class Report(Model):
     encodings: list[Name]
     sizes: list[Name]
     seeds: list[int]
-    metrics: Annotated[list[str], Field(min_length=1)] = Field(description="Their names, without settings.")
+    metrics: Annotated[list[str], Field(min_length=1)] = Field(description="Names of the metrics, without settings.")
     baseline: Name
     alpha: Rate = 0.05
     looks: Looks | None = None
@@ -257,24 +278,26 @@ class Report(Model):
 
 
 class Analysed(Model):
-    """The slice of an analysis: what there is to analyse, and the settings of this one analysis alone."""
+    """The slice of an analysis: the items to analyse, and the settings of only this analysis."""
 
     report: Report
     settings: Analyses
     source_languages: dict[Name, str] = Field(default={}, description="By dataset.")
-    target_languages: dict[Name, str] = Field(default={}, description="By dataset; chooses BLEU's tokeniser.")
+    target_languages: dict[Name, str] = Field(
+        default={}, description="Target language by dataset; selects BLEU's tokeniser."
+    )
 
 
 class Measured(Model):
     """The slice of a job that measures models for one analysis."""
 
-    settings: Analyses = Field(description="Those of this analysis only, as far as measuring depends on them.")
-    preparation: Preparation = Field(description="How the dataset treats text.")
+    settings: Analyses = Field(description="Settings of only this analysis, as far as they affect measuring.")
+    preparation: Preparation = Field(description="Preprocessing of the dataset.")
     detokenise: bool = Field(default=True, description="Whether translations must be detokenised.")
 
 
 class PublishedReport(Model):
-    """The slice of the table 'published': what there is to show, and the papers' scores to show beside it."""
+    """The slice of the table 'published': the items to show, and the papers' scores to show with them."""
 
     report: Report
     published: list[PublishedInStudy]
@@ -289,14 +312,14 @@ class DrawnReordering(Model):
 
 
 class Companion(Model):
-    """A study that is asked for with another, whose page links to the page of this one."""
+    """A study that runs together with another, whose page links to its page."""
 
     name: Name
     title: str
 
 
 class Page(Model):
-    """The slice of a study's page: what there is to show, and which of the tables and pictures the study asks for."""
+    """The slice of a study's page: the items, tables and pictures to show."""
 
     report: Report
     tables: list[Name]
@@ -306,7 +329,7 @@ class Page(Model):
     reorderings: list[DrawnReordering] = []
     companions: list[Companion] = []
     fidelity: dict[Name, list[Name]] = Field(
-        default={}, description="By encoding, its types of the package, which have a row in docs/fidelity.md each."
+        default={}, description="Types of each encoding that belong to the package; each has a row in docs/fidelity.md."
     )
     source_languages: dict[Name, str] = Field(description="By dataset.")
     target_languages: dict[Name, str] = Field(description="By dataset.")
@@ -316,7 +339,7 @@ PositionsKind = Literal["gold", "identity", "oracle", "predicted"]
 
 
 class Positions(Model):
-    """Where reordered source positions come from, for the encodings that need them."""
+    """The source of reordered source positions, for encodings that need them."""
 
     train: PositionsKind = Field(
         default="gold",
@@ -324,13 +347,13 @@ class Positions(Model):
         "the trees that fit the word alignment best; 'predicted' those of a parser that sees the source alone.",
     )
     test: Literal["gold", "identity", "predicted"] = Field(
-        default="gold", description="Of test sets, and of 'valid', which stands for them."
+        default="gold", description="Positions of test sets, and of 'valid', which represents them."
     )
     reorderer: Name | None = Field(
-        default=None, description="A name in reorderers.yaml, for 'oracle' and 'predicted' positions."
+        default=None, description="Name in reorderers.yaml, for 'oracle' and 'predicted' positions."
     )
     noise: float = Field(
-        default=0.0, ge=0, le=1, description="The share of the training set's positions that are swapped at random."
+        default=0.0, ge=0, le=1, description="Fraction of the training set's positions that are swapped at random."
     )
 
     @model_validator(mode="after")
@@ -341,17 +364,18 @@ class Positions(Model):
 
 
 class Reordering(Positions):
-    """The positions of a study's encodings, and those of encodings that get others."""
+    """The positions of a study's encodings, and those of encodings with other ones."""
 
     encodings: dict[Name, Positions] = Field(
-        default={}, description="What an encoding of this name gets instead, so that one study can compare positions."
+        default={}, description="Other positions for an encoding of this name, so that one study can compare positions."
     )
 
     def of(self, encoding: str) -> Positions:
+        """Return the positions of an encoding."""
         return self.encodings.get(encoding, self)
 
 
-# Each is an entry of wordorder.figures.catalogue.
+# Entries of wordorder.figures.catalogue.
 FigureName = Literal[
     "forest",
     "variance",
@@ -367,7 +391,7 @@ FigureName = Literal[
 
 
 class Study(Model):
-    """Datasets x encodings x sizes x seeds, one recipe, and what is to be shown of it."""
+    """Datasets x encodings x sizes x seeds, one recipe, and the tables and figures to show."""
 
     name: Name
     title: str
@@ -381,9 +405,10 @@ class Study(Model):
     encodings: Annotated[list[Name], Field(min_length=1)]
     sizes: Annotated[list[Name], Field(min_length=1)]
     seeds: Seeds = Field(
-        description="A list; or {looks: [3, 5]}, which begins with seeds 1 to 3 and may be extended to 5 ('until')."
+        description="Seeds: a list, or {looks: [3, 5]}, which begins with seeds 1 to 3 and may be extended to 5 "
+        "('until')."
     )
-    tests: list[Name] = Field(default=[], description="Test sets to translate; all of the datasets' if empty.")
+    tests: list[Name] = Field(default=[], description="Test sets to translate; all test sets of the datasets if empty.")
     recipe: Recipe
     reordering: Reordering = Reordering()
     decoding: Decodings = Field(
@@ -397,7 +422,7 @@ class Study(Model):
     )
     baseline: Name
     comparisons: list[Comparison] = Field(
-        default=[], description="The family, declared before the run; every encoding against the baseline if empty."
+        default=[], description="Comparisons declared before the run; every encoding with the baseline if empty."
     )
     significance: Significance = Significance()
     margin: Margins = Field(
@@ -416,21 +441,21 @@ class Study(Model):
     )
     figures: list[FigureName] = ["forest", "variance", "scores", "perplexity", "similarity", "encoding_matrix"]
     shown_positions: Positive | None = Field(
-        default=None, description="How many positions the figures of vectors show; 64 if missing."
+        default=None, description="Number of positions in the figures of vectors; 64 if missing."
     )
     analyses: Analyses = Analyses({})
 
     @property
     def seed_numbers(self) -> list[int]:
-        """The seeds that are trained."""
+        """The seeds to train."""
         return list(range(1, self.seeds.now + 1)) if isinstance(self.seeds, Looks) else self.seeds
 
     @property
     def looks(self) -> Looks | None:
-        """The looks, in a study that has more than one."""
+        """The looks of a study that has more than one."""
         return self.seeds if isinstance(self.seeds, Looks) else None
 
     @property
     def decodings(self) -> dict[str, Decoding]:
-        """The decodings by name; a single one has the name ''."""
+        """The decodings by name; a single decoding has the name ''."""
         return self.decoding if isinstance(self.decoding, dict) else {"": self.decoding}

@@ -1,4 +1,4 @@
-"""What is wrong with a document, said in full sentences."""
+"""Problems of a document, described in full sentences."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from wordorder.errors import closest, nearest
 
 M = TypeVar("M", bound=BaseModel)
 
-# What was expected, by pydantic's type of error.
+# The expected value, by pydantic's type of error.
 _TYPES = {
     "string_type": "text",
     "int_type": "a whole number",
@@ -33,7 +33,7 @@ _TYPES = {
     "dict_type": "a group of keys",
     "model_type": "a group of keys",
 }
-# Likewise; the fields in braces come from the error's context.
+# The same with fields in braces, which come from the error's context.
 _RANGES = {
     "finite_number": "a finite number",
     "multiple_of": "a multiple of {multiple_of}",
@@ -53,9 +53,16 @@ _PATTERNS = {
 
 
 def validate(document: Document, model: type[M]) -> tuple[M | None, list[Problem]]:
-    """Return the document as a ``model``, or ``None`` and every problem.
+    """Parse the document as a ``model``.
 
-    Types are taken strictly, as in JSON: the text "1" and the truth value true are not numbers.
+    Types are strict, as in JSON: the text "1" and the truth value true are not numbers.
+
+    Args:
+        document: Any data.
+        model: The model of the data.
+
+    Returns:
+        The parsed model, or ``None``, and every problem.
     """
     try:
         return model.model_validate_json(json.dumps(document.data), strict=True), []
@@ -69,7 +76,10 @@ def validated(document: Document, model: type[M], more: Iterable[Problem] = ()) 
     Args:
         document: Any data.
         model: The model of the data.
-        more: Problems that were found in other ways.
+        more: Problems that other checks have found.
+
+    Returns:
+        The parsed model.
 
     Raises:
         ConfigurationError: The data do not satisfy the model, or there are other problems. All are reported.
@@ -86,7 +96,7 @@ def _problems(
 ) -> Iterator[Problem]:
     for details in error.errors():
         cause = details.get("ctx", {}).get("error")
-        if isinstance(cause, MemberError):  # in a field whose model another registry knows
+        if isinstance(cause, MemberError):  # A field whose model another registry knows.
             location = (*at, *_written(details["loc"], model))
             yield from _problems(cause.error, cause.model, location, cause.field)
         # Pydantic counts only the entries of a tuple that are correct.
@@ -97,10 +107,10 @@ def _problems(
 def _problem(details: ErrorDetails, model: type[BaseModel], at: Location, field: ByName | None) -> Problem:
     location = (*at, *_written(details["loc"], model))
     kind, context, found = details["type"], details.get("ctx", {}), details["input"]
-    if kind == "union_tag_invalid":  # the key that chooses a model; a function that finds it is named after it
+    if kind == "union_tag_invalid":  # The key that selects a model; the function that finds it has its name.
         key, found = context["discriminator"].strip("_()'"), context["tag"]
         if isinstance(details["input"], dict):
-            found = details["input"].get(key, found)  # Pydantic makes text of it
+            found = details["input"].get(key, found)  # Pydantic converts it to text.
         return _choice((*location, key), context["expected_tags"].replace(", ", " or "), found)
     if kind == "union_tag_not_found":
         location = (*location, context["discriminator"].strip("_()'"))
@@ -130,12 +140,12 @@ def _problem(details: ErrorDetails, model: type[BaseModel], at: Location, field:
 
 
 def _alternatives(location: Location, field: ByName | None) -> list[str | int]:
-    """The key that is missing, and those that could be given instead."""
+    """Return the missing key and its alternatives."""
     return [location[-1], *(field.implied if field and location[-1] == field.key else ())]
 
 
 def _expected(kind: str, context: dict[str, Any], found: Any) -> tuple[str, str]:
-    """The code of a mistake, and what was expected instead; '' where pydantic's own words must do."""
+    """Return the code of a mistake and the expected value; '' if pydantic's own message is used."""
     if kind in ("too_short", "too_long"):
         least, most = context.get("min_length"), context.get("max_length")
         bound = f"at least {least}" if kind == "too_short" else f"at most {most}"
@@ -165,7 +175,7 @@ def _unknown_key(location: Location, keys: list[str], field: ByName | None) -> P
 
 
 def unknown(location: Location, name: str, noun: str, known: Iterable[str], plural: str | None = None) -> Problem:
-    """The problem that a name is none of the ``known`` ones, which ``plural`` calls."""
+    """Create the problem that a name is not among ``known``, whose plural noun is ``plural``."""
     known = sorted(known)
     hint = nearest(name, known, plural or f"known {noun}s")
     sentence = f"{quoted(location)} is the unknown {noun} '{name}'{hint}"
@@ -173,7 +183,7 @@ def unknown(location: Location, name: str, noun: str, known: Iterable[str], plur
 
 
 def fields(model: type[BaseModel], location: Location) -> list[str]:
-    """The keys that ``model`` has at ``location``, as pydantic says it, where another model stands."""
+    """Return the keys that ``model`` has at a location of pydantic."""
     kind: Any = _inner(model)
     for part in location:
         kind = _inner(_below(kind, part))
@@ -181,7 +191,7 @@ def fields(model: type[BaseModel], location: Location) -> list[str]:
 
 
 def _written(location: Location, model: type[BaseModel]) -> Location:
-    """A location as it is in the document: pydantic puts the tag of a model chosen by its tag into it too."""
+    """Convert a location of pydantic, which includes the tag of a tagged union, to that in the document."""
     kind: Any = _inner(model)
     written: list[str | int] = []
     for part in location:
@@ -192,7 +202,7 @@ def _written(location: Location, model: type[BaseModel]) -> Location:
 
 
 def _below(kind: Any, part: str | int) -> Any:
-    """What stands in ``kind`` at one part of a location of pydantic."""
+    """Return the type in ``kind`` at one part of a location of pydantic."""
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         field = kind.model_fields.get(str(part))
         return field and Annotated[field.annotation, field]
@@ -202,7 +212,7 @@ def _below(kind: Any, part: str | int) -> Any:
 
 
 def _tagged(kind: Any) -> dict[str, Any]:
-    """The choices of a union by their tags; none where ``kind`` is not such a union."""
+    """Return the members of a tagged union by their tags; empty for other types."""
     if get_origin(kind) is Annotated:
         union, *notes = get_args(kind)
         key = next((note.discriminator for note in notes if isinstance(note, FieldInfo)), None)
@@ -234,7 +244,7 @@ def _inner(kind: Any) -> Any:
 
 
 def describe(value: Any) -> str:
-    """A short text for something found in a document."""
+    """Describe a value of a document in a few words."""
     if value is None:
         return "empty"
     if isinstance(value, str):

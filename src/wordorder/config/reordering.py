@@ -15,25 +15,25 @@ class HMM(Model):
     """The embedded aligner: two HMMs trained by agreement; see :mod:`wordorder.alignment.hmm`."""
 
     type: Literal["hmm"] = "hmm"
-    ibm1_iterations: int = Field(default=12, ge=0, description="Of IBM model 1, which the HMMs start from.")
+    ibm1_iterations: int = Field(default=12, ge=0, description="Iterations of IBM model 1, from which the HMMs start.")
     iterations: Positive = Field(default=3, description="Of the HMMs.")
     sentences: Positive = Field(
-        default=2_000_000, description="Trained on at most this many pairs, evenly spread; all are aligned."
+        default=2_000_000, description="Largest number of evenly spread pairs for training; all pairs are aligned."
     )
 
 
 class ExternalAligner(Model):
-    """A program that is found on PATH. Only the HMM gives the same links on every run and machine."""
+    """A program on PATH. Only the HMM gives the same links in every run and on every machine."""
 
     type: Literal["eflomal", "fast_align", "mgiza"]
 
 
 class Alignment(Model):
-    """Which source unit belongs to which target unit: the slice of an alignment job."""
+    """The alignment of source and target tokens: the slice of an alignment job."""
 
     aligner: Annotated[HMM | ExternalAligner, Field(discriminator="type")] = HMM()
     unit: Literal["word", "subword"] = Field(
-        default="word", description="What is aligned and later reordered; the subwords of a word stay together."
+        default="word", description="Tokens that are aligned and later reordered; the subwords of a word stay together."
     )
     symmetrisation: Symmetrisation = "intersection"
 
@@ -46,7 +46,7 @@ class Oracle(Model):
     """The tree of a source sentence that fits its links best; see :mod:`wordorder.reordering.oracle`."""
 
     nulls: Literal["left", "right"] = Field(
-        default="left", description="The side of a unit without links that it joins."
+        default="left", description="Side to which a token without links is attached."
     )
 
 
@@ -54,28 +54,32 @@ class Parser(Model):
     """The BTG parser that predicts the order from the source alone; see :mod:`wordorder.reordering.train`."""
 
     iterations: Positive = 20
-    classes: int = Field(default=50, ge=0, description="Word classes, found in the training source; 0 uses none.")
+    classes: int = Field(
+        default=50, ge=0, description="Number of word classes, learned from the training source; 0 uses none."
+    )
     loss: Literal["tau", "chunks"] = Field(
-        default="tau", description="What a wrong tree costs: discordant pairs, or breaks between chunks."
+        default="tau", description="Cost of a wrong tree: discordant pairs, or breaks between chunks."
     )
     learner: Literal["perceptron", "pa"] = Field(
-        default="pa", description="Latent perceptron or passive-aggressive (I)."
+        default="pa", description="Training algorithm: latent perceptron or passive-aggressive (I)."
     )
-    beam: Positive = Field(default=20, description="Of sentences that are longer than 'exact'.")
-    exact: int = Field(default=40, ge=0, description="Up to so many units the best tree of all is found.")
+    beam: Positive = Field(default=20, description="Beam for sentences that are longer than 'exact'.")
+    exact: int = Field(default=40, ge=0, description="Largest number of tokens for exact search.")
     inversion_penalty: float = Field(
-        default=0.0, ge=0, description="Taken from the score of every inverted node, for pairs of much the same order."
+        default=0.0,
+        ge=0,
+        description="Subtracted from the score of every inverted node, for languages with similar order.",
     )
     sentences: Positive = Field(
-        default=200_000, description="Trained on at most this many sentences, evenly spread; all are parsed."
+        default=200_000, description="Largest number of evenly spread sentences for training; all are parsed."
     )
     seed: int = Field(default=1, ge=0)
 
 
 class Reorderer(Model):
-    """From links to positions."""
+    """The stages from links to positions."""
 
-    aligner: Name = Field(description="A name in aligners.yaml.")
+    aligner: Name = Field(description="Name in aligners.yaml.")
     oracle: Oracle = Oracle()
     parser: Parser = Parser()
     folds: int = Field(

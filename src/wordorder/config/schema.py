@@ -31,7 +31,10 @@ _MODELS: dict[str, type[BaseModel]] = {
 
 
 def schemas() -> dict[str, dict[str, Any]]:
-    """Schema by the name of its file. The parameters of encodings are open: each encoding checks its own."""
+    """Return the schema of each file by its name.
+
+    The parameters of encodings are open, because each encoding checks its own.
+    """
     draft = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
     written = {name: model.model_json_schema() for name, model in _MODELS.items()}
     written |= {"study": _study(), "derived_study": _derived_study()}
@@ -39,23 +42,26 @@ def schemas() -> dict[str, dict[str, Any]]:
 
 
 def _study() -> dict[str, Any]:
-    """A study's, which may name a recipe instead of writing it."""
+    """Return the schema of a study, which may name a recipe instead of containing one."""
     schema = Study.model_json_schema()
-    named = {"description": "A name in recipes.yaml.", "type": "string"}
+    named = {"description": "Name in recipes.yaml.", "type": "string"}
     schema["properties"]["recipe"] = {"anyOf": [schema["properties"]["recipe"], named]}
     return schema
 
 
 def _derived_study() -> dict[str, Any]:
-    """A study's, of which nothing need be said that the study it is based on says; null takes a key of that away."""
+    """Return the schema of a derived study, which may omit any key of its original, and whose nulls remove keys."""
     schema = _partial(_study())
-    based_on = {"description": "The study that this one is but for what stands here.", "type": "string"}
+    based_on = {
+        "description": "The original study, from which this one differs only by the other keys.",
+        "type": "string",
+    }
     schema["properties"] = {"name": {"type": "string"}, KEY: based_on} | schema["properties"]
     return {**schema, "title": "DerivedStudy", "required": ["name", KEY]}
 
 
 def _partial(schema: Any) -> Any:
-    """A schema by which every key of every group may be missing or null."""
+    """Make every key of every group optional and nullable."""
     if isinstance(schema, list):
         return [_partial(part) for part in schema]
     if not isinstance(schema, dict):

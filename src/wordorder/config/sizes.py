@@ -1,4 +1,4 @@
-"""``config/sizes.yaml``: each size is configured by the class of its architecture, which the registry finds."""
+"""Typed models of ``config/sizes.yaml``; the class of each architecture configures its sizes."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from wordorder.config.extensions import ByName
 
 
 class ArchitectureSize(Model):
-    """What the sizes of all architectures have; each architecture derives its own.
+    """The common keys of the sizes of all architectures; each architecture derives its own class.
 
-    ``architecture`` is narrowed to a ``Literal`` of the architecture's name.
+    A subclass narrows ``architecture`` to a ``Literal`` of the architecture's name.
     """
 
     architecture: str
@@ -35,4 +35,4 @@ class Sizes(RootModel[dict[Name, ModelSize]]):
 
 
 class SizeNames(RootModel[dict[Name, Any]]):
-    """The names in ``config/sizes.yaml``, whatever they stand for."""
+    """The names in ``config/sizes.yaml``, regardless of their contents."""
