@@ -14,7 +14,7 @@ MINUTES ?= 10
 export PATH := $(abspath $(VENV))/bin:$(PATH)
 SNAKEFILES = Snakefile workflow
 
-.PHONY: help setup setup-dev demo study report reference verify-reference rebuild-references test test-slow test-all test-comet fidelity fuzz lint format comet lock audit sbom clean
+.PHONY: help setup setup-dev demo study report gpu-report reference verify-reference rebuild-references test test-slow test-all test-comet fidelity fuzz lint format comet lock audit sbom clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -35,6 +35,10 @@ study: setup  ## Run the study STUDY on CORES cores with the profile PROFILE
 
 report: study  ## Build Snakemake's report, results/STUDY/report.html
 	snakemake $(STUDY) --report results/$(STUDY)/report.html
+
+gpu-report: STUDY = posnet
+gpu-report: setup  ## Measure what STUDY (posnet) needs of this GPU: speed, memory, forward passes; about 20 minutes
+	wordorder gpu-report $(STUDY) --output results/gpu_report/$(STUDY)
 
 reference: setup  ## Write the finished study STUDY to results/reference as a small bundle
 	wordorder stage write-reference $(STUDY) --output results/reference/$(STUDY)

@@ -142,6 +142,39 @@ def probe(
         print(proposed_rows(measured, parts, profile / "training.tsv"))
 
 
+@command(STUDY, "gpu-report posnet", "gpu-report posnet --minutes 10 --output posnet_h100", name="gpu-report")
+def gpu_report(
+    study: Study,
+    *,
+    results: Results = Path("results"),
+    root: Root = Path("config"),
+    output: Annotated[Path, Option(metavar="DIR", help="folder to write to")] = Path("results/gpu_report"),
+    minutes: Annotated[float, Option(min=0.01, help="time for measurements of trainings")] = 15.0,
+) -> None:
+    """Measure what a paper prints of GPUs, without training its models.
+
+    Probe the trainings of a study and its companions as 'wordorder probe' does, and time forward passes of models with
+    random weights. Writes report.md with speed, memory beside the paper's, and the figure 'forward_time'. Needs a GPU,
+    and no data.
+    """
+    import torch
+
+    from wordorder.config.load import load_with_companions
+    from wordorder.status.gpu_report import write_gpu_report
+    from wordorder.status.probes import run_probes, to_probe
+    from wordorder.workflow.configuration import Configuration
+
+    if not torch.cuda.is_available():
+        raise WordorderError(
+            "There is no GPU here that PyTorch can use. Run the command where there is one; 'wordorder probe --counts' "
+            "works anywhere.",
+            code="gpu-needed",
+        )
+    studies, configuration = load_with_companions(study, root), Configuration(root)
+    probes = run_probes(to_probe(studies), configuration, results, minutes=minutes)
+    print(f"The report is {write_gpu_report(studies[0], configuration, results, output, probes)}.")
+
+
 @command(
     STUDY,
     "power multi30k --difference 0.5",

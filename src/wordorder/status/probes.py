@@ -115,19 +115,19 @@ def _probe(
     else:
         vocabulary = configuration.dataset(probed.dataset).preprocessing.vocabulary
     needs_gpu = recipe.precision == "fp16" or (row is not None and row.gpus > 0)
-    described: dict[str, Any] = {
+    if needs_gpu and not torch.cuda.is_available():
+        seconds = None
+    measured = probe(
+        cells, corpus=corpus if prepared else None, vocabulary_size=vocabulary, seconds=seconds, threads=threads
+    )
+    return {
         "dataset": probed.dataset,
         "size": probed.size,
         "precision": recipe.precision,
         "batch_tokens": recipe.batch_tokens,
         "accumulate": recipe.accumulate,
-        "counts": {},
+        **measured,
     }
-    if seconds is None or (needs_gpu and not torch.cuda.is_available()):
-        return described | {"measured": False, "encodings": {name: {} for name in cells}}
-    corpus_or_none = corpus if prepared else None
-    measured = probe(cells, corpus=corpus_or_none, vocabulary_size=vocabulary, seconds=seconds, threads=threads)
-    return described | {"measured": True} | measured
 
 
 def _keep(probed: Probed, measured: dict[str, Any], results: Path) -> None:
@@ -162,8 +162,8 @@ def probes_text(probes: Sequence[dict[str, Any]]) -> str:
     rows = []
     for probe in probes:
         for name, entry in probe["encodings"].items():
-            speed, most = _speed(entry), peak(probe.get("hardware", ""), probe["precision"])
-            gpu_bytes, counted = entry.get("gpu_bytes"), probe["counts"].get(name, {})
+            speed, most = _speed(entry), peak(probe["hardware"], probe["precision"])
+            gpu_bytes = entry.get("gpu_bytes")
             rows.append(
                 {
                     "dataset": probe["dataset"],
@@ -173,12 +173,12 @@ def probes_text(probes: Sequence[dict[str, Any]]) -> str:
                     "GPU GB": f"{gpu_bytes / GB:.1f}" if gpu_bytes else None,
                     "of peak": f"{speed * entry['flops_per_token'] / most:.1%}" if speed and most else None,
                     "memory GB": f"{probe['process_bytes'] / GB:.1f}" if speed else None,
-                    "operations": f"{counted['operations']:,}" if counted else None,
-                    "host waits": f"{counted['host_waits']:,}" if counted else None,
+                    "operations": f"{entry['operations']:,}",
+                    "host waits": f"{entry['host_waits']:,}",
                 }
             )
     right = rows[0].keys() - {"dataset", "size", "encoding"}
-    notes = ["Operations and host waits are those of one update, counted on PyTorch's device 'meta'."]
+    notes = ["Operations and host waits are what one update asks of a GPU, counted without one, in single precision."]
     hardware = dict.fromkeys(probe["hardware"] for probe in probes if probe["measured"])
     if hardware:
         notes.append(f"Measured on {', '.join(hardware)}. 'memory GB' is that of the process, for a size's encodings.")

@@ -27,6 +27,7 @@ from wordorder.model.batch import END
 from wordorder.model.checkpoint import build_model, count_parameters
 from wordorder.model.objective import TranslationObjective
 from wordorder.training import device
+from wordorder.training.counting import count_update
 from wordorder.training.loop import Trainer
 from wordorder.training.processes import Processes
 from wordorder.training.record import environment, peak_memory
@@ -86,47 +87,61 @@ class _Stopwatch:
 
 
 def probe(
-    cells: Mapping[str, Cell], *, corpus: Path | None, vocabulary_size: int, seconds: float, threads: int | None
+    cells: Mapping[str, Cell],
+    *,
+    corpus: Path | None,
+    vocabulary_size: int,
+    seconds: float | None,
+    threads: int | None = None,
 ) -> dict[str, Any]:
-    """Measure a few updates of each of several models, which differ in their encodings.
+    """Count what an update of each of several models asks of a GPU, and measure a few updates on the hardware at hand.
 
     Args:
         cells: The trainings, by the names of their encodings; the first is measured for certain, the others as long
             as there is time.
         corpus: The binary corpus to train on; random sentences if it is None.
         vocabulary_size: That of random sentences.
-        seconds: The time for all of them.
+        seconds: The time for all measurements; None measures nothing.
         threads: The CPU threads; PyTorch's choice if missing.
 
     Returns:
-        Hardware, memory of the process, and by encoding the tokens per second, the GPU memory and the floating-point
-        operations per token, or why there are none.
+        By encoding the counts and, where it was measured, the tokens per second, the GPU memory and the floating-point
+        operations per token, or why there are none; also the hardware and the memory of the process.
     """
-    ends = time.monotonic() + seconds
     device.prepare()
     if threads:
         torch.set_num_threads(threads)
+    found: dict[str, dict[str, Any]] = {name: {} for name in cells}
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
         data = _simulated(folder / "corpus", vocabulary_size) if corpus is None else ParallelCorpus.open(corpus)
-        if any(cell.encoding.needs_reordered for cell in cells.values()):
-            data.positions = _reversed(folder / "positions", data)
-        found: dict[str, dict[str, Any]] = {}
+        reordered = any(cell.encoding.needs_reordered for cell in cells.values())
+        positions = _reversed(folder / "positions", data) if reordered else None
+        ends = time.monotonic() + (seconds or 0)
         for number, (name, cell) in enumerate(cells.items()):
+            if seconds is None:
+                break
             left = ends - time.monotonic()
-            if found and left <= 0:
+            if number and left <= 0:
                 found[name] = {"failed": "the time was up before it"}
                 continue
             print(f"{name} …", file=sys.stderr, flush=True)
+            data.positions = positions if cell.encoding.needs_reordered else None
             found[name] = _measured(cell, data, folder / str(number), max(left, 0.0) / (len(cells) - number))
+        memory = peak_memory()["process_bytes"]
+        for name, cell in cells.items():
+            data.positions = positions if cell.encoding.needs_reordered else None
+            update = count_update(cell, data).update
+            found[name] |= {"operations": update.operations, "host_waits": update.host_waits}
     hardware = environment()["hardware"]
     on_gpu = torch.cuda.is_available()
     return {
+        "measured": seconds is not None,
         "device": "cuda" if on_gpu else "cpu",
         "hardware": hardware["gpus"][0] if on_gpu else hardware["processor"],
         "threads": torch.get_num_threads(),
         "data": "prepared" if corpus is not None else "simulated",
-        "process_bytes": peak_memory()["process_bytes"],
+        "process_bytes": memory,
         "encodings": found,
     }
 
@@ -135,8 +150,6 @@ def _measured(cell: Cell, corpus: ParallelCorpus, folder: Path, seconds: float) 
     """Measure one training; ``folder`` is that of its state."""
     endless = {"max_updates": _NEVER, "max_epochs": None, "validate_every": _NEVER, "patience": None}
     cell = cell.model_copy(update={"recipe": cell.recipe.model_copy(update=endless)})
-    if not cell.encoding.needs_reordered:
-        corpus = _without_positions(corpus)
     fabric = Fabric(
         devices=1, precision=device.fabric_precision(cell.recipe.precision), plugins=[LightningEnvironment()]
     )
@@ -180,12 +193,6 @@ def _measured(cell: Cell, corpus: ParallelCorpus, folder: Path, seconds: float) 
     if fabric.device.type == "cuda":
         measured["gpu_bytes"] = torch.cuda.max_memory_reserved(fabric.device)
     return measured
-
-
-def _without_positions(corpus: ParallelCorpus) -> ParallelCorpus:
-    return ParallelCorpus(
-        corpus.directory, vocabulary_size=corpus.vocabulary_size, digest=corpus.digest, arrays=corpus.arrays
-    )
 
 
 def _simulated(folder: Path, vocabulary_size: int) -> ParallelCorpus:
