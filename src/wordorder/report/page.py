@@ -50,7 +50,9 @@ def build_page(asked: Page, results: str | Path, data: str | Path) -> str:
     results, data = Path(results), Path(data)
     report = asked.report
     inputs.check(report, results)
-    built = {name: build_table(name, report, results, asked.published) for name in ["scores", *asked.tables]}
+    built = {
+        name: build_table(name, report, results, asked.published) for name in dict.fromkeys(["scores", *asked.tables])
+    }
     cells = records.load(asked, results)
     items = credibility_items(report, results)
     style, script = _resource("page.css"), _resource("page.js")
