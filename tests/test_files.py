@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from full_disk import no_file_larger_than
+from raises import raises
 from wordorder.errors import WordorderError
-from wordorder.files import atomic, check_writable, open_bytes, read_json, sha256, write_json, write_text
+from wordorder.files import atomic, check_writable, open_bytes, read_json, read_text, sha256, write_json, write_text
 from wordorder.integrity import is_note
 
 
@@ -102,6 +103,28 @@ def test_a_device_is_not_replaced(tmp_path: Path) -> None:
     with pytest.raises(WordorderError, match="neither a file nor a directory"):
         write_text(pipe, "text")
     assert pipe.is_fifo()
+
+
+def test_a_link_to_a_device_is_neither_read_nor_replaced(tmp_path: Path) -> None:
+    for name, read in (("zero", read_text), ("full", read_text), ("zero", sha256)):
+        link = tmp_path / name
+        link.unlink(missing_ok=True)
+        link.symlink_to(f"/dev/{name}")
+        with raises("not-a-file"):
+            read(link)
+        with raises("not-a-file"):
+            write_text(link, "text")
+        assert link.is_symlink()
+
+
+def test_a_name_that_is_too_long_for_the_file_system_is_said(tmp_path: Path) -> None:
+    with raises("unwritable-file"):
+        write_text(tmp_path / ("x" * 300), "text")
+    with raises("unreadable-file"):
+        read_text(tmp_path / ("x" * 300))
+    deep = tmp_path.joinpath(*["y" * 100] * 3, "text")
+    write_text(deep, "text")
+    assert read_text(deep) == "text"
 
 
 def test_a_full_disk_is_said(tmp_path: Path) -> None:

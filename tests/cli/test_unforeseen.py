@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import subprocess
 import sys
@@ -98,3 +99,21 @@ def test_a_path_that_is_too_long(state: Path) -> None:
     done = run("explain", "/".join(["x" * 300] * 2) + ".yaml")
     assert done.returncode in (1, 2) and "Traceback" not in done.stderr
     assert not state.exists(), done.stderr
+
+
+def test_closed_standard_streams(state: Path) -> None:
+    words = [
+        "translate",
+        "--model",
+        "none.pt",
+        "--subword",
+        "none",
+        "--source-language",
+        "en",
+        "--target-language",
+        "de",
+    ]
+    for closed in ("<&-", ">&-"):
+        done = run(*words, closed, WORDORDER_ERRORS="json")
+        assert done.returncode == 1 and json.loads(done.stderr)["code"] == "closed-stream", done.stderr
+    assert run("check", "none.yaml", "<&-").returncode == 1

@@ -139,6 +139,24 @@ def test_what_is_no_archive_is_said(tmp_path: Path, name: str) -> None:
         content(tmp_path / f"missing {name}", "x")
 
 
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_damaged_header_of_a_tar_is_said(tmp_path: Path, place: int) -> None:
+    with tarfile.open(tmp_path / "a.tar", "w", format=tarfile.PAX_FORMAT) as tar:
+        for number in range(2):
+            info = tarfile.TarInfo(f"member {number}")
+            info.pax_headers = {"GNU.sparse.map": "1,x"} if number == place else {}
+            tar.addfile(info)
+    with raises("damaged-file"):
+        content(tmp_path / "a.tar", "member 2")
+
+
+def test_a_name_in_a_zip_that_is_not_utf8_is_said(tmp_path: Path) -> None:
+    archive = make_zip(tmp_path / "a.zip", {"ä": b"text"})
+    archive.write_bytes(archive.read_bytes().replace("ä".encode(), b"\xff\xff"))
+    with raises("damaged-file"):
+        content(archive, "ä")
+
+
 def test_a_zip_with_a_password_is_said(tmp_path: Path) -> None:
     archive = make_zip(tmp_path / "a.zip", {"a": b"text"})
     data = bytearray(archive.read_bytes())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import tracemalloc
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 
 from full_disk import no_file_larger_than
 from raises import raises
-from wordorder.data.text import decode_lines, read_lines, read_pairs, write_lines, write_pairs
+from wordorder.data.text import LONGEST_LINE, decode_lines, read_lines, read_pairs, write_lines, write_pairs
 from wordorder.errors import WordorderError
 
 SEPARATORS = ["\u2028", "\u2029", "\x85", "\r", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x00", "\t", "\x7f"]
@@ -76,6 +75,21 @@ def test_lines_before_an_invalid_byte_are_read(tmp_path: Path) -> None:
     assert next(lines) == "good"
     with raises("not-utf-8", line=2):
         next(lines)
+
+
+def test_a_line_of_a_hundred_megabytes_is_said_in_constant_memory(tmp_path: Path) -> None:
+    path = tmp_path / "text"
+    with path.open("wb") as file:
+        file.write(b"a sentence\n")
+        for _ in range(100):
+            file.write(b"x" * 1_000_000)
+    tracemalloc.start()
+    with raises("too-long-line", line=2):
+        list(read_lines(path))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 40_000_000
+    assert lines_of(tmp_path, b"x" * (LONGEST_LINE - 1) + b"\n") == ["x" * (LONGEST_LINE - 1)]
 
 
 def test_a_missing_file_is_said(tmp_path: Path) -> None:
@@ -144,11 +158,12 @@ def test_a_full_disk_leaves_no_half_of_a_pair(tmp_path: Path) -> None:
 
 def test_reading_takes_constant_memory() -> None:
     class Endless:
-        """Stands for a large file: iterating a binary file gives its lines."""
+        """Stands for a large file."""
 
-        def __iter__(self) -> Iterator[bytes]:
-            for number in range(200_000):
-                yield b"the sentence number %d of a large file\n" % number
+        lines = (b"the sentence number %d of a large file\n" % number for number in range(200_000))
+
+        def readline(self, _: int) -> bytes:
+            return next(self.lines, b"")
 
     tracemalloc.start()
     total = sum(len(line) for line in decode_lines(Endless(), "large"))  # type: ignore[arg-type]

@@ -7,14 +7,17 @@ import sys
 from asyncio import sleep
 from pathlib import Path
 
+from snakemake.persistence import PersistenceBase
 from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
 
 from wordorder.report import CAPTIONS
 from wordorder.report.caption_texts import captions
 from wordorder.workflow.data import ALIGNMENT, REORDERING, binary_files, corpus_file, positions_files
+from wordorder.workflow.exits import exit_on_error
 from wordorder.workflow.models import CELL, EVALUATED
 from wordorder.workflow.plan import Plan
 from wordorder.workflow.resources import grows_with_text
+from wordorder.workflow.runs import Runs, restart
 from wordorder.workflow.studies import JOINT, SIGNIFICANCE, SYSTEMS
 
 # Thousands of jobs are millions of small objects, hardly any of them garbage: look for it less often.
@@ -89,6 +92,19 @@ def folder_of(name):
 
 onstart:
     plan.start(workflow.dag.needrun_jobs())
+
+
+# Snakemake would end where another run needs the same files; here it waits for that run (wordorder.workflow.runs).
+runs = Runs(Path("results"), lambda: restart(workflow.rundir))
+
+
+@exit_on_error
+def turn(persistence):
+    jobs = list(persistence.dag.needrun_jobs())
+    return runs.turn((file for job in jobs for file in job.input), (file for job in jobs for file in job.output))
+
+
+PersistenceBase.lock = turn
 
 
 # The executor of SLURM asks ever more rarely while nothing ends, every three minutes at last, and a stage would begin

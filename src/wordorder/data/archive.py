@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import io
 import lzma
 import stat
 import struct
@@ -11,7 +12,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from wordorder.errors import WordorderError
 from wordorder.files import decompressed, open_bytes, reading
@@ -44,6 +45,15 @@ def open_member(archive: str | Path, member: str | None) -> Iterator[IO[bytes]]:
         ) from error
 
 
+@contextmanager
+def _contents(damaged: type[Exception]) -> Iterator[None]:
+    """Raise ``damaged`` for what a damaged table of contents leads to."""
+    try:
+        yield
+    except _NO_CONTENTS as error:
+        raise damaged(str(error)) from error
+
+
 def _plain(name: str) -> str:
     return name.removeprefix("./")
 
@@ -51,12 +61,14 @@ def _plain(name: str) -> str:
 @contextmanager
 def _open_tar(archive: str | Path, member: str) -> Iterator[IO[bytes]]:
     names = []
-    try:
+    with _contents(tarfile.ReadError):
         opened = tarfile.TarFile.open(archive)
-    except _NO_CONTENTS as error:
-        raise tarfile.ReadError(str(error)) from error
     with opened as tar:
-        for info in tar:
+        while True:
+            with _contents(tarfile.ReadError):
+                info = tar.next()
+            if info is None:
+                break
             names.append(_plain(info.name))
             if names[-1] != _plain(member):
                 continue
@@ -71,10 +83,8 @@ def _open_tar(archive: str | Path, member: str) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _open_zip(archive: str | Path, member: str) -> Iterator[IO[bytes]]:
-    try:
+    with _contents(zipfile.BadZipFile):
         opened = zipfile.ZipFile(archive)
-    except _NO_CONTENTS as error:
-        raise zipfile.BadZipFile(str(error)) from error
     with opened as zipped:
         for info in zipped.infolist():
             if _plain(info.filename) == _plain(member):
@@ -90,8 +100,8 @@ def _open_zip(archive: str | Path, member: str) -> Iterator[IO[bytes]]:
             raise WordorderError(
                 f"'{member}' of {archive} cannot be read: {error}.", code="unreadable-file", path=archive, key=member
             ) from error
-        with file:
-            yield file
+        with io.BufferedReader(cast(io.RawIOBase, file)) as buffered:  # whose lines have no price of their own
+            yield buffered
 
 
 def _not_a_file(archive: str | Path, member: str) -> WordorderError:

@@ -18,6 +18,8 @@ from wordorder.errors import WordorderError, at_line
 from wordorder.files import atomic, open_bytes
 
 _BYTE_ORDER_MARK = "\ufeff"
+# Bytes of a line, beyond any sentence. Without a limit, a file whose lines end otherwise would fill the memory.
+LONGEST_LINE = 10_000_000
 # Unicode categories Cc (control), Zl and Zp (line and paragraph separators).
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _CONTROL_BUT_TAB = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
@@ -32,7 +34,8 @@ def read_lines(path: str | Path) -> Iterator[str]:
     """Yield the lines of a UTF-8 file (``.gz`` is decompressed), without their ends, in constant memory.
 
     One ``\\r`` before ``\\n`` and a byte order mark at the start of the file are dropped. Control characters and the
-    other Unicode line separators become spaces. A byte that is not UTF-8 is a :class:`WordorderError`.
+    other Unicode line separators become spaces. A byte that is not UTF-8 and a line of more than LONGEST_LINE bytes
+    are a :class:`WordorderError`.
     """
     with open_bytes(path) as file:
         yield from decode_lines(file, path)
@@ -42,7 +45,13 @@ def decode_lines(file: IO[bytes], name: object, *, keep_tabs: bool = False, enco
     """:func:`read_lines` for an open binary file; ``name`` is what error messages call it."""
     control = _CONTROL_BUT_TAB if keep_tabs else _CONTROL
     offset = 0
-    for number, line in enumerate(file, start=1):
+    for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), start=1):
+        if len(line) > LONGEST_LINE:
+            sentence = (
+                f"the line has more than {LONGEST_LINE:,} bytes. A line holds one sentence and ends with a line feed; "
+                "does the file have other line ends, or no text?"
+            )
+            raise at_line(str(name), number, sentence, code="too-long-line")
         try:
             text = line.decode(encoding).removesuffix("\n").removesuffix("\r")
         except UnicodeDecodeError as error:

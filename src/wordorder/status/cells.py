@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 from wordorder.errors import WordorderError
 from wordorder.files import read_json, read_object
+from wordorder.locks import Holder, holder
 from wordorder.results.index import CellFiles
 from wordorder.status.queue import Job
-from wordorder.training.lock import Holder, holder
 from wordorder.workflow.study import CellName
 
 State = Literal["done", "running", "stopped", "queued", "failed"]

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from wordorder.config.load import study_names
 from wordorder.errors import WordorderError
+from wordorder.locks import holder
 from wordorder.status.text import disk_size, text_table
-from wordorder.training.lock import holder
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.models import cell_files
 

@@ -19,13 +19,13 @@ from wordorder.config.models import Cell
 from wordorder.data.binary import ParallelCorpus
 from wordorder.errors import Interrupted, WordorderError
 from wordorder.files import atomic, check_writable, write_json
+from wordorder.locks import locked, open_lock
 from wordorder.model.architectures.base import Translator
 from wordorder.model.attention import base as attention
 from wordorder.model.checkpoint import build_model, count_parameters, save_model
 from wordorder.model.objective import TranslationObjective
 from wordorder.training import device
 from wordorder.training.lengths import check_lengths, kept_pairs
-from wordorder.training.lock import locked, open_lock
 from wordorder.training.loop import Counters, Trainer
 from wordorder.training.processes import Processes, open_fabric
 from wordorder.training.record import environment, peak_memory

@@ -25,8 +25,8 @@ from torch import Tensor
 from wordorder.errors import WordorderError
 from wordorder.files import atomic, read_text, reading, remove, remove_leftovers, write_json, write_text
 from wordorder.integrity import Checksum, check_inside
+from wordorder.locks import locked
 from wordorder.model.checkpoint import load_tensors, save_tensors
-from wordorder.training.lock import locked
 
 
 class StateDirectory:
@@ -41,7 +41,7 @@ class StateDirectory:
         self.remedy = f"Delete {path} and run the same command again, which trains from the beginning."
 
     def locked(self, stop_requested: Callable[[], bool] = lambda: False) -> AbstractContextManager[None]:
-        """Keep every other process out, and wait for one that is in; see :func:`wordorder.training.lock.locked`."""
+        """Keep every other process out, and wait for one that is in; see :func:`wordorder.locks.locked`."""
         return locked(self.lock, lambda taken: (taken, stop_requested()))
 
     def claim(self, stamp: str) -> bool:
@@ -58,7 +58,7 @@ class StateDirectory:
         for entry in self.path.iterdir():
             if entry.is_dir():
                 shutil.rmtree(entry)
-            elif entry != self.lock:
+            elif entry.stem != self.lock.name:  # neither the lock nor its owner
                 entry.unlink()
         write_text(file, stamp)
         return stale
