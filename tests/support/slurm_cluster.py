@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 PROGRAMS = ["munged", "slurmctld", "slurmd", "slurmdbd", "mariadbd", "mariadb-install-db", "sbatch", "squeue", "sacct"]
@@ -165,7 +165,10 @@ class Cluster:
     def tell(self, *command: str | int) -> str:
         """Run a command, of SLURM mostly; what it prints."""
         arguments = [str(part) for part in command]
-        return subprocess.run(arguments, capture_output=True, text=True, check=True).stdout.strip()
+        done = subprocess.run(arguments, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise subprocess.CalledProcessError(done.returncode, f"{arguments}: {done.stderr}")
+        return done.stdout.strip()
 
     def jobs(self, rule: str = "", state: str = "all") -> dict[int, str]:
         """Job numbers and comments ('rule_train_model_wildcards_…') of a rule or group, oldest first."""
@@ -194,6 +197,22 @@ class Cluster:
                 daemon = (process / "comm").read_text().strip() in {"slurmd", "slurmstepd"}
                 if daemon or b"SLURM_JOB_ID=" in (process / "environ").read_bytes():
                     os.kill(int(process.name), signal.SIGKILL)
+
+    def restart_slurmctld(self) -> None:
+        """As an administrator does: it saves its state and reads it again."""
+        self._stop("slurmctld")
+        self._run("slurmctld")
+        wait_until("slurmctld", lambda: "UP" in self.tell("scontrol", "ping"))
+
+    @contextlib.contextmanager
+    def silent_scheduler(self) -> Iterator[None]:
+        """Within the block slurmctld answers nobody."""
+        pid = int((self.folder / "run/slurmctld.pid").read_text())
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(pid, signal.SIGCONT)
 
     def start_slurmd(self) -> None:
         for node in self.nodes:
