@@ -125,7 +125,11 @@ def locked(
 
 
 def open_lock(file: Path) -> IO[str]:
-    """The file of a lock, which nobody has taken by that. Raises WordorderError where it cannot be written."""
+    """Open the file of a lock without taking the lock.
+
+    Raises:
+        WordorderError: The file cannot be written.
+    """
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         return file.open("a+", encoding="utf-8")
