@@ -9,7 +9,18 @@ from typer import Argument, Option
 from wordorder.cli import options
 from wordorder.cli.app import STUDY, command, stage
 
-TableName = Literal["scores", "significance", "variance", "parameters", "credibility", "published", "orderings"]
+TableName = Literal[
+    "scores",
+    "significance",
+    "variance",
+    "parameters",
+    "credibility",
+    "published",
+    "orderings",
+    "paper",
+    "claims",
+    "contradictions",
+]
 TABLES: tuple[str, ...] = get_args(TableName)
 
 
@@ -23,15 +34,19 @@ def table(
 ) -> None:
     """Make a table of a study as CSV, Markdown, LaTeX (booktabs) and HTML.
 
+    Those of a paper ('paper', 'claims', 'contradictions') also read the results of companions, in the folders beside.
     'credibility' lists what makes a comparison credible; the exit status is 1 if the study lacks an item.
     """
+    from wordorder.config.claims import PAPER_TABLES
     from wordorder.config.load import slice_argument
-    from wordorder.config.models import PublishedReport, Report
+    from wordorder.config.models import Paper, PublishedReport, Report
     from wordorder.config.published_scores import PUBLISHED_TABLES
-    from wordorder.report.build import build_table
+    from wordorder.report.build import build_paper_table, build_table
     from wordorder.tables.table import write_table
 
-    if name in PUBLISHED_TABLES:
+    if name in PAPER_TABLES:
+        built = build_paper_table(name, slice_argument(config, Paper), results.parent)
+    elif name in PUBLISHED_TABLES:
         asked = slice_argument(config, PublishedReport)
         built = build_table(name, asked.report, results, asked.published)
     else:

@@ -10,7 +10,7 @@ from wordorder.config.problems import unknown
 
 KEY = "based_on"
 # Keys that are not inherited: a small-scale variant would otherwise run the companions of the original.
-_NOT_INHERITED = ("companions",)
+_NOT_INHERITED = ("companions", "paper")
 
 
 def is_derived(document: Document) -> bool:
@@ -48,7 +48,7 @@ def derive(
     """Merge a study's file with the study that it is based on.
 
     Groups of keys are merged key by key. Everything else, including the name of a recipe, replaces the inherited value,
-    and null removes a key. Companions are not inherited. Problems of inherited keys refer to the line that inherits
+    and null removes a key. Companions and the paper are not inherited. Problems of inherited keys refer to the line that inherits
     them.
 
     Args:

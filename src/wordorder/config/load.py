@@ -20,6 +20,7 @@ from wordorder.config.checks import (
     reorderer_problems,
     study_problems,
 )
+from wordorder.config.claims import ByCount, ByTable, PaperClaims
 from wordorder.config.datasets import Dataset, DerivedDataset
 from wordorder.config.derived import derive, is_derived, with_recipe
 from wordorder.config.document import Document, parse_json, read_yaml
@@ -174,6 +175,44 @@ def load_published_scores(root: str | Path = "config") -> list[PublishedScores]:
     tables = validated(read_yaml(Path(root, "published", "scores.yaml")), PublishedScoreTables).root
     counted = load_published(root) if any(table.has_counts for table in tables) else []
     return [table.with_counts(counted) for table in tables]
+
+
+def load_claims(name: str, root: str | Path = "config") -> PaperClaims:
+    """``root``/published/claims/NAME.yaml; the tables, rows and columns that its claims name exist."""
+    folder = Path(root, "published", "claims")
+    names = sorted(path.stem for path in folder.glob("*.yaml"))
+    if name not in names:
+        raise unknown_name(f"{folder} has no paper", name, names, "papers", path=folder)
+    path = folder / f"{name}.yaml"
+    claims = validated(read_yaml(path), PaperClaims)
+    if claims.name != name:
+        raise WordorderError(
+            f"{path} has the name '{claims.name}', but must have that of its file, '{name}'.",
+            code="wrong-name",
+            path=path,
+            key="name",
+            found=claims.name,
+            expected=name,
+        )
+    scores = {table.name: table for table in load_published_scores(root)}
+    counted = {table.table: table for table in load_published(root) if table.paper == claims.paper}
+    for claim in claims.claims:
+        decided, where = claim.decided_by, f"In {path} the claim '{claim.name}' names an unknown"
+        if isinstance(decided, ByTable):
+            _demand(where, "table", [decided.table], scores, path)
+            table = scores[decided.table]
+            _demand(where, "column", decided.columns, [column.column for column in table.columns], path)
+            _demand(where, "row", [*decided.better, *decided.worse], [row.row for row in table.rows], path)
+        elif isinstance(decided, ByCount):
+            _demand(where, "table", [decided.table], counted, path)
+            _demand(where, "row", decided.rows, [row.row for row in counted[decided.table].rows], path)
+    return claims
+
+
+def _demand(where: str, kind: str, names: Iterable[str], known: Collection[str], path: Path) -> None:
+    for name in names:
+        if name not in known:
+            raise unknown_name(f"{where} {kind}", name, known, f"{kind}s", path=path)
 
 
 def study_names(root: str | Path = "config") -> list[str]:

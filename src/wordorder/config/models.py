@@ -13,8 +13,10 @@ from pydantic import Discriminator, Field, PlainValidator, RootModel, Tag, Valid
 
 from wordorder.config.analyses import Analyses
 from wordorder.config.base import Model, Name, Positive, Rate
+from wordorder.config.claims import PaperClaims
 from wordorder.config.datasets import Preparation
 from wordorder.config.encodings import AnyEncoding
+from wordorder.config.published import PublishedTable
 from wordorder.config.published_scores import PublishedInStudy, Shown
 from wordorder.config.sizes import ModelSize
 from wordorder.errors import WordorderError
@@ -303,6 +305,24 @@ class PublishedReport(Model):
     published: list[PublishedInStudy]
 
 
+class PaperStudy(Model):
+    """A study whose results decide claims of a paper."""
+
+    report: Report
+    published: list[PublishedInStudy] = []
+    analyses: list[Name] = []
+
+
+class Paper(Model):
+    """The slice of the tables of a paper: its claims, and the studies that decide them, its own first."""
+
+    claims: PaperClaims
+    studies: Annotated[list[PaperStudy], Field(min_length=1)]
+    counted: list[PublishedTable] = Field(default=[], description="The paper's tables of parameters.")
+    encodings: dict[Name, AnyEncoding] = Field(default={}, description="Those whose parameters are counted.")
+    sizes: dict[Name, ModelSize] = Field(default={}, description="Those of the models that are counted.")
+
+
 class DrawnReordering(Model):
     """A test set whose predicted orders are drawn, below results/data/{dataset}/reordering/{reorderer}/figures."""
 
@@ -324,6 +344,7 @@ class Page(Model):
     report: Report
     tables: list[Name]
     published: list[PublishedInStudy] = []
+    paper: Paper | None = None
     figures: list[Name]
     analyses: list[Name] = []
     reorderings: list[DrawnReordering] = []
@@ -438,6 +459,11 @@ class Study(Model):
     ]
     published: list[Shown] = Field(
         default=[], description="Published tables to show beside our scores, from published/scores.yaml."
+    )
+    paper: Name | None = Field(
+        default=None,
+        description="A paper under published/claims/, whose tables, claims and contradictions the page shows, decided "
+        "by this study and its companions. A study that is based on this one does not inherit it.",
     )
     figures: list[FigureName] = ["forest", "variance", "scores", "perplexity", "similarity", "encoding_matrix"]
     shown_positions: Positive | None = Field(

@@ -64,6 +64,12 @@ class PublishedScoresRow(Model):
     marks: list[str | None] = Field(
         default=[], description="One a column: what stands after the score, a key of 'marks_mean'."
     )
+    derived: str | None = Field(
+        default=None, description="From what the numbers follow, where the paper prints them in another place."
+    )
+    runs: list[list[float]] = Field(
+        default=[], description="For each column the printed runs, of which it is the mean."
+    )
 
     def score(self, column: int) -> float | None:
         return self.scores[column] if self.scores else None
@@ -73,6 +79,14 @@ class PublishedScoresRow(Model):
 
     def mark(self, column: int) -> str | None:
         return self.marks[column] if self.marks else None
+
+
+class CopiedRow(Model):
+    """A row that a table copies from elsewhere, of a system that nothing of ours stands for."""
+
+    row: str
+    source: str = Field(description="From where the paper has it, as the table says.")
+    scores: list[float | None] = Field(description="One a column.")
 
 
 class PublishedScores(Model):
@@ -90,6 +104,7 @@ class PublishedScores(Model):
     )
     columns: Annotated[list[PublishedColumn], Field(min_length=1)]
     rows: Annotated[list[PublishedScoresRow], Field(min_length=1)]
+    copied: list[CopiedRow] = Field(default=[], description="Rows above the paper's own, which are shown alone.")
 
     @model_validator(mode="after")
     def _rows_fit(self) -> PublishedScores:
@@ -97,7 +112,8 @@ class PublishedScores(Model):
         for row in self.rows:
             if names.count(row.row) > 1:
                 raise ValueError(f"two rows are called '{row.row}'")
-            lists: dict[str, Sequence[Any]] = {"scores": row.scores, "gaps": row.gaps, "marks": row.marks}
+            kinds = ("scores", "gaps", "marks", "runs")
+            lists: dict[str, Sequence[Any]] = {kind: getattr(row, kind) for kind in kinds}
             for kind, values in lists.items():
                 if values and len(values) != len(self.columns):
                     raise ValueError(f"'{row.row}' has {len(values)} {kind} for {len(self.columns)} columns")
@@ -106,6 +122,9 @@ class PublishedScores(Model):
             for mark in filter(None, row.marks):
                 if mark not in self.marks_mean:
                     raise ValueError(f"'{row.row}' has the mark '{mark}', which is no key of 'marks_mean'")
+        for copied in self.copied:
+            if len(copied.scores) != len(self.columns):
+                raise ValueError(f"'{copied.row}' has {len(copied.scores)} scores for {len(self.columns)} columns")
         if self.baseline not in names:
             raise ValueError(f"the baseline '{self.baseline}' is no row of this table")
         if self.base.gaps:

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from wordorder.config.alignments import GoldSets
+from wordorder.config.claims import PaperClaims
 from wordorder.config.datasets import Dataset, DerivedDataset
 from wordorder.config.derived import KEY
 from wordorder.config.encodings import Encodings
@@ -27,6 +28,7 @@ _MODELS: dict[str, type[BaseModel]] = {
     "gold_alignments": GoldSets,
     "published_parameters": PublishedParameters,
     "published_scores": PublishedScoreTables,
+    "claims": PaperClaims,
 }
 
 

@@ -139,6 +139,30 @@ def descend(x: Tensor, m: Tensor, *, until: float, most: int, seed: int) -> Desc
         kernels = (kernels - rate * gradient).detach().requires_grad_()
 
 
+def exact_kernels(x: Tensor, m: Tensor) -> Tensor:
+    """Φ of which X ⊗ Φ is X + M exactly, where no word is zero: I + xᵀm / ‖x‖² for each word, (L, d, d)."""
+    identity = torch.eye(x.size(1), dtype=torch.float64)
+    return identity + x[:, :, None] * m[:, None, :] / x.square().sum(-1)[:, None, None]
+
+
+def convexity_violations(*, dim: int, trials: int, seed: int) -> Tensor:
+    """Appendix A.1: by how much h = ‖xφ - m‖ lies above the chord of two random points, (2, trials).
+
+    The first row moves x, as the paper's proof does; the second φ, which is what training moves.
+    """
+    x, other = random(2, trials, 1, dim, seed=seed)
+    kernel, changed = random(2, trials, dim, dim, seed=seed + 1)
+    m, weight = random(trials, 1, dim, seed=seed + 2), random(trials, 1, 1, seed=seed + 3).sigmoid()
+
+    def h(x: Tensor, kernel: Tensor) -> Tensor:
+        return (x @ kernel - m).square().sum((-2, -1)).sqrt()
+
+    share = weight[:, 0, 0]
+    in_x = h(weight * x + (1 - weight) * other, kernel) - share * h(x, kernel) - (1 - share) * h(other, kernel)
+    in_kernel = h(x, weight * kernel + (1 - weight) * changed) - share * h(x, kernel) - (1 - share) * h(x, changed)
+    return torch.stack((in_x, in_kernel)).clamp(min=0)
+
+
 # --------------------------- orthogonal and sinusoidal encodings: d/2 pairs of a sine and a cosine, (d/2,) frequencies
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from wordorder.config.models import Report
+from wordorder.config.claims import PAPER_TABLES
+from wordorder.config.models import Paper, Report
 from wordorder.config.published_scores import PUBLISHED_TABLES, PublishedInStudy
-from wordorder.errors import WordorderError
-from wordorder.published import orderings
+from wordorder.errors import WordorderError, unknown_name
+from wordorder.published import orderings, paper
 from wordorder.published import scores as published
 from wordorder.published.marks import OurMarks
 from wordorder.published.quantities import load_printed
@@ -19,6 +20,21 @@ from wordorder.tables import study as tables
 from wordorder.tables.table import Table
 
 NAMES = ("scores", "significance", "variance", "parameters", "credibility", *PUBLISHED_TABLES)
+
+
+def build_paper_table(name: str, asked: Paper, results: str | Path) -> Table:
+    """Build one of the PAPER_TABLES.
+
+    Args:
+        name: The name of the table.
+        asked: The paper.
+        results: The folder of all results, with a folder for each study.
+    """
+    if name not in PAPER_TABLES:
+        raise unknown_name("There is no table of a paper", name, PAPER_TABLES, "tables")
+    if name == "contradictions":
+        return paper.contradictions_table(asked)
+    return (paper.paper_table if name == "paper" else paper.claims_table)(asked, Path(results))
 
 
 def build_table(name: str, report: Report, folder: str | Path, shown: Sequence[PublishedInStudy] = ()) -> Table:

@@ -15,10 +15,11 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from wordorder import __version__
+from wordorder.config.claims import PAPER_TABLES
 from wordorder.config.models import Page
 from wordorder.files import write_text
 from wordorder.report import inputs, overview, pictures, records, tables, translations
-from wordorder.report.build import build_table
+from wordorder.report.build import build_paper_table, build_table
 from wordorder.report.captions import caption
 from wordorder.tables.credibility import credibility_items, credibility_table
 
@@ -50,9 +51,10 @@ def build_page(asked: Page, results: str | Path, data: str | Path) -> str:
     results, data = Path(results), Path(data)
     report = asked.report
     inputs.check(report, results)
-    built = {
-        name: build_table(name, report, results, asked.published) for name in dict.fromkeys(["scores", *asked.tables])
-    }
+    own = [name for name in asked.tables if name not in PAPER_TABLES]
+    built = {name: build_table(name, report, results, asked.published) for name in dict.fromkeys(["scores", *own])}
+    if asked.paper is not None:
+        built |= {name: build_paper_table(name, asked.paper, results.parent) for name in PAPER_TABLES}
     cells = records.load(asked, results)
     items = credibility_items(report, results)
     style, script = _resource("page.css"), _resource("page.js")

@@ -14,7 +14,7 @@ from wordorder.tables.table import MISSING, Cell, Table
 
 _WORDY = 40
 # What distinguishes the rows is the first column, which remains visible while a wide table is scrolled.
-_FIRST = ("Encoding", "System", "Demand")
+_FIRST = ("Encoding", "System", "Claim", "Demand")
 
 
 @dataclass(frozen=True)

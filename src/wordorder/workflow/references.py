@@ -10,7 +10,7 @@ from wordorder.config.models import Family, Report, Study
 from wordorder.report.reference import rebuild_reference, write_reference
 from wordorder.results.bundle import Bundled, read_study
 from wordorder.workflow.configuration import Configuration
-from wordorder.workflow.study import table_names
+from wordorder.workflow.study import own_table_names
 from wordorder.workflow.study_slices import published_tables, report_slice, significance_slice
 
 
@@ -59,5 +59,5 @@ def _described(study: Study, configuration: Configuration) -> Bundled:
             dataset.name: Family.model_validate(json.loads(significance_slice(study, dataset)))
             for dataset in configuration.datasets_of(study)
         },
-        tables=[*table_names(study), "credibility"],
+        tables=[*own_table_names(study), "credibility"],
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from wordorder.analyses.base import Input, JointAnalysis
+from wordorder.config.claims import PAPER_TABLES
 from wordorder.config.models import Study, SystemsScoring, metric_name
 from wordorder.config.published_scores import PUBLISHED_TABLES
 from wordorder.figures.catalogue import figure_of
@@ -199,6 +200,8 @@ class StudyRules:
     def table_inputs(self, wildcards: Any) -> list[str]:
         """Return what a table is made of."""
         study, table = self.study(wildcards), wildcards.table
+        if table in PAPER_TABLES:
+            return [] if table == "contradictions" else self.paper_inputs(study)
         # An evaluation follows the record of its training, which is thereby there.
         if table in ("scores", *PUBLISHED_TABLES):
             more = self._published_inputs(study) if table == "published" else []
@@ -215,8 +218,20 @@ class StudyRules:
         alignments = self.measures(study, "alignment") if any(table.has_alignments for table in printed) else []
         return alignments + (self.significance_files(study) if any(table.marks_mean for table in printed) else [])
 
+    def paper_inputs(self, study: Study) -> list[str]:
+        """Return what decides the claims of a paper, of its study and the companions; nothing without a paper."""
+        if study.paper is None:
+            return []
+        found = []
+        for own in [study, *map(self.configuration.study, study.companions)]:
+            found += self.evaluations(own) + self.systems_scores(own) + self._published_inputs(own)
+            found += [*self.significance_files(own), *(file for file in self.analyses(own) if file.endswith(".csv"))]
+        return _once(found)
+
     def table_slice(self, wildcards: Any) -> str:
         """Return the slice of a table."""
+        if wildcards.table in PAPER_TABLES:
+            return slices.paper_slice(self.study(wildcards), self.configuration)
         make = slices.published_scores_slice if wildcards.table in PUBLISHED_TABLES else slices.report_slice
         return make(self.study(wildcards), self.configuration)
 
@@ -343,6 +358,7 @@ class StudyRules:
             *self.texts(study, "raw/{test}.source", "raw/{test}.target"),
             *self.systems_scores(study),
             *self.significance_files(study),
+            *self.paper_inputs(study),
             *(file for file in drawn if not file.endswith(".pdf")),
         ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 from typing import NamedTuple
 
+from wordorder.config.claims import PAPER_TABLES
 from wordorder.config.datasets import Dataset
 from wordorder.config.models import Comparison, Study
 from wordorder.config.published_scores import PUBLISHED_TABLES
@@ -42,8 +43,13 @@ def comparisons(study: Study) -> list[Comparison]:
 
 
 def table_names(study: Study) -> list[str]:
-    """The tables that a study asks for, and those beside papers' scores where it shows some.
+    """The tables that a study asks for: those of its paper first, its own, and those beside papers' scores.
 
     The credibility list, which every study has, is not among them.
     """
+    return [*(PAPER_TABLES if study.paper else []), *own_table_names(study)]
+
+
+def own_table_names(study: Study) -> list[str]:
+    """The tables of a study that need no other study."""
     return [*study.tables, *(PUBLISHED_TABLES if study.published else [])]

@@ -6,14 +6,17 @@ from pathlib import Path
 
 from wordorder.analyses.base import MeasuringAnalysis
 from wordorder.config.analyses import Analyses
+from wordorder.config.claims import ByCount
 from wordorder.config.datasets import Dataset
-from wordorder.config.load import load_encodings, load_published_scores
+from wordorder.config.load import load_claims, load_encodings, load_published, load_published_scores, load_sizes
 from wordorder.config.models import (
     Analysed,
     Companion,
     Family,
     FigureName,
     Page,
+    Paper,
+    PaperStudy,
     PublishedReport,
     Report,
     ReportedDataset,
@@ -120,10 +123,53 @@ def _in_study(shown: Shown, printed: PublishedScores, configuration: Configurati
     return PublishedInStudy(shown=shown, printed=printed, languages=languages)
 
 
+def paper_slice(study: Study, configuration: Configuration) -> str:
+    """``Paper``. A study without a paper is a WordorderError."""
+    found = _paper(study, configuration)
+    if found is None:
+        raise WordorderError(
+            f"The study '{study.name}' has no tables of a paper, because it has no key 'paper', a name under "
+            f"{Path(configuration.root, 'published', 'claims')}.",
+            code="no-paper",
+            key="paper",
+        )
+    return canonical(found)
+
+
+def _paper(study: Study, configuration: Configuration) -> Paper | None:
+    """The paper of a study, with what of the study and its companions decides its claims."""
+    if study.paper is None:
+        return None
+    claims = load_claims(study.paper, configuration.root)
+    members = [study, *map(configuration.study, study.companions)]
+    wanted = {claim.decided_by.table for claim in claims.claims if isinstance(claim.decided_by, ByCount)}
+    counted = [
+        table for table in load_published(configuration.root) if table.paper == claims.paper and table.table in wanted
+    ]
+    rows = [row for table in counted for row in table.rows]
+    named = {name for count in claims.counts for name in (count.encoding, count.over) if name}
+    encodings = sorted(named | {row.encoding for row in rows})
+    sizes = {count.size for count in claims.counts} | {row.size for row in rows}
+    return Paper(
+        claims=claims,
+        studies=[
+            PaperStudy(
+                report=_report(member, configuration),
+                published=published_tables(member, configuration),
+                analyses=member.analyses.names,
+            )
+            for member in members
+        ],
+        counted=counted,
+        encodings=load_encodings(configuration.root, encodings) if encodings else {},
+        sizes={name: size for name, size in load_sizes(configuration.root).items() if name in sizes},
+    )
+
+
 def page_slice(study: Study, configuration: Configuration) -> str:
     """``Page``. An unknown published table is a WordorderError.
 
-    Of companions it holds the titles alone, so that the page waits for none of them.
+    Of companions it holds the titles alone, so that the page waits for none of them; but that of a paper's study does.
     """
     datasets = configuration.datasets_of(study)
     return canonical(
@@ -131,6 +177,7 @@ def page_slice(study: Study, configuration: Configuration) -> str:
             report=_report(study, configuration),
             tables=table_names(study),
             published=published_tables(study, configuration),
+            paper=_paper(study, configuration),
             figures=[*study.figures],
             analyses=study.analyses.names,
             reorderings=drawn_reorderings(study, configuration),

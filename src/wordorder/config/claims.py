@@ -1,0 +1,157 @@
+"""Typed model of ``config/published/claims/NAME.yaml``: what a paper claims, and how each claim is decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from wordorder.config.base import Model, Name, Positive
+
+# The tables of a paper, which its study has before all others.
+PAPER_TABLES = ("paper", "claims", "contradictions")
+
+
+class Decided(Model):
+    """Which systems are compared: each of ``better`` with each of ``worse``.
+
+    A list that is missing stands for all other systems, so that 'better' alone says that a system is best.
+    """
+
+    better: list[str] = Field(default=[], description="Systems that the paper finds better.")
+    worse: list[str] = Field(default=[], description="Systems that the paper finds worse.")
+    relation: Literal["better", "not worse"] = Field(
+        default="better", description="'not worse' claims that 'better' is not worse than 'worse' by the margin."
+    )
+    margin: Annotated[float, Field(gt=0)] | None = Field(
+        default=None,
+        description="The difference up to which two systems are equivalent; that of the metric if missing.",
+    )
+
+    @model_validator(mode="after")
+    def _one_side_at_least(self) -> Decided:
+        if not (self.better or self.worse):
+            raise ValueError("'better', 'worse' or both must be given")
+        return self
+
+    def pairs(self, systems: list[str]) -> list[tuple[str, str]]:
+        """Return (better, worse) of the systems that there are."""
+        better = self.better or [name for name in systems if name not in self.worse]
+        worse = self.worse or [name for name in systems if name not in self.better]
+        return [(one, other) for one in better for other in worse if one != other]
+
+
+class ByTable(Decided):
+    """An ordering of systems of a published table, decided by our models of these systems."""
+
+    kind: Literal["table"]
+    table: Name = Field(description="A name in published/scores.yaml; systems are its rows.")
+    columns: list[str] = Field(default=[], description="Columns of the table; all scores if empty.")
+
+
+class ByAnalysis(Decided):
+    """An ordering of systems by a number of an analysis."""
+
+    kind: Literal["analysis"]
+    analysis: Name = Field(
+        description="An analysis; or 'scores' (of all test sets), 'training' (perplexity by update) or 'records' "
+        "(what the trainings took)."
+    )
+    value: Name = Field(description="The column of the analysis's data that is compared.")
+    where: dict[Name, str | float] = Field(default={}, description="Rows that count: the value of other columns.")
+    systems: Name = Field(default="encoding", description="The column that names the systems.")
+    unit: Name = Field(default="seed", description="The column of what is repeated, over which the test is.")
+    lower_is_better: bool = False
+    elsewhere: dict[Name, list[str]] = Field(
+        default={}, description="By study: the systems that stand for 'better' where models have another shape."
+    )
+
+
+class ByTrend(Model):
+    """A number of an analysis that rises or falls with another: the slope of a line, one for each system and seed."""
+
+    kind: Literal["trend"]
+    analysis: Name
+    value: Name
+    over: Name = Field(description="The column of the other number.")
+    direction: Literal["rises", "falls"]
+    where: dict[Name, str | float] = {}
+    systems: list[Name] = Field(default=[], description="Encodings, each with a line; one line for all if empty.")
+
+
+class ByCount(Model):
+    """Printed counts of parameters, which are those of our models to the last digit or not."""
+
+    kind: Literal["count"]
+    table: str = Field(description="A table of the paper in published/parameters.yaml.")
+    rows: list[str] = Field(default=[], description="Rows of it; all if empty.")
+
+
+class ByProposition(Model):
+    """Mathematics, checked by computation."""
+
+    kind: Literal["proposition"]
+    propositions: Annotated[list[Name], Field(min_length=1)] = Field(description="'wordorder mathematics' lists them.")
+
+
+Decision = Annotated[ByTable | ByAnalysis | ByTrend | ByCount | ByProposition, Field(discriminator="kind")]
+
+
+class Claim(Model):
+    """One claim of a paper."""
+
+    name: Name
+    place: str = Field(description="Where the paper says it.")
+    words: str = Field(description="What it says, quoted or in short.")
+    decided_by: Decision
+    note: str | None = Field(default=None, description="What must be known to read the verdict.")
+
+
+class Count(Model):
+    """A model whose parameters are counted."""
+
+    encoding: Name
+    size: Name
+    vocabulary: Positive
+    tie_embeddings: Literal["all", "decoder", "none"] = "all"
+    norm: Literal["pre", "post"] = "post"
+    over: Name | None = Field(default=None, description="The encoding over whose count it is a difference.")
+
+
+class Contradiction(Model):
+    """Two places of a paper, or the paper and its released code, that do not agree."""
+
+    name: Name
+    place: str
+    says: str
+    other_place: str
+    other: str
+    counts: list[Count] = Field(default=[], description="Models whose parameters show it.")
+    propositions: list[Name] = Field(default=[], description="Computations that show it.")
+
+
+class PaperClaims(Model):
+    """``config/published/claims/NAME.yaml``."""
+
+    name: Name
+    paper: str = Field(description="As the tables in published/scores.yaml name it.")
+    title: str
+    claims: Annotated[list[Claim], Field(min_length=1)]
+    contradictions: list[Contradiction] = []
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> PaperClaims:
+        for kind, names in (
+            ("claims", [claim.name for claim in self.claims]),
+            ("contradictions", [found.name for found in self.contradictions]),
+        ):
+            for name in names:
+                if names.count(name) > 1:
+                    raise ValueError(f"two {kind} are called '{name}'")
+        return self
+
+    @property
+    def counts(self) -> Iterator[Count]:
+        """All models whose parameters the contradictions count."""
+        return (count for found in self.contradictions for count in found.counts)

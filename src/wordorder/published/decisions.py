@@ -1,0 +1,295 @@
+"""Decides the claims of a paper from the results of its study and companions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from wordorder.comparison.levels import level_of
+from wordorder.config.claims import ByAnalysis, ByCount, ByProposition, ByTable, ByTrend, Claim
+from wordorder.config.models import Paper, PaperStudy
+from wordorder.config.published_scores import ALIGNMENT, MEMORY, PublishedInStudy
+from wordorder.files import read_text
+from wordorder.metrics.base import metric
+from wordorder.published.evidence import Evidence, Family, Found, slope_evidence
+from wordorder.published.orderings import Column
+from wordorder.published.quantities import load_printed
+from wordorder.results.frames import cell_folders, groups, load_metrics, load_records, load_significance
+
+# Of what a published table holds beside scores: these are better if they are lower.
+_COSTS = (MEMORY, ALIGNMENT[0])
+_PLACE = ("dataset", "size", "test", "update")
+
+
+@dataclass(frozen=True)
+class StudyResults:
+    """A study that decides claims, with its results.
+
+    Attributes:
+        asked: What of the study may decide.
+        folder: The folder of its results.
+    """
+
+    asked: PaperStudy
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        return self.asked.report.study
+
+    @property
+    def level(self) -> float:
+        """The level of the study."""
+        report = self.asked.report
+        return level_of(report.alpha, report.seeds, report.looks).level
+
+    @cached_property
+    def scores(self) -> pd.DataFrame:
+        """Scores and quantities in the papers' units."""
+        printed = [(each.shown, each.printed) for each in self.asked.published]
+        return load_printed(self.asked.report, self.folder, printed)
+
+    @cached_property
+    def margins(self) -> dict[tuple[str, str, str, str], float]:
+        """By dataset, size, test set and metric: the margin of the study."""
+        return {
+            (file["dataset"], file["size"], file["test"], name): tested["family"]["margin"]
+            for file in load_significance(self.asked.report, self.folder)
+            for name, tested in file["metrics"].items()
+            if (tested.get("family") or {}).get("margin") is not None
+        }
+
+    @property
+    def _trained(self) -> bool:
+        return any(files.metrics.is_file() for _, files in cell_folders(self.asked.report, self.folder))
+
+    @cached_property
+    def _records(self) -> pd.DataFrame:
+        records, keys = load_records(self.asked.report, self.folder), ["dataset", "size"]
+        speed = "target_tokens_per_second"
+        baseline = records[records["encoding"] == self.asked.report.baseline].groupby(keys)[speed].mean()
+        return records.assign(
+            relative_speed=records[speed] / records.join(baseline, on=keys, rsuffix="_b")[f"{speed}_b"]
+        )
+
+    def data(self, analysis: str) -> pd.DataFrame | None:
+        """The data of an analysis; None if the study does not have it or has not been run.
+
+        Besides analyses there are 'scores', 'training' (perplexity on both sets by update) and 'records', whose
+        'relative_speed' is the speed as a part of that of the baseline.
+        """
+        if analysis == "scores":
+            return self.scores
+        if analysis == "records":
+            return self._records
+        if analysis == "training":
+            return load_metrics(self.asked.report, self.folder) if self._trained else None
+        path = self.folder / "analyses" / f"{analysis}.csv"
+        if analysis not in self.asked.analyses or not path.is_file():
+            return None
+        read_text(path)  # which checks it
+        return pd.read_csv(path)
+
+
+@dataclass(frozen=True)
+class Decider:
+    """Decides claims.
+
+    Args:
+        paper: The paper.
+        results: The folder of all results, with a folder for each study.
+    """
+
+    paper: Paper
+    results: Path
+
+    @cached_property
+    def studies(self) -> list[StudyResults]:
+        return [StudyResults(asked, self.results / asked.report.study) for asked in self.paper.studies]
+
+    def evidence(self, claim: Claim) -> list[Evidence]:
+        """Return all that decides a claim."""
+        decided = claim.decided_by
+        if isinstance(decided, ByTable):
+            return self._tested(lambda study: self._of_table(study, decided))
+        if isinstance(decided, ByAnalysis):
+            return self._tested(lambda study: self._of_analysis(study, decided))
+        if isinstance(decided, ByTrend):
+            return self._slopes(decided)
+        if isinstance(decided, ByCount):
+            return self._counts(decided)
+        return propositions(decided)
+
+    def _tested(self, families_of: Callable[[StudyResults], Iterator[Family]]) -> list[Evidence]:
+        """Test the families of all studies, each at a level divided by their number.
+
+        What one study lacks and another has is not said to be missing.
+        """
+        found = [(study, family) for study in self.studies for family in families_of(study)]
+        evidence = [each for study, family in found for each in family.evidence(study.level / len(found))]
+        run = {each.about for each in evidence if each.found is not Found.NOT_RUN}
+        kept = [each for each in evidence if each.found is not Found.NOT_RUN or each.about not in run]
+        return kept or [_NOTHING]
+
+    # ----------------------------------------------------------------------------------------------- published tables
+
+    def _of_table(self, study: StudyResults, decided: ByTable) -> Iterator[Family]:
+        for shown in study.asked.published:
+            if shown.printed.name != decided.table:
+                continue
+            for index, column in enumerate(shown.printed.columns):
+                if column.column in decided.columns if decided.columns else column.is_score:
+                    yield self._column(study, Column(shown, index, study.scores, study.level), decided)
+
+    def _column(self, study: StudyResults, place: Column, decided: ByTable) -> Family:
+        shown, column = place.shown, place.column
+        rows = {row.row: row for row in shown.printed.rows}
+        pairs = decided.pairs(list(rows))
+        named = {name for pair in pairs for name in pair}
+        values = {name: place.ours.of(column, rows[name].encoding, rows[name].size) for name in named}
+        known = metric(column.metric) if column.is_score else None
+        lower = known.lower_is_better if known else column.metric in _COSTS
+        where = place.ours.place(column, rows[pairs[0][0]].size) if pairs else ("", "", "")
+        margin = study.margins.get((where[0], where[2], where[1], column.metric))
+        margin = margin and margin * (known.published_scale if known else 1.0)
+        return Family(
+            f"{study.name}: {column.column} ({', '.join(filter(None, where))})",
+            values,
+            pairs,
+            {pair: abs(gap) for pair in pairs if (gap := _published_gap(shown, place.index, pair)) is not None},
+            lower_is_better=lower,
+            margin=decided.margin or margin,
+            at_least=decided.relation == "not worse",
+            note=place.other_languages,
+        )
+
+    # --------------------------------------------------------------------------------------------------- analyses
+
+    def _of_analysis(self, study: StudyResults, decided: ByAnalysis) -> Iterator[Family]:
+        better = decided.elsewhere.get(study.name, decided.better)
+        own = decided.model_copy(update={"better": better})
+        for where, rows in _places(study.data(decided.analysis), decided.where):
+            values: dict[str, dict[int, float]] = {}
+            for (name, unit), each in groups(rows, [decided.systems, decided.unit]):
+                number = each[decided.value].mean()
+                if pd.notna(number):
+                    values.setdefault(_text(name), {})[int(unit)] = float(number)
+            pairs = own.pairs(list(values))
+            if not {name for pair in pairs for name in pair} & values.keys():
+                continue
+            margin = decided.margin
+            if margin is None and "metric" in decided.where:
+                dataset, size, test = where[:3]
+                margin = study.margins.get((dataset, size, test, str(decided.where["metric"])))
+            yield Family(
+                f"{study.name}: {decided.analysis} ({', '.join(where)})",
+                values,
+                pairs,
+                {},
+                lower_is_better=decided.lower_is_better,
+                margin=margin,
+                at_least=decided.relation == "not worse",
+            )
+
+    def _slopes(self, decided: ByTrend) -> list[Evidence]:
+        found: list[tuple[StudyResults, str, str, list[float]]] = []
+        for study in self.studies:
+            for where, rows in _places(study.data(decided.analysis), decided.where):
+                shown = rows.dropna(subset=[decided.value, decided.over])
+                shown = shown.assign(line=shown["encoding"] if decided.systems else "all")
+                place = f"{study.name}: {decided.analysis} ({', '.join(where)})"
+                for line, own in groups(shown, ["line"]):
+                    name = str(line[0] if isinstance(line, tuple) else line)
+                    if decided.systems and name not in decided.systems:
+                        continue
+                    slopes = [
+                        float(np.polyfit(each[decided.over], each[decided.value], 1)[0])
+                        for _, each in groups(own, ["seed"])
+                        if each[decided.over].nunique() > 1
+                    ]
+                    if slopes:
+                        found.append((study, place, name, slopes))
+        return [
+            slope_evidence(
+                place,
+                f"{decided.value} of {name} {decided.direction} with {decided.over}",
+                slopes,
+                rises=decided.direction == "rises",
+                level=study.level / len(found),
+            )
+            for study, place, name, slopes in found
+        ] or [_NOTHING]
+
+    # ------------------------------------------------------------------------------------- what needs no training
+
+    def _counts(self, decided: ByCount) -> list[Evidence]:
+        from wordorder.model.counts import compare_published
+
+        (table,) = (each for each in self.paper.counted if each.table == decided.table)
+        rows = [row for row in table.rows if not decided.rows or row.row in decided.rows]
+        named = {row.base for row in rows}
+        kept = table.model_copy(update={"rows": [row for row in table.rows if row in rows or row.row in named]})
+        return [
+            Evidence(
+                Found.CONFIRMED if each.met else Found.CONTRADICTED,
+                f"{table.paper}, {table.table}: {table.vocabulary:,} subwords",
+                f"{each.row.row}: printed {each.row.printed} M",
+                float(each.ours),
+                note=each.row.note or "",
+            )
+            for each in compare_published([kept], self.paper.encodings, self.paper.sizes)
+            if each.row in rows
+        ]
+
+
+_NOTHING = Evidence(Found.NOT_RUN, "", "", note="no study of these has been run for it")
+
+
+def propositions(decided: ByProposition) -> list[Evidence]:
+    """Compute mathematics."""
+    from wordorder.published.stated import proposition
+
+    found = [proposition(name) for name in decided.propositions]
+    return [
+        Evidence(
+            Found.CONFIRMED if each.holds else Found.CONTRADICTED,
+            each.source,
+            each.claim,
+            each.measured,
+            each.low,
+            each.high,
+            note=f"bound {each.bound}",
+        )
+        for each in found
+    ]
+
+
+def _published_gap(shown: PublishedInStudy, index: int, pair: tuple[str, str]) -> float | None:
+    printed = {row.row: value for row, value in shown.printed.in_order(index)}
+    return printed[pair[0]] - printed[pair[1]] if printed.keys() >= set(pair) else None
+
+
+def _places(
+    data: pd.DataFrame | None, where: Mapping[str, str | float]
+) -> Iterator[tuple[tuple[str, ...], pd.DataFrame]]:
+    """Yield the rows that count of each dataset, size and test set."""
+    if data is None:
+        return
+    for column, wanted in where.items():
+        if column not in data:
+            return
+        same = data[column] == wanted if isinstance(wanted, int | float) else data[column].astype(str) == wanted
+        data = data[same]
+    columns = [column for column in _PLACE if column in data]
+    for names, rows in groups(data, columns):
+        yield tuple(map(str, names)), rows
+
+
+def _text(name: Any) -> str:
+    return f"{name:g}" if isinstance(name, float) else str(name)

@@ -1,0 +1,273 @@
+"""Numbers and properties that the OPR paper and the article on sinusoids state, computed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+from itertools import product
+
+import torch
+from scipy import integrate
+from torch import Tensor
+
+from wordorder.encodings import opr, sinusoidal
+from wordorder.encodings.waves import waves
+from wordorder.errors import unknown_name
+from wordorder.published.claims import KS, MODEL_DIM, ROUNDED_ANGLES, Claim, Measurements
+from wordorder.published.mathematics import similarities
+
+RANGE = (1, 500)  # the positions of the OPR paper's section 3.3
+LARGEST_MULTIPLE = 8  # of the integrals
+MANY, SHIFT = 2048, 3
+
+
+def claims() -> list[Claim]:
+    """Return all of them."""
+    return [_zero_word(), *_integrals(), *_ranges(), *_similarities(), *_article(), *_rejected()]
+
+
+def _zero_word() -> Claim:
+    """PosNet's theorem 3.1 says "any given X": what the best kernel leaves of a word that is zero, as a part of ‖m‖."""
+    zero, m = torch.zeros(1, MODEL_DIM).double(), waves(torch.ones(1), sinusoidal.frequencies(MODEL_DIM))
+    left = float((torch.linalg.lstsq(zero, m, driver="gelsd").solution.T @ zero.T - m.T).norm() / m.norm())
+    where = "PosNet theorem 3.1"
+    return Claim(
+        "a kernel maps x = 0 to m (part left)", where, left, high=1e-6, name="zero_word_is_reached", refuted=True
+    )
+
+
+def _integrals() -> list[Claim]:
+    """OPR paper, section 3.1: orthogonality over [0, 2π] of multiples 1 … 8."""
+    multiples = [(n, m) for n, m in product(range(1, LARGEST_MULTIPLE + 1), repeat=2) if n != m]
+    found = []
+    for name, one, other, pairs in (
+        ("integral_of_sines", math.sin, math.sin, multiples),
+        ("integral_of_cosines", math.cos, math.cos, multiples),
+        ("integral_of_both", math.sin, math.cos, [*multiples, *((n, n) for n in range(1, LARGEST_MULTIPLE + 1))]),
+    ):
+        largest = max(_integral(one, n, other, m) for n, m in pairs)
+        words = f"∫ {one.__name__} nx · {other.__name__} mx over a period is 0 (n, m ≤ {LARGEST_MULTIPLE})"
+        found.append(Claim(words, "OPR section 3.1", float(largest), high=1e-10, name=name))
+    return found
+
+
+def _integral(one: Callable[[float], float], n: int, other: Callable[[float], float], m: int) -> float:
+    return abs(float(integrate.quad(lambda x: one(n * x) * other(m * x), 0, 2 * math.pi)[0]))
+
+
+def _width(values: Tensor) -> float:
+    return float(values.max() - values.min())
+
+
+def _ranges() -> list[Claim]:
+    """OPR paper, section 3.3: the width of values at positions 1 … 500 in the dimension j = 256 of d = 512.
+
+    That dimension would follow the last, j = 255. Its angle is pos / 10,000 for the sinusoid and 2π · pos / k for OPR,
+    which at k = 1 and whole positions is a multiple of 2π.
+    """
+    positions = torch.arange(RANGE[0], RANGE[1] + 1).double()
+    where = "OPR section 3.3"
+    ape, one, eight = positions / 1e4, 2 * math.pi * positions, 2 * math.pi / 8 * positions
+    last = waves(positions, sinusoidal.frequencies(MODEL_DIM))[:, -2:]
+    return [
+        Claim("APE's sine has the width 0.0499", where, _width(ape.sin()), 0.04985, 0.04995, name="ape_sine_width"),
+        Claim(
+            "APE's cosine has the width 0.0012495",
+            where,
+            _width(ape.cos()),
+            0.00124945,
+            0.00124955,
+            name="ape_cosine_width",
+            refuted=True,
+        ),
+        Claim(
+            "the last dimension that there is, j = 255, has the sine's width 0.0499",
+            where,
+            _width(last[:, 0]),
+            0.04985,
+            0.04995,
+            name="last_sine_width",
+            refuted=True,
+        ),
+        Claim(
+            "OPR's sine has the width 2 (k = 1)",
+            where,
+            _width(one.sin()),
+            1.99,
+            2.01,
+            name="opr_sine_width",
+            refuted=True,
+        ),
+        Claim(
+            "OPR's cosine has the width 2 (k = 1)",
+            where,
+            _width(one.cos()),
+            1.99,
+            2.01,
+            name="opr_cosine_width",
+            refuted=True,
+        ),
+        Claim("OPR's sine has the width 2 (k = 8)", where, _width(eight.sin()), 1.99, 2.01, name="opr_sine_width_8"),
+        Claim(
+            "OPR's cosine has the width 2 (k = 8)", where, _width(eight.cos()), 1.99, 2.01, name="opr_cosine_width_8"
+        ),
+    ]
+
+
+def _similarities() -> list[Claim]:
+    """OPR paper, sections 3.2 and 3.3: similarity of positions."""
+    vectors = waves(torch.arange(MODEL_DIM), opr.frequencies(MODEL_DIM, 1))
+    anywhere = float((vectors @ vectors.T / (MODEL_DIM // 2)).fill_diagonal_(0).abs().max())
+    offsets = torch.arange(1, MODEL_DIM // 2)
+    ape = similarities(sinusoidal.frequencies(MODEL_DIM), offsets)
+    least = {k: float((ape - similarities(opr.frequencies(MODEL_DIM, k), offsets)).min()) for k in KS}
+    ratio = float(opr.frequencies(MODEL_DIM, 8)[1] / opr.frequencies(MODEL_DIM, 1)[1])
+    encoding, similarity = "OPR section 3.2", "OPR section 3.3"
+    return [
+        Claim(
+            f"at k = 1 any two of {MODEL_DIM} positions are orthogonal (d = {MODEL_DIM})",
+            encoding,
+            anywhere,
+            high=1e-12,
+            name="orthogonal_anywhere",
+            refuted=True,
+        ),
+        Claim("a larger k has larger frequencies (8 against 1)", encoding, ratio, low=1, name="k_raises", refuted=True),
+        Claim(
+            "APE's similarity is above OPR's at every distance, k = 1 (least difference)",
+            similarity,
+            least[1],
+            low=0,
+            name="ape_more_similar_1",
+        ),
+        Claim(
+            "APE's similarity is above OPR's at every distance, k = 8 (least difference)",
+            similarity,
+            least[8],
+            low=0,
+            name="ape_more_similar_8",
+        ),
+        Claim(
+            "APE's similarity is above OPR's at every distance, k = 32 (least difference)",
+            similarity,
+            least[32],
+            low=0,
+            name="ape_more_similar_32",
+            refuted=True,
+        ),
+    ]
+
+
+def _article() -> list[Claim]:
+    """The article on sinusoids."""
+    frequencies, where = sinusoidal.frequencies(MODEL_DIM), "The Positional Encoding"
+    vectors = waves(torch.arange(MANY), frequencies)
+    wavelengths = 2 * math.pi / frequencies
+    ratios = wavelengths[1:] / wavelengths[:-1]
+    few = sinusoidal.frequencies(16)
+    positions = torch.arange(256)
+    both = _unexplained(waves(positions, few), waves(positions + SHIFT, few))
+    sines = _unexplained((positions[:, None] * few).sin(), ((positions + SHIFT)[:, None] * few).sin())
+    products = (
+        waves(torch.arange(50), sinusoidal.frequencies(128)) @ waves(torch.zeros(1), sinusoidal.frequencies(128))[0]
+    )
+    return [
+        Claim(
+            f"{MANY} positions have different encodings (least distance)",
+            where,
+            float(torch.nn.functional.pdist(vectors).min()),
+            low=0.1,
+            name="unique",
+        ),
+        Claim("no value is beyond 1", where, float(vectors.abs().max()), high=1.0, name="bounded"),
+        Claim(
+            "the shortest wavelength is 2π (error)",
+            where,
+            abs(float(wavelengths[0]) - 2 * math.pi),
+            high=1e-12,
+            name="shortest_wave",
+        ),
+        Claim(
+            "wavelengths are a geometric progression (spread of ratios)",
+            where,
+            _width(ratios),
+            high=1e-10,
+            name="geometric_waves",
+        ),
+        Claim(
+            f"the longest wavelength is 10000 · 2π (as a part of it, d = {MODEL_DIM})",
+            where,
+            float(wavelengths[-1]) / (2e4 * math.pi),
+            0.9999,
+            1.0001,
+            name="longest_wave",
+            refuted=True,
+        ),
+        Claim(
+            f"a linear map shifts sines and cosines by {SHIFT} (largest part that it misses)",
+            where,
+            both,
+            high=ROUNDED_ANGLES,
+            name="both_can_be_shifted",
+        ),
+        Claim(
+            f"no linear map shifts sines alone by {SHIFT} (largest part that the best one misses)",
+            where,
+            sines,
+            low=0.1,
+            name="sines_cannot_be_shifted",
+        ),
+        Claim(
+            "products of positions decay with each step of distance (largest rise, 50 positions, d = 128)",
+            where,
+            float((products[1:] - products[:-1]).max()),
+            high=0.0,
+            name="products_decay",
+            refuted=True,
+        ),
+    ]
+
+
+def _unexplained(here: Tensor, there: Tensor) -> float:
+    """The largest part of a column of ``there`` that the best linear map of ``here`` misses."""
+    mapped = here @ torch.linalg.lstsq(here, there).solution
+    return float(((mapped - there).norm(dim=0) / there.norm(dim=0)).max())
+
+
+def _rejected() -> list[Claim]:
+    """The encodings that the article rejects: the part of the sentence in [0, 1], and the number of the position."""
+    where, short, long = "The Positional Encoding", 10, 50
+    steps = (long - 1) / (short - 1)  # of [0, 1], which is 1 / (length - 1) for each token
+    return [
+        Claim(
+            f"a step of [0, 1] is another one in sentences of {short} and {long} words (ratio)",
+            where,
+            steps,
+            low=1.01,
+            name="unit_interval_is_inconsistent",
+        ),
+        Claim(
+            f"the number of a position grows beyond that of training ({RANGE[1]} words after {long}: times)",
+            where,
+            (RANGE[1] - 1) / (long - 1),
+            low=1.01,
+            name="index_is_unbounded",
+        ),
+    ]
+
+
+@cache
+def _all() -> dict[str, Claim]:
+    return {claim.name: claim for claim in [*Measurements.measure(seed=1).claims(), *claims()]}
+
+
+def proposition(name: str) -> Claim:
+    """Return a claim of the papers' mathematics by its name, measured.
+
+    Raises:
+        WordorderError: There is no such claim.
+    """
+    if name not in _all():
+        raise unknown_name("There is no proposition", name, _all(), "propositions", code="unknown-proposition")
+    return _all()[name]
