@@ -73,10 +73,9 @@ class StudyResults:
     def _records(self) -> pd.DataFrame:
         records, keys = load_records(self.asked.report, self.folder), ["dataset", "size"]
         speed = "target_tokens_per_second"
-        baseline = records[records["encoding"] == self.asked.report.baseline].groupby(keys)[speed].mean()
-        return records.assign(
-            relative_speed=records[speed] / records.join(baseline, on=keys, rsuffix="_b")[f"{speed}_b"]
-        )
+        baseline = records["encoding"] == self.asked.report.baseline
+        of_baseline = records[speed].where(baseline).groupby([records[key] for key in keys]).transform("mean")
+        return records.assign(relative_speed=records[speed] / of_baseline)
 
     def data(self, analysis: str) -> pd.DataFrame | None:
         """The data of an analysis; None if the study does not have it or has not been run.

@@ -1,0 +1,276 @@
+"""What decides the claims of papers, and the tables that say so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from evaluation_samples import METRICS, report, write_finished_study
+from raises import raises
+from tiny_models import CONFIG
+from wordorder.config.claims import ByAnalysis, ByProposition, ByTable, ByTrend, Contradiction, PaperClaims
+from wordorder.config.load import (
+    load_claims,
+    load_encodings,
+    load_published,
+    load_published_scores,
+    load_sizes,
+    load_study,
+    study_names,
+)
+from wordorder.config.models import Paper, PaperStudy
+from wordorder.config.published_scores import PublishedInStudy, PublishedScores, Shown
+from wordorder.published import stated
+from wordorder.published.evidence import Evidence, Family, Found, seeds_to_decide, slope_evidence, together
+from wordorder.published.paper import claims_table, contradictions_table, paper_table
+from wordorder.published.stated import proposition
+
+PAPERS = sorted(path.stem for path in (CONFIG / "published/claims").glob("*.yaml"))
+CLEAR = {"good": [30.0, 30.3, 30.1, 30.2], "bad": [20.0, 20.2, 20.3, 20.0], "same": [30.1, 30.1, 30.2, 30.2]}
+
+
+def family(one: str, other: str, **more: Any) -> Family:
+    values = {name: dict(enumerate(scores, start=1)) for name, scores in CLEAR.items()}
+    return Family("here", values, [(one, other)], {}, **more)
+
+
+def only(evidence: list[Evidence]) -> Evidence:
+    (found,) = evidence
+    return found
+
+
+@pytest.mark.parametrize(
+    ("tested", "found"),
+    [
+        (family("good", "bad"), Found.CONFIRMED),
+        (family("bad", "good"), Found.CONTRADICTED),
+        (family("bad", "good", lower_is_better=True), Found.CONFIRMED),
+        (family("good", "same", margin=1.0), Found.EQUIVALENT),
+        (family("good", "same", margin=1e-6), Found.UNDECIDED),
+        (family("good", "same", margin=1.0, at_least=True), Found.CONFIRMED),
+        (family("bad", "good", margin=1.0, at_least=True), Found.CONTRADICTED),
+        (family("good", "absent"), Found.NOT_RUN),
+    ],
+)
+def test_an_ordered_pair_is_decided_over_seeds(tested: Family, found: Found) -> None:
+    assert only(tested.evidence(0.05)).found is found
+
+
+def test_the_seeds_that_would_decide_are_those_of_the_published_difference() -> None:
+    values = {"one": {1: 20.0, 2: 21.0}, "other": {1: 20.2, 2: 20.6}}
+    pair = ("one", "other")
+    few = only(Family("here", values, [pair], {pair: 2.0}).evidence(0.05))
+    many = only(Family("here", values, [pair], {pair: 0.5}).evidence(0.05))
+    unknown = only(Family("here", values, [pair], {}).evidence(0.05))
+    assert few.needed and many.needed and 2 < few.needed < many.needed
+    assert unknown.found is Found.UNDECIDED and unknown.needed is None
+    assert seeds_to_decide([few, many]) == many.needed and seeds_to_decide([few, unknown]) is None
+
+
+def test_numbers_without_spread_are_what_they_are_and_one_seed_decides_nothing() -> None:
+    memory = {"small": {1: 6.4, 2: 6.4}, "large": {1: 6.8, 2: 6.8}}
+    pair = ("small", "large")
+    assert only(Family("", memory, [pair], {}, lower_is_better=True).evidence(0.05)).found is Found.CONFIRMED
+    assert only(Family("", memory, [pair], {}).evidence(0.05)).found is Found.CONTRADICTED
+    single = {"small": {1: 6.4}, "large": {1: 6.8}}
+    assert only(Family("", single, [pair], {}).evidence(0.05)).found is Found.UNDECIDED
+
+
+def test_a_slope_is_decided_over_seeds() -> None:
+    def decided(*slopes: float, rises: bool = True) -> Found:
+        return slope_evidence("here", "score", slopes, rises=rises, level=0.05).found
+
+    assert decided(1.0, 1.1, 0.9) is Found.CONFIRMED
+    assert decided(1.0, 1.1, 0.9, rises=False) is Found.CONTRADICTED
+    assert decided(1.0, -1.1, 0.9) is Found.UNDECIDED
+    assert decided(1.0) is Found.UNDECIDED
+    near = slope_evidence("here", "score", [1.0, 0.1, 0.5], rises=True, level=0.05)
+    assert near.needed is not None and near.needed > 3
+
+
+def test_all_evidence_together_is_as_weak_as_its_weakest_part() -> None:
+    def all_of(*found: Found) -> Found:
+        return together([Evidence(each, "", "") for each in found])
+
+    assert all_of(Found.CONFIRMED, Found.CONFIRMED) is Found.CONFIRMED
+    assert all_of(Found.CONFIRMED, Found.CONTRADICTED, Found.UNDECIDED) is Found.CONTRADICTED
+    assert all_of(Found.CONFIRMED, Found.UNDECIDED, Found.EQUIVALENT) is Found.UNDECIDED
+    assert all_of(Found.CONFIRMED, Found.NOT_RUN) is Found.UNDECIDED
+    assert all_of(Found.CONFIRMED, Found.EQUIVALENT) is Found.EQUIVALENT
+    assert all_of(Found.NOT_RUN, Found.NOT_RUN) is Found.NOT_RUN
+
+
+# -------------------------------------------------------------------------------------------------- a little paper
+
+TABLE = PublishedScores.model_validate(
+    {
+        "name": "little_table1",
+        "paper": "A little paper",
+        "table": "Table 1",
+        "baseline": "APE",
+        "computed": "one run each",
+        "columns": [{"column": "De-En", "dataset": "pair", "test": "test_1", "metric": "bleu"}],
+        "copied": [{"row": "Older", "source": "an older paper", "scores": [11.5]}],
+        "rows": [
+            {"row": "APE", "encoding": "sinusoidal", "size": "tiny", "scores": [27.27], "derived": "a difference"},
+            {"row": "none", "encoding": "none", "size": "tiny", "scores": [13.5]},
+            {"row": "OPR", "encoding": "opr", "size": "tiny", "scores": [27.73], "runs": [[27.7, 27.76]]},
+        ],
+    }
+)
+SEEDS = [1, 2, 3, 4]
+
+
+def little(**decided: Any) -> PaperClaims:
+    claims = [
+        {"name": name, "place": "Table 1", "words": f"{name} is claimed", "decided_by": own}
+        for name, own in decided.items()
+    ]
+    return PaperClaims.model_validate(
+        {"name": "little", "paper": "A little paper", "title": "A little paper", "claims": claims}
+    )
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("results")
+    asked = report(["sinusoidal", "none"], SEEDS)
+    write_finished_study(folder / "small", asked, {"sinusoidal": 0.1, "none": 0.8})
+    rows = [
+        {"dataset": "pair", "size": "tiny", "encoding": name, "seed": seed, "n": n, "gap": gap * n + 0.01 * seed * n}
+        for name, gap in (("sinusoidal", 1.0), ("none", -1.0))
+        for seed in SEEDS
+        for n in (1, 2, 3)
+    ]
+    (folder / "small/analyses").mkdir()
+    pd.DataFrame(rows).to_csv(folder / "small/analyses/ngram_gap.csv", index=False)
+    return folder
+
+
+def asked(claims: PaperClaims) -> Paper:
+    shown = PublishedInStudy(shown=Shown(table="little_table1"), printed=TABLE)
+    own = PaperStudy(report=report(["sinusoidal", "none"], SEEDS), published=[shown], analyses=["ngram_gap"])
+    return Paper(claims=claims, studies=[own])
+
+
+def test_each_kind_of_claim_gets_its_verdict_from_the_results(results: Path) -> None:
+    trend = {"kind": "trend", "analysis": "ngram_gap", "value": "gap", "over": "n", "systems": ["none"]}
+    scores = {"kind": "analysis", "analysis": "scores", "value": "score", "where": {"metric": METRICS[0]}}
+    claims = little(
+        above={"kind": "table", "table": "little_table1", "better": ["APE"], "worse": ["none"]},
+        below={"kind": "table", "table": "little_table1", "better": ["none"], "worse": ["APE"]},
+        best={"kind": "table", "table": "little_table1", "better": ["OPR"]},
+        scored={**scores, "better": ["sinusoidal"], "worse": ["none"]},
+        falls={**trend, "direction": "falls"},
+        rises={**trend, "direction": "rises"},
+        lacking={"kind": "trend", "analysis": "sweep", "value": "score", "over": "value", "direction": "falls"},
+        slower={
+            "kind": "analysis",
+            "analysis": "records",
+            "value": "relative_speed",
+            "margin": 0.05,
+            "relation": "not worse",
+            "better": ["none"],
+            "worse": ["sinusoidal"],
+        },
+        computed={"kind": "proposition", "propositions": ["bounded"]},
+        refuted={"kind": "proposition", "propositions": ["bounded", "longest_wave"]},
+    )
+    found = claims_table(asked(claims), results).data.groupby("claim", sort=False)["verdict"].first().to_dict()
+    assert found == {
+        "above": "confirmed",
+        "below": "contradicted",
+        "best": "not run",
+        "scored": "confirmed",
+        "falls": "confirmed",
+        "rises": "contradicted",
+        "lacking": "not run",
+        "slower": "confirmed",
+        "computed": "confirmed",
+        "refuted": "contradicted",
+    }
+
+
+def test_a_table_has_the_printed_numbers_and_ours_in_each_cell(results: Path) -> None:
+    table = paper_table(asked(little(any={"kind": "proposition", "propositions": ["bounded"]})), results)
+    (block,) = table.blocks
+    cells = {row["System"].main: row["De-En"] for row in block.rows}
+    assert [row["System"].main for row in block.rows] == ["Older", "APE", "none", "OPR"]
+    assert cells["Older"].main == "11.50" and "ours" not in cells["Older"].rest
+    assert cells["APE"].main == "27.27" and "(n = 4)" in cells["APE"].rest
+    assert cells["OPR"].main == "27.73" and "27.76" in cells["OPR"].rest and "not run" in cells["OPR"].rest
+    assert "derived" in block.rows[1]["System"].rest and any("a difference" in note for note in table.notes)
+    ours = table.data.set_index("row")["mean"]
+    assert ours["APE"] > ours["none"] and pd.isna(ours["OPR"])
+
+
+def test_contradictions_are_computed() -> None:
+    counts = [{"encoding": "sinusoidal", "size": "base", "vocabulary": vocabulary} for vocabulary in (37000, 40000)]
+    words = {"place": "4.1", "says": "40,000", "other_place": "Table 1", "other": "63.08 M"}
+    found = Contradiction.model_validate({"name": "vocabulary", **words, "counts": counts})
+    claims = little(any={"kind": "proposition", "propositions": ["bounded"]})
+    paper = asked(claims.model_copy(update={"contradictions": [found]})).model_copy(
+        update={"encodings": load_encodings(CONFIG, ["sinusoidal"]), "sizes": load_sizes(CONFIG)}
+    )
+    (computed,) = contradictions_table(paper).data["computed"]
+    assert "63.08 M" in computed and "64.62 M" in computed
+
+
+# ----------------------------------------------------------------------------------------------------- shipped papers
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_a_shipped_paper_names_what_is_there(name: str) -> None:
+    claims = load_claims(name, CONFIG)
+    decisions = [claim.decided_by for claim in claims.claims]
+    used = [own for decided in decisions if isinstance(decided, ByProposition) for own in decided.propositions]
+    for own in [*used, *(own for found in claims.contradictions for own in found.propositions)]:
+        assert proposition(own).as_known
+    encodings, sizes = load_encodings(CONFIG), load_sizes(CONFIG)
+    for count in claims.counts:
+        assert {count.encoding, count.over or count.encoding} <= encodings.keys() and count.size in sizes
+    studies = [study for study in (load_study(own, CONFIG) for own in study_names(CONFIG)) if study.paper == name]
+    assert studies
+    tables = {decided.table for decided in decisions if isinstance(decided, ByTable)}
+    analyses = {decided.analysis for decided in decisions if isinstance(decided, ByAnalysis | ByTrend)}
+    for study in studies:
+        members = [study, *(load_study(companion, CONFIG) for companion in study.companions)]
+        if study.name == name:
+            assert tables <= {shown.table for member in members for shown in member.published}
+            assert analyses <= {"scores", "training", "records"}.union(*(member.analyses.names for member in members))
+
+
+def test_every_table_of_a_paper_with_claims_is_shown_by_its_studies() -> None:
+    for name in PAPERS:
+        claims, study = load_claims(name, CONFIG), load_study(name, CONFIG)
+        members = [study, *(load_study(companion, CONFIG) for companion in study.companions)]
+        shown = {own.table for member in members for own in member.published}
+        assert {table.name for table in load_published_scores(CONFIG) if table.paper == claims.paper} <= shown
+        assert {table.paper for table in load_published(CONFIG)} <= {load_claims(own, CONFIG).paper for own in PAPERS}
+
+
+def test_refuted_statements_are_refuted_and_the_others_hold() -> None:
+    claims = stated.claims()
+    assert all(claim.as_known for claim in claims), [claim.name for claim in claims if not claim.as_known]
+    assert 0.0498 < proposition("ape_sine_width").measured < 0.05
+    assert proposition("ape_cosine_width").measured == pytest.approx(0.00124973, abs=1e-8)
+    assert proposition("opr_sine_width").measured < 1e-9 and proposition("opr_sine_width_8").measured == 2
+
+
+def test_mistakes_in_claims_are_sentences(config: Path) -> None:
+    with raises("unknown-name"):
+        load_claims("nowhere", config)
+    path = config / "published/claims/posnet.yaml"
+    text = path.read_text()
+    for old, new in (("table: posnet_table2", "table: posnet_table9"), ("better: [PosNet]", "better: [PosNot]")):
+        path.write_text(text.replace(old, new))
+        with raises("unknown-name"):
+            load_claims("posnet", config)
+    path.write_text(text.replace("name: posnet\n", "name: other\n", 1))
+    with raises("wrong-name"):
+        load_claims("posnet", config)
+    with raises("unknown-proposition"):
+        proposition("nothing")
