@@ -48,8 +48,8 @@ def derive(
     """Merge a study's file with the study that it is based on.
 
     Groups of keys are merged key by key. Everything else, including the name of a recipe, replaces the inherited value,
-    and null removes a key. Companions and the paper are not inherited. Problems of inherited keys refer to the line that inherits
-    them.
+    and null removes a key. Companions and the paper are not inherited. Problems of inherited keys refer to the
+    line that inherits them.
 
     Args:
         document: The study's file.
