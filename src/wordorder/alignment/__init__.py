@@ -1,1 +1,1 @@
-"""Which source unit is translated by which target unit. Knows nothing of models."""
+"""Word alignment: which source token corresponds to which target token. Independent of models."""

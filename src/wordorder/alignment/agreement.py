@@ -1,11 +1,11 @@
-"""Both directions over many sentence pairs: what training counts, and the links that the posteriors give.
+"""Expected counts and links of both directions over many sentence pairs.
 
-Liang, Taskar & Klein 2006, "Alignment by Agreement": the two directions are made to agree in that both count what
-both believe. A link that has the probability p in one direction and q in the other is counted
+Liang, Taskar & Klein 2006, "Alignment by Agreement": the two directions are trained to agree by counting links that
+both find likely. A link with the probability p in one direction and q in the other counts
 
     p · q / (p · q + (1 - p) · (1 - q))
 
-times, its probability if the two were independent witnesses; their product alone would leave rare units to null.
+times, its probability if the two were independent observations. The product p · q would leave rare tokens to null.
 """
 
 from __future__ import annotations
@@ -20,18 +20,20 @@ from wordorder.alignment.lexicon import Lexicon, find
 from wordorder.compiled import compiled
 from wordorder.data.units import UNKNOWN_UNIT
 
-# Counts are whole numbers of this part of a link: their sum is the same in any order, so for any number of threads.
+# Counts are integer multiples of this fraction of a link. So their sum does not depend on the order or the threads.
 UNIT = 2.0**-32
-FLOOR = 1e-9  # of the probability of a unit, given one that it was never seen with
-CERTAIN = 1.0 - 1e-6  # no witness is believed more than this
-UNKNOWN = 1e-4  # the same, where one of the two is unknown
+FLOOR = 1e-9  # probability of a token, given one with which it was never seen
+CERTAIN = 1.0 - 1e-6  # upper bound of a probability
+UNKNOWN = 1e-4  # the same, if one of the two tokens is unknown
 
 
 class Direction(NamedTuple):
-    """One unit given another: p(target unit | source unit) forward, p(source unit | target unit) backward.
+    """One token given another: p(target token | source token) forward, p(source token | target token) backward.
 
-    lexical: (pairs,), by the numbers of the lexicon; null: (observed units,), p(unit | null);
-    jumps: (2 · reach + 1,), see :mod:`wordorder.alignment.chain`.
+    Attributes:
+        lexical: Probabilities of the pairs of the lexicon, (pairs,).
+        null: p(token | null), (observed tokens,).
+        jumps: Weights of the jumps, (2 · reach + 1,); see :mod:`wordorder.alignment.chain`.
     """
 
     lexical: NDArray[np.float32]
@@ -40,7 +42,7 @@ class Direction(NamedTuple):
 
 
 class Parameters(NamedTuple):
-    """What a pass over a text goes by; the jumps of the directions are spread over widths, null is its probability."""
+    """The parameters of a pass over a text. Jumps are spread over widths; null is the probability of null."""
 
     lexicon: Lexicon
     forward: Direction
@@ -57,7 +59,7 @@ class Counts(NamedTuple):
 
 
 class Text(NamedTuple):
-    """Both sides of a corpus as two :class:`~wordorder.data.ragged.Ragged`."""
+    """Both sides of a corpus, as :class:`~wordorder.data.ragged.Ragged`."""
 
     source: NDArray[np.int32]
     source_offsets: NDArray[np.int64]
@@ -74,7 +76,7 @@ def _emissions(
     given_source: NDArray[np.float64],
     given_target: NDArray[np.float64],
 ) -> None:
-    """Fill the pair numbers (source, target) and the probabilities (target, source) and (source, target)."""
+    """Fill the pair indices (source, target) and the probabilities (target, source) and (source, target)."""
     lexicon, forward, backward, _ = parameters
     for i in range(len(e)):
         for j in range(len(f)):
@@ -113,7 +115,8 @@ def _posteriors(
 ) -> tuple[float, float]:
     """Fill ``numbers`` (source, target) and the posteriors ``p`` (target, source), forward, and ``q`` (source, target).
 
-    Returns the two log-likelihoods.
+    Returns:
+        The two log-likelihoods.
     """
     _, forward, backward, null = parameters
     given_source, given_target = np.empty((len(f), len(e))), np.empty((len(e), len(f)))
@@ -132,8 +135,8 @@ def _posteriors(
 
 @compiled
 def agreed(p: float, q: float) -> float:
-    """The probability of a link of which two independent witnesses say p and q; see the top of this file."""
-    # What is not passed on in a chain can put a posterior a little above 1.
+    """Combine the probabilities p and q of a link from two independent observations; see the module."""
+    # Pruning in a chain can raise a posterior slightly above 1.
     p, q = min(p, CERTAIN), min(q, CERTAIN)
     return p * q / (p * q + (1.0 - p) * (1.0 - q))
 
@@ -148,9 +151,12 @@ def expect(
     forward_counts: Counts,
     backward_counts: Counts,
 ) -> tuple[float, float]:
-    """Add the expected counts of sentence pairs first … last - 1; return the two log-likelihoods.
+    """Add the expected counts of sentence pairs first … last - 1.
 
-    IBM model 1 (not ``hmm``) is trained without agreement: while all is still equally likely, it would only kill.
+    IBM model 1 (not ``hmm``) is trained without agreement, which would discard links while all are equally likely.
+
+    Returns:
+        The two log-likelihoods.
     """
     forward_widths = np.zeros(len(parameters.forward.jumps))
     backward_widths = np.zeros(len(parameters.backward.jumps))
@@ -194,7 +200,7 @@ def _count_null(units: NDArray[np.int32], probabilities: NDArray[np.float64], co
 
 @compiled
 def _move(widths: NDArray[np.float64], counts: NDArray[np.int64]) -> None:
-    """Round the widths of one sentence into the counts, and clear them."""
+    """Round the widths of one sentence into the counts, and reset them."""
     for d in range(len(widths)):
         if widths[d] > 0.0:
             counts[d] += np.int64(widths[d] / UNIT)
@@ -211,12 +217,19 @@ def best_links(
     sources: NDArray[np.int32],
     targets: NDArray[np.int32],
 ) -> None:
-    """Find the best source unit of each target unit forward, the best target unit of each source unit backward.
+    """Find the best source token of each target token forward, the best target token of each source token backward.
 
-    The best is the one with the highest mean of the two posteriors, which is right more often than either alone; the
-    first of equals is taken, and none where the mean is below ``threshold``.
+    The best has the highest mean of the two posteriors, which is right more often than either of them. Of equal ones it
+    is the first, and there is none if the mean is below ``threshold``.
 
-    sources: (target units of the corpus,), the source unit in its sentence, or -1; targets: (source units,), the same.
+    Args:
+        text: The text.
+        first: The first sentence pair.
+        last: The end of the sentence pairs, exclusive.
+        parameters: The parameters.
+        threshold: The smallest mean posterior of a link.
+        sources: Output: the source token in its sentence, or -1, (target tokens of the corpus,).
+        targets: Output: the same for source tokens, (source tokens of the corpus,).
     """
     for sentence in range(first, last):
         e0, f0 = text.source_offsets[sentence], text.target_offsets[sentence]

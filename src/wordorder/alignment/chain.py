@@ -1,9 +1,9 @@
-"""Posteriors of one direction: which given unit made each observed unit of a sentence.
+"""Posteriors of one direction: which given token generated each observed token of a sentence.
 
-The given units are the states, in order, of a hidden Markov model (Vogel, Ney & Tillmann 1996, "HMM-Based Word
-Alignment in Statistical Translation"): a transition depends on the width of its jump alone, and all jumps from a state
-to the units of a sentence add up to one. As Och & Ney 2003 have it, every state has a twin that makes units of its own
-accord (null) and remembers where the chain was; before the first unit it stands at position 0, the first unit is 1.
+The given tokens are the states, in order, of a hidden Markov model (Vogel, Ney & Tillmann 1996, "HMM-Based Word
+Alignment in Statistical Translation"). A transition depends only on the width of its jump, and all jumps from a state
+to the tokens of a sentence sum to one. As in Och & Ney 2003, every state has a copy that generates tokens from null and
+remembers the position of the chain. Before the first token the chain is at position 0; the first token is 1.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from wordorder.compiled import compiled
 
-NEGLIGIBLE = 1e-9  # a probability below it is not passed on; saves most of the work in long sentences
+NEGLIGIBLE = 1e-9  # smaller probabilities are pruned, which saves most of the work in long sentences
 
 
 @compiled
@@ -27,28 +27,31 @@ def hmm_posteriors(
     posterior: NDArray[np.float64],
     widths: NDArray[np.float64],
 ) -> float:
-    """Fill ``posterior`` with p(given unit | observed unit); return the logarithm of the sentence's probability.
+    """Fill ``posterior`` with p(given token | observed token).
 
     Args:
-        emission: (observed, given), p(observed unit | given unit), all above 0.
-        emission_null: (observed,), p(observed unit | null).
-        null: probability of null at each observed unit.
-        jumps: (2 · reach + 1,), the weight of a jump by d units at d + reach; reach > given units.
-        posterior: (observed, given). What is missing to a sum of one is null's.
-        widths: as ``jumps``; the expected number of jumps of each width is added.
+        emission: p(observed token | given token), all above 0, (observed, given).
+        emission_null: p(observed token | null), (observed,).
+        null: Probability of null at each observed token.
+        jumps: Weight of a jump by d tokens at d + reach, (2 · reach + 1,), with reach > given tokens.
+        posterior: Output, (observed, given). The remainder to a sum of one belongs to null.
+        widths: As ``jumps``; the expected number of jumps of each width is added.
+
+    Returns:
+        The log-probability of the sentence.
     """
     length, states = emission.shape
     reach = len(jumps) // 2
     total = np.zeros(len(jumps) + 1)
     for d in range(len(jumps)):
         total[d + 1] = total[d] + jumps[d]
-    # The jump from position m to unit i, counted from 0, is i + 1 - m wide.
+    # The jump from position m to token i, counted from 0, has the width i + 1 - m.
     norm = np.empty(states + 1)
     for m in range(states + 1):
         low = reach + 1 - m
         norm[m] = 1.0 / (total[low + states] - total[low])
 
-    # forward[j, m]: the first j units were made and the chain stands at m, given that they were made.
+    # forward[j, m]: probability of position m after the first j tokens, given these tokens.
     forward = np.zeros((length + 1, states + 1))
     forward[0, 0] = 1.0
     scale = np.empty(length)
@@ -85,7 +88,7 @@ def hmm_posteriors(
         backward[m] /= ends
     likelihood = math.log(ends)
     ahead, following = np.empty(states), np.empty(states + 1)
-    here = np.zeros(2 * states + 1)  # of a jump by d units at d + states
+    here = np.zeros(2 * states + 1)  # expected count of a jump by d tokens at d + states
     for j in range(length - 1, -1, -1):
         following[:] = 0.0
         for i in range(states):
@@ -112,7 +115,7 @@ def hmm_posteriors(
 def model1_posteriors(
     emission: NDArray[np.float64], emission_null: NDArray[np.float64], null: float, posterior: NDArray[np.float64]
 ) -> float:
-    """As :func:`hmm_posteriors` for IBM model 1, in which all given units are equally likely."""
+    """Fill ``posterior`` as :func:`hmm_posteriors` does, for IBM model 1, where all given tokens are equally likely."""
     length, states = emission.shape
     likelihood = 0.0
     for j in range(length):

@@ -1,4 +1,4 @@
-"""Train aligners on the files of a parallel text, and align them."""
+"""Train aligners on the files of a parallel text, and apply them."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def train_aligner(
         config: The settings of the aligner, of the type 'hmm'.
         source: The cleaned source text.
         target: The cleaned target text.
-        subword: The sentencepiece model whose subwords are aligned; words are if missing.
+        subword: The sentencepiece model whose subwords are aligned; if missing, words are aligned.
         model: The aligner to write.
-        threads: The CPU threads, on which the result does not depend.
+        threads: The number of CPU threads, which does not affect the result.
 
     Raises:
         WordorderError: The texts differ in their number of lines.
@@ -67,11 +67,11 @@ def align(
         config: The aligner and its symmetrisation, as in aligners.yaml.
         source: The cleaned source text.
         target: The cleaned target text.
-        subword: The sentencepiece model whose subwords are aligned; words are if missing.
+        subword: The sentencepiece model whose subwords are aligned; if missing, words are aligned.
         output: The links to write.
         model: The trained aligner, for the type 'hmm'.
         shard: The block of sentences to align, such as '1/4'.
-        threads: The CPU threads.
+        threads: The number of CPU threads.
 
     Raises:
         WordorderError: The texts differ in their number of lines, or the trained aligner is missing.
@@ -91,7 +91,7 @@ def align(
         links = aligner.align(*numbers, symmetrisation=config.symmetrisation, threads=threads)
     else:
         raise WordorderError(
-            "The aligner 'hmm' needs --model. 'wordorder stage train-aligner' makes one.",
+            "The aligner 'hmm' needs --model. 'wordorder stage train-aligner' creates one.",
             code="missing-option",
             key="--model",
         )

@@ -1,7 +1,7 @@
-"""Alignment error rate, precision and recall (Och & Ney 2003, "A Systematic Comparison of Various Statistical
-Alignment Models", section 6).
+"""Alignment error rate, precision and recall.
 
-With A the links that were found, S the sure and P the possible gold links, S a part of P:
+Source: Och & Ney 2003, "A Systematic Comparison of Various Statistical Alignment Models", section 6. With A the links
+that were found, S the sure and P the possible gold links, S a subset of P:
 
     precision = |A ∩ P| / |A|        recall = |A ∩ S| / |S|        AER = 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|)
 """
@@ -18,7 +18,7 @@ from wordorder.alignment.links import GoldLinks, Links
 
 @dataclass(frozen=True, slots=True)
 class ErrorRate:
-    """Counts over a corpus, and what is made of them."""
+    """Counts over a corpus, and the rates derived from them."""
 
     found: int
     sure: int
@@ -27,16 +27,17 @@ class ErrorRate:
 
     @property
     def precision(self) -> float:
-        """1 where nothing was found: nothing is wrong then."""
+        """The precision; 1 if nothing was found, because nothing is wrong then."""
         return self.found_possible / self.found if self.found else 1.0
 
     @property
     def recall(self) -> float:
-        """1 where nothing is sure: nothing is missed then."""
+        """The recall; 1 if there are no sure links, because nothing is missed then."""
         return self.found_sure / self.sure if self.sure else 1.0
 
     @property
     def aer(self) -> float:
+        """The alignment error rate."""
         total = self.found + self.sure
         return 1 - (self.found_sure + self.found_possible) / total if total else 0.0
 
@@ -62,6 +63,6 @@ def _ends(links: Links) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
 
 
 def _keys(links: Links, width: int) -> NDArray[np.int64]:
-    """A number for each link, different for different links."""
+    """Return a distinct number for each link."""
     pairs = np.repeat(np.arange(len(links)), np.diff(links.offsets))
     return (pairs * width + links.source) * width + links.target

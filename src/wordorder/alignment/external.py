@@ -1,6 +1,6 @@
-"""Aligners that are programs of their own: eflomal, fast_align and mgiza, found on PATH.
+"""External aligners: the programs eflomal, fast_align and mgiza, found on PATH.
 
-None of them gives the same links on every run and machine; only the embedded aligner does.
+None of them gives the same links in every run and on every machine; only the embedded aligner does.
 """
 
 from __future__ import annotations
@@ -29,10 +29,20 @@ _FROM = {
 
 
 def align(source: Sentences, target: Sentences, aligner: ExternalAligner) -> Directions:
-    """The links of two texts in both directions, source unit first, as the program finds them.
+    """Align two texts in both directions with an external program.
 
-    Pairs with an empty side have no links and are not handed over, because the programs differ in what they make of
-    them. Raises WordorderError where the program is missing, fails or gives links of another text.
+    Pairs with an empty side have no links and are not passed on, because the programs treat them differently.
+
+    Args:
+        source: Source sentences.
+        target: Target sentences.
+        aligner: The program.
+
+    Returns:
+        The links of both directions, source token first.
+
+    Raises:
+        WordorderError: The program is missing, fails or gives links of another text.
     """
     if len(source) != len(target):
         raise ValueError(f"{len(source)} source sentences but {len(target)} target sentences")
@@ -102,13 +112,13 @@ def _eflomal(folder: Path, source: Sentences, target: Sentences) -> Directions:
 
 
 def _fast_align(folder: Path, source: Sentences, target: Sentences) -> Directions:
-    # The separator may not be a unit.
+    # The separator may not be a token.
     sides = [
         (" ".join("|" if unit == "|||" else unit for unit in units) for units in text) for text in (source, target)
     ]
     write_lines(folder / "pairs", (f"{s} ||| {t}" for s, t in zip(*sides, strict=True)))
     for name, options in (("forward", ()), ("backward", ("-r",))):
-        # The settings that its authors recommend.
+        # the settings that its authors recommend
         _run("fast_align", folder, "fast_align", "-i", "pairs", "-d", "-o", "-v", *options, output=name)
     forward, backward = (_read("fast_align", folder / name, source, target) for name in ("forward", "backward"))
     return forward, backward
@@ -118,7 +128,7 @@ def _mgiza(folder: Path, source: Sentences, target: Sentences) -> Directions:
     numbered = {}
     for side, text in (("source", source), ("target", target)):
         counts = Counter(unit for units in text for unit in units)
-        numbers = {unit: number for number, unit in enumerate(counts, start=2)}  # 0 and 1 are taken
+        numbers = {unit: number for number, unit in enumerate(counts, start=2)}  # 0 and 1 are reserved
         numbered[side] = [" ".join(str(numbers[unit]) for unit in units) for units in text]
         write_lines(folder / f"{side}.vcb", (f"{number} {unit} {counts[unit]}" for unit, number in numbers.items()))
         write_lines(folder / side, map(" ".join, text))
@@ -134,7 +144,7 @@ def _mgiza(folder: Path, source: Sentences, target: Sentences) -> Directions:
         _run("mgiza", folder, "mgiza", *files, "-o", name, "-ncpus", "1", *models, "-nsmooth", "4", "-p0", "0.999")
         return _viterbi(sorted(folder.glob(f"{name}.A3.final*")), len(source))
 
-    # Each observed unit has one given unit.
+    # Each observed token has one given token.
     forward = Links.of(links("source", "target"))
     backward = Links.of([(i, j) for j, i in pair] for pair in links("target", "source"))
     return forward, backward
@@ -145,7 +155,7 @@ _HEADER = re.compile(r"# Sentence pair \((\d+)\)")
 
 
 def _viterbi(files: Sequence[Path], sentences: int) -> Iterator[list[Pair]]:
-    """The links of GIZA's A3 files: three lines a pair, the last "NULL ({ 2 }) given ({ 1 3 }) …", counted from 1."""
+    """Read the links of GIZA's A3 files: three lines per pair, the last "NULL ({ 2 }) given ({ 1 3 }) …", from 1."""
     found: dict[int, list[Pair]] = {}
     for path in files:
         lines = read_lines(path)
@@ -156,7 +166,7 @@ def _viterbi(files: Sequence[Path], sentences: int) -> Iterator[list[Pair]]:
                     f"The aligner 'mgiza' wrote a file of another format: {header!r} begins no pair.",
                     code="program-failed",
                 )
-            places = _PLACES.findall(line)[1:]  # without NULL's
+            places = _PLACES.findall(line)[1:]  # without those of NULL
             found[int(match[1]) - 1] = [(i, int(j) - 1) for i, own in enumerate(places) for j in own.split()]
     if sorted(found) != list(range(sentences)):
         raise WordorderError(

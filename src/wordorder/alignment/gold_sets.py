@@ -1,7 +1,7 @@
-"""Gold alignments as a split of a dataset: the words that were linked, the links, and the text as a model reads it.
+"""Gold alignments as a split of a dataset: the linked words, the links, and the text as a model reads it.
 
-Gold links number the words between the spaces of their text. The dataset's preprocessing therefore treats every word by
-itself, so that what becomes of each is known, however it is cut further.
+Gold links number the words between the spaces of their text. Therefore the preprocessing of the dataset treats every
+word separately, so that its subwords are known.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ def import_gold(
     clean_target: str | Path,
     report: str | Path,
 ) -> None:
-    """Import a set of gold alignments.
+    r"""Import a set of gold alignments.
 
     Write the set as a split of a dataset, in its direction: the words that were linked, the links, counted from 0, and
-    the text as the dataset's preprocessing makes it, word by word.
+    the text after the dataset's preprocessing, word by word.
 
     Example:
-        wordorder stage import-gold --config SLICE --downloads DIR --source s --target t --alignments a \\
+        wordorder stage import-gold --config SLICE --downloads DIR --source s --target t --alignments a \
             --clean-source c --clean-target d --report report.json
 
     Args:
@@ -71,9 +71,15 @@ def import_gold(
 def read_gold_set(
     text: GoldText, downloads: str | Path, members: Mapping[str, str] | None = None
 ) -> tuple[tuple[Text, Text], GoldLinks]:
-    """The words of both sides and the links between them. Links beyond their sentence are dropped and counted.
+    """Read the words of both sides and the links between them. Links beyond their sentence are dropped and counted.
 
-    ``members`` says what to read of files that are archives by themselves.
+    Args:
+        text: The files of the set.
+        downloads: The folder of the downloaded files.
+        members: The member to read from each file that is an archive.
+
+    Returns:
+        The two texts, and the links.
     """
 
     def lines(name: str | None) -> list[str]:
@@ -119,7 +125,7 @@ def read_gold_set(
 
 
 def _member(path: Path, name: str | None) -> str | None:
-    """The path inside an archive of the member of this name, in whatever folder it is."""
+    """Return the path inside an archive of the member with this name, in any folder."""
     if name is None:
         return None
     with reading(path), zipfile.ZipFile(path) as archive:
@@ -134,7 +140,7 @@ def _parted(path: Path, number: int, line: str) -> tuple[str, str]:
 
 
 def reverse(gold: GoldLinks) -> GoldLinks:
-    """From target to source."""
+    """Exchange the sides of links."""
     return GoldLinks(_reversed(gold.sure), _reversed(gold.possible), gold.dropped)
 
 
@@ -143,7 +149,7 @@ def _reversed(links: Links) -> Links:
 
 
 def write_gold(path: str | Path, gold: GoldLinks) -> None:
-    """Sure links as 'i-j', others as 'ipj', counted from 0: what ``read_gold`` reads."""
+    """Write sure links as 'i-j' and others as 'ipj', counted from 0, in the format of ``read_gold``."""
 
     def lines() -> Iterator[str]:
         for sure, possible in zip(gold.sure, gold.possible, strict=True):
@@ -156,6 +162,6 @@ def write_gold(path: str | Path, gold: GoldLinks) -> None:
 def word_pieces(
     words: Sequence[Sequence[str]], language: str, preparation: Preparation, subword: Subword
 ) -> list[list[int]]:
-    """How many subwords each word becomes, when it is cleaned by itself; 0 where nothing is left of it."""
+    """Count the subwords of each word after separate cleaning; 0 if nothing remains of it."""
     prepare = preprocessor(language, preparation.preprocessing)
     return [[len(subword.encode(prepare(word))) for word in line] for line in words]

@@ -1,6 +1,6 @@
-"""The embedded aligner: one HMM a direction, begun from IBM model 1, trained to agree.
+"""The embedded aligner: one HMM per direction, initialised from IBM model 1, trained to agree.
 
-Every run on every number of threads gives the same bits: nothing is drawn at random, and counts are whole numbers.
+Every run with any number of threads gives the same bits: nothing is random, and counts are integers.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from wordorder.errors import WordorderError
 from wordorder.progress import Progress
 
 FORMAT = 1
-NULL = 0.2  # the probability of null at each unit
-THRESHOLD = 0.5  # the least mean of the two posteriors of a link
-CHUNK = 1000  # sentence pairs that one thread works on at a time
+NULL = 0.2  # probability of null at each token
+THRESHOLD = 0.5  # smallest mean of the two posteriors of a link
+CHUNK = 1000  # sentence pairs per unit of work of a thread
 
 R = TypeVar("R")
 
 
 class Likelihood(NamedTuple):
-    """Of the training text, in nats a unit, under the parameters that an iteration began with."""
+    """Log-likelihood of the training text in nats per token, under the parameters at the start of an iteration."""
 
     model: str
     forward: float
@@ -48,9 +48,9 @@ class Likelihood(NamedTuple):
 
 @dataclass(frozen=True)
 class HMMAligner:
-    """A trained aligner. ``history`` has one entry an iteration of training.
+    """A trained aligner. ``history`` has one entry per training iteration.
 
-    The jumps of ``forward`` and ``backward`` are a weight a group of widths; see :mod:`wordorder.alignment.jumps`.
+    ``forward`` and ``backward`` have one jump weight per group of widths; see :mod:`wordorder.alignment.jumps`.
     """
 
     lexicon: Lexicon
@@ -59,14 +59,23 @@ class HMMAligner:
     history: tuple[Likelihood, ...]
 
     def align(self, source: Ragged, target: Ragged, *, symmetrisation: Symmetrisation, threads: int = 1) -> Links:
-        """The links of sentence pairs, which need not be those of the training.
+        """Align sentence pairs, which need not be those of the training.
 
-        Unknown units, which are number 0, are linked by their positions. A pair with an empty side has no links.
+        Unknown tokens, which have the number 0, are linked by their positions. A pair with an empty side has no links.
+
+        Args:
+            source: Source sentences.
+            target: Target sentences.
+            symmetrisation: How to combine the two directions.
+            threads: Number of threads.
+
+        Returns:
+            The links.
         """
         return symmetrise(*self.directions(source, target, threads=threads), symmetrisation)
 
     def directions(self, source: Ragged, target: Ragged, *, threads: int = 1) -> tuple[Links, Links]:
-        """The links forward, at most one a target unit, and backward, at most one a source unit."""
+        """Return the links forward, at most one per target token, and backward, at most one per source token."""
         text = _text(_known(source, len(self.backward.null)), _known(target, len(self.forward.null)))
         reach = _reach(text)
         parameters = Parameters(self.lexicon, _spread(self.forward, reach), _spread(self.backward, reach), NULL)
@@ -83,7 +92,7 @@ class HMMAligner:
         return _sorted_links(sources, text.target_offsets), _links(targets, text.source_offsets)
 
     def save(self, path: str | Path, source: Vocabulary, target: Vocabulary) -> None:
-        """Write the aligner and the vocabularies that its units are numbered with as one ``.npz`` file."""
+        """Write the aligner and the vocabularies of its tokens as one ``.npz`` file."""
         if source.size < len(self.backward.null) or target.size < len(self.forward.null):
             raise ValueError("the vocabularies are smaller than those of the training")
         arrays: dict[str, Any] = {
@@ -99,7 +108,7 @@ class HMMAligner:
 
     @classmethod
     def load(cls, path: str | Path) -> tuple[HMMAligner, Vocabulary, Vocabulary]:
-        """Read an aligner with its own vocabularies, source and target: number the units of text with these alone."""
+        """Read an aligner with its source and target vocabularies, the only ones with which to number tokens for it."""
         try:
             with open_npz(path, _remedy(path)) as arrays:
                 if arrays["format"] != FORMAT:
@@ -125,7 +134,7 @@ class HMMAligner:
         return found, source, target
 
     def _fault(self) -> str | None:
-        """What is wrong with arrays that were read; compiled code would not notice."""
+        """Return what is wrong with arrays that were read, because compiled code would not notice."""
         rows, targets = self.lexicon.rows, self.lexicon.targets
         pairs, sources = len(targets), len(self.backward.null)
         types: list[tuple[NDArray[Any], type]] = [(targets, np.int32), (rows, np.int64)]
@@ -141,7 +150,7 @@ class HMMAligner:
 
 
 def train(source: Ragged, target: Ragged, config: HMM, *, threads: int = 1) -> HMMAligner:
-    """Train on sentence pairs. Pairs with an empty side and unknown units, which are number 0, teach nothing."""
+    """Train on sentence pairs. Pairs with an empty side and unknown tokens, which have the number 0, are ignored."""
     if len(source) != len(target):
         raise ValueError(f"{len(source)} source sentences but {len(target)} target sentences")
     text = _text(source, target)
@@ -173,10 +182,10 @@ def train(source: Ragged, target: Ragged, config: HMM, *, threads: int = 1) -> H
 def _count(
     text: Text, parameters: Parameters, *, hmm: bool, threads: int, progress: Progress
 ) -> tuple[tuple[float, float], tuple[Counts, Counts]]:
-    """One pass over the text: log-likelihoods a unit and expected counts of both directions."""
+    """Make one pass over the text, and return log-likelihoods per token and expected counts of both directions."""
     own = [
         (_no_counts(parameters.forward), _no_counts(parameters.backward)) for _ in range(threads)
-    ]  # what each thread counts
+    ]  # counts of each thread
     free: SimpleQueue[tuple[Counts, Counts]] = SimpleQueue()
     for counts in own:
         free.put(counts)
@@ -200,7 +209,7 @@ def _count(
 
 
 def _in_chunks(work: Callable[[int, int], R], sentences: int, threads: int, progress: Progress) -> Iterator[R]:
-    """The results, in order, of ``work`` on the chunks of a corpus, which are the same for any number of threads."""
+    """Yield the results, in order, of ``work`` on the chunks of a corpus, which are the same for any ``threads``."""
     firsts = range(0, sentences, CHUNK)
     lasts = [min(first + CHUNK, sentences) for first in firsts]
     with ThreadPoolExecutor(threads) as pool:
@@ -214,12 +223,12 @@ def _text(source: Ragged, target: Ragged) -> Text:
 
 
 def _known(units: Ragged, size: int) -> Ragged:
-    """Units that the training had not, as unknown ones."""
+    """Replace tokens that the training did not contain by the unknown token."""
     return Ragged(np.where(units.values < size, units.values, np.int32(UNKNOWN_UNIT)), units.offsets)
 
 
 def _reach(text: Text) -> int:
-    """Of the widest jump, which is over the longest sentence."""
+    """Return the width of the widest jump, which spans the longest sentence."""
     return int(max(np.diff(offsets).max(initial=0) for offsets in (text.source_offsets, text.target_offsets))) + 1
 
 
@@ -232,7 +241,10 @@ def _no_counts(direction: Direction) -> Counts:
 
 
 def _initial(lexicon: Lexicon, text: Text) -> tuple[Direction, Direction]:
-    """All pairs of a row, or of a column, are equally likely; null makes the units as frequent as they are."""
+    """Create initial parameters: all pairs of a row, or of a column, are equally likely.
+
+    The probabilities of null follow the frequencies of the tokens.
+    """
     rows = np.diff(lexicon.rows)
     columns = np.bincount(lexicon.targets, minlength=lexicon.columns)
     lexical = 1 / np.repeat(rows, rows), 1 / columns[lexicon.targets]
@@ -246,7 +258,7 @@ def _initial(lexicon: Lexicon, text: Text) -> tuple[Direction, Direction]:
 
 
 def _prune(lexicon: Lexicon, forward: Direction, backward: Direction) -> tuple[Lexicon, Direction, Direction]:
-    """Leave out the pairs that are no better than unseen ones in either direction, which are most."""
+    """Remove the pairs that are no more likely than unseen ones in either direction, which are most pairs."""
     kept = (forward.lexical > FLOOR) | (backward.lexical > FLOOR)
     rows = _starts(kept)[lexicon.rows]
     return (
@@ -257,21 +269,21 @@ def _prune(lexicon: Lexicon, forward: Direction, backward: Direction) -> tuple[L
 
 
 def _starts(kept: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """How many are kept before each: (len(kept) + 1,)."""
+    """Count the kept entries before each entry, (len(kept) + 1,)."""
     starts = np.zeros(len(kept) + 1, np.int64)
     np.cumsum(kept, out=starts[1:])
     return starts
 
 
 def _links(best: NDArray[np.int32], offsets: NDArray[np.int64]) -> Links:
-    """From the target unit, or -1, of each source unit."""
+    """Convert the target token, or -1, of each source token to links."""
     linked = best >= 0
     places = np.arange(len(best)) - np.repeat(offsets[:-1], np.diff(offsets))
     return Links(places[linked].astype(np.int32), best[linked], _starts(linked)[offsets])
 
 
 def _sorted_links(best: NDArray[np.int32], offsets: NDArray[np.int64]) -> Links:
-    """From the source unit, or -1, of each target unit."""
+    """Convert the source token, or -1, of each target token to links."""
     turned = _links(best, offsets)
     pairs = np.repeat(np.arange(len(turned)), np.diff(turned.offsets))
     order = np.lexsort((turned.source, turned.target, pairs))

@@ -1,17 +1,17 @@
-"""Jump widths of the HMMs: near ones have a weight of their own, far ones share one with their neighbours."""
+"""Jump widths of the HMMs: each small width has its own weight, large widths share weights."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-NEAR = 20  # up to so far each width has its own weight; beyond, groups grow by half
-FAR = 1000  # the last group ends here, and its weight holds for all jumps beyond
-SMOOTHING = 0.1  # the share of a uniform distribution over all widths up to FAR
+NEAR = 20  # largest width with its own weight; beyond, groups grow by half
+FAR = 1000  # end of the last group, whose weight also applies to all larger jumps
+SMOOTHING = 0.1  # share of a uniform distribution over all widths up to FAR
 
 
 def _groups() -> list[tuple[int, int]]:
-    """First and last width of each group, from left to right."""
+    """Return the first and last width of each group, from left to right."""
     far, first = [], NEAR + 1
     while first <= FAR:
         last = min(first * 3 // 2, FAR)
@@ -25,14 +25,14 @@ GROUPS = _groups()
 
 
 def initial_weights() -> NDArray[np.float64]:
-    """A weight a group, before anything was seen: steps to the next unit are best, and far jumps unlikely."""
+    """Return initial weights, one per group: steps to the next token are most likely, and far jumps unlikely."""
     centres = np.array([(first + last) / 2 for first, last in GROUPS])
     weights = (1 + np.abs(centres - 1)) ** -2.0
     return np.asarray(weights / weights.sum(), np.float64)
 
 
 def estimate_weights(widths: NDArray[np.int64]) -> NDArray[np.float64]:
-    """A weight a group from the counts of jumps of each width d, at d + len(widths) // 2."""
+    """Estimate one weight per group from the counts of jumps of each width d, at d + len(widths) // 2."""
     reach = len(widths) // 2
     total = widths.sum()
     if not total:
@@ -44,7 +44,7 @@ def estimate_weights(widths: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def spread(weights: NDArray[np.float64], reach: int) -> NDArray[np.float64]:
-    """The weight of every width from -reach to reach: (2 · reach + 1,)."""
+    """Return the weight of every width from -reach to reach, (2 · reach + 1,)."""
     ends = np.array([last for _, last in GROUPS])
     groups = np.searchsorted(ends, np.arange(-reach, reach + 1))
     return weights[np.minimum(groups, len(GROUPS) - 1)]

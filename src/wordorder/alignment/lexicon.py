@@ -1,6 +1,6 @@
-"""The pairs of source and target units that occur together in a sentence pair, and a number for each.
+"""The pairs of source and target tokens that occur together in a sentence pair, with an index for each.
 
-Both directions of translation keep their probabilities in arrays over these numbers, so that one search finds both.
+Both directions of translation keep their probabilities in arrays over these indices, so that one search finds both.
 """
 
 from __future__ import annotations
@@ -16,9 +16,14 @@ from wordorder.data.units import UNKNOWN_UNIT
 
 
 class Lexicon(NamedTuple):
-    """The target units seen with source unit e are ``targets[rows[e]:rows[e + 1]]``, sorted; the place is the number.
+    """The target tokens seen with source token e are ``targets[rows[e]:rows[e + 1]]``, sorted.
 
-    rows: (source units + 1,), targets: (pairs,), ``columns``: how many target units there are. Unknown units have none.
+    Unknown tokens have none.
+
+    Attributes:
+        rows: Start of the row of each source token, (source tokens + 1,).
+        targets: Target tokens of all pairs, (pairs,). The index in this array is the index of the pair.
+        columns: Number of target tokens.
     """
 
     rows: NDArray[np.int64]
@@ -52,9 +57,16 @@ def _collect(
     rows: NDArray[np.int64],
     targets: NDArray[np.int32],
 ) -> None:
-    """Count the pairs of unit e into ``rows[e + 1]``, or, where ``targets`` has room, fill its row.
+    """Count the pairs of token e into ``rows[e + 1]``, or fill its row if ``targets`` has room.
 
-    sentences: those of unit e at ``bounds[e]:bounds[e + 1]``; values and offsets: the target side.
+    Args:
+        sentences: Sentences of token e, at ``bounds[e]:bounds[e + 1]``.
+        bounds: See ``sentences``.
+        values: Tokens of the target side.
+        offsets: Starts of the sentences of the target side.
+        columns: Number of target tokens.
+        rows: Input or output, see above.
+        targets: Output, see above.
     """
     filling = len(targets) > 0
     seen = np.full(columns, -1, np.int64)
@@ -77,7 +89,7 @@ def _collect(
 
 @compiled
 def find(rows: NDArray[np.int64], targets: NDArray[np.int32], e: int, f: int) -> int:
-    """The number of a pair, -1 if it was never seen."""
+    """Return the index of a pair, or -1 if it was never seen."""
     if e >= len(rows) - 1:
         return -1
     low, high = rows[e], rows[e + 1]

@@ -1,7 +1,7 @@
-"""Links between the units of two sentences: in memory, and as the text files that aligners exchange.
+"""Links between the tokens of two sentences: in memory, and as the text files that aligners exchange.
 
-A line of a file has the links of one sentence pair in Pharaoh format, "0-1 2-0": the number of a source unit and of a
-target unit, from 0. Gold files may also hold possible links, "2p0", and may count from 1.
+A line of a file has the links of one sentence pair in Pharaoh format, "0-1 2-0": the index of a source token and of a
+target token, from 0. Gold files may also contain possible links, "2p0", and may count from 1.
 """
 
 from __future__ import annotations
@@ -27,9 +27,12 @@ _LINK = re.compile(r"(\d+)([-p])(\d+)", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """The links of many sentence pairs: those of pair i are ``offsets[i]:offsets[i + 1]``, sorted, each once.
+    """The links of many sentence pairs: those of pair i are ``offsets[i]:offsets[i + 1]``, sorted and unique.
 
-    source, target: (links,), the numbers from 0 of the units that are linked; offsets: (pairs + 1,).
+    Attributes:
+        source: Indices from 0 of the linked source tokens, (links,).
+        target: Indices from 0 of the linked target tokens, (links,).
+        offsets: Starts of the sentence pairs, (pairs + 1,).
     """
 
     source: NDArray[np.int32]
@@ -38,7 +41,7 @@ class Links:
 
     @classmethod
     def of(cls, pairs: Iterable[Iterable[Pair]]) -> Links:
-        """From the links of each sentence pair, in any order."""
+        """Create links from those of each sentence pair, in any order."""
         source: list[int] = []
         target: list[int] = []
         offsets = [0]
@@ -53,7 +56,7 @@ class Links:
         return len(self.offsets) - 1
 
     def __getitem__(self, index: int) -> NDArray[np.int32]:
-        """The links of sentence pair ``index``, from 0: (links, 2), source and target."""
+        """Return the links of sentence pair ``index``, from 0: (links, 2), source and target."""
         if not 0 <= index < len(self):
             raise IndexError(f"sentence pair {index} of {len(self)}")
         part = slice(self.offsets[index], self.offsets[index + 1])
@@ -65,7 +68,7 @@ class Links:
 
 @dataclass(frozen=True, slots=True)
 class GoldLinks:
-    """What annotators linked. Every sure link is possible too; ``dropped`` links pointed beyond their sentence."""
+    """Manual links. Every sure link is also possible; ``dropped`` counts links that pointed beyond their sentence."""
 
     sure: Links
     possible: Links
@@ -73,7 +76,7 @@ class GoldLinks:
 
 
 def write_links(path: str | Path, links: Links) -> None:
-    """Write one line a sentence pair, its links sorted."""
+    """Write one line per sentence pair, with sorted links."""
     write_lines(path, (" ".join(f"{i}-{j}" for i, j in pair.tolist()) for pair in links))
 
 
@@ -84,9 +87,16 @@ def read_links(
     target_lengths: SentenceLengths | None = None,
     chosen: NDArray[np.bool_] | None = None,
 ) -> Links:
-    """Read a file in Pharaoh format. Where the lengths of the sentences are given, every link must be inside them.
+    """Read a file in Pharaoh format.
 
-    ``chosen`` has one entry a line and says which are read; the lengths are those of the sentences that are.
+    Args:
+        path: The file.
+        source_lengths: Lengths of the source sentences; if given, every link must be inside them.
+        target_lengths: Lengths of the target sentences.
+        chosen: Whether to read each line. The lengths are those of the chosen sentences.
+
+    Returns:
+        The links.
     """
     numbered: Iterator[tuple[int, str]] = enumerate(read_lines(path), start=1)
     if chosen is not None:
@@ -114,9 +124,17 @@ def read_gold(
     target_lengths: SentenceLengths | None = None,
     drop_outside: bool = False,
 ) -> GoldLinks:
-    """Read sure ("i-j") and possible ("ipj") links, whose units are counted from ``first``, 0 or 1.
+    """Read sure ("i-j") and possible ("ipj") links.
 
-    A link beyond its sentence, as some published sets have, is an error, or with ``drop_outside`` dropped and counted.
+    Args:
+        path: The file.
+        first: Index of the first token in the file, 0 or 1.
+        source_lengths: Lengths of the source sentences.
+        target_lengths: Lengths of the target sentences.
+        drop_outside: Drop and count links beyond their sentence, which some published sets have, instead of failing.
+
+    Returns:
+        The links.
     """
     sure: list[list[Pair]] = []
     possible: list[list[Pair]] = []
@@ -148,7 +166,7 @@ def _with_lengths(
     source_lengths: SentenceLengths | None,
     target_lengths: SentenceLengths | None,
 ) -> Iterator[tuple[int, str, Lengths]]:
-    """Each line with its number and the lengths of its two sentences; None where they are not known."""
+    """Yield each line with its number and the lengths of its two sentences, or None if they are not known."""
     counts = {len(lengths) for lengths in (source_lengths, target_lengths) if lengths is not None}
     if len(counts) > 1:
         raise ValueError(f"as many source as target sentences were expected, not {sorted(counts)}")
@@ -180,7 +198,7 @@ def _outside(i: int, j: int, lengths: Lengths) -> bool:
 
 def _malformed(path: str | Path, number: int, text: str) -> WordorderError:
     rule = (
-        "A link is the number of a source unit, '-' and the number of a target unit, as in 0-2, and links are "
+        "A link is the index of a source token, '-' and the index of a target token, as in 0-2, and links are "
         "separated by spaces; only gold files have possible links, as in 0p2."
     )
     return at_line(path, number, f"'{text}' is not a link. {rule}", found=text)

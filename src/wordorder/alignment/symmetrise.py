@@ -1,7 +1,7 @@
-"""One alignment from two, each of which was made in one direction.
+"""Symmetrisation: one alignment from two, each of which was made in one direction.
 
-Koehn, Och & Marcu 2003, "Statistical Phrase-Based Translation": the links that both directions have are right more
-often, those that either has are more complete, and grow-diag-final-and grows the first towards the second.
+Koehn, Och & Marcu 2003, "Statistical Phrase-Based Translation": links in both directions are right more often, links in
+either direction are more complete, and grow-diag-final-and extends the first set towards the second.
 """
 
 from __future__ import annotations
@@ -15,17 +15,25 @@ from wordorder.alignment.links import Links
 from wordorder.compiled import compiled
 from wordorder.config.reordering import Symmetrisation
 
-# Those of Links: source, target and offsets.
+# Arrays of Links: source, target and offsets.
 _Arrays = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]
-_FORWARD, _BACKWARD, _BOTH, _CHOSEN = 1, 2, 3, 4  # bits of a cell of the matrix
+_FORWARD, _BACKWARD, _BOTH, _CHOSEN = 1, 2, 3, 4  # bits of a cell of the alignment matrix
 
 
 def symmetrise(forward: Links, backward: Links, how: Symmetrisation) -> Links:
-    """Combine the links of two directions, both with the source unit first.
+    """Combine the links of two directions, both with the source token first.
 
-    The order in which links are added matters for grow-diag-final-and: the matrix is scanned row by row, a row is a
-    source unit, and a link that was added is grown from in the same scan if it comes later, until a scan adds none.
-    The last step goes through all links of ``forward``, then through those of ``backward``.
+    For grow-diag-final-and the order of added links matters. The matrix is scanned row by row; a row is a source token.
+    A link that was added is extended in the same scan if it comes later. Scans repeat until one adds no link. The last
+    step goes through all links of ``forward``, then through those of ``backward``.
+
+    Args:
+        forward: Links of one direction.
+        backward: Links of the other direction.
+        how: The method.
+
+    Returns:
+        The combined links.
     """
     if len(forward) != len(backward):
         raise ValueError(f"{len(forward)} sentence pairs in one direction, {len(backward)} in the other")
@@ -42,7 +50,7 @@ def symmetrise(forward: Links, backward: Links, how: Symmetrisation) -> Links:
 
 @compiled
 def _combine(forward: _Arrays, backward: _Arrays, how: int, into: _Arrays) -> int:
-    """Fill ``into``; return the number of links."""
+    """Fill ``into`` and return the number of links."""
     forward_source, forward_target, forward_offsets = forward
     backward_source, backward_target, backward_offsets = backward
     source, target, offsets = into
@@ -77,7 +85,7 @@ def _combine(forward: _Arrays, backward: _Arrays, how: int, into: _Arrays) -> in
 
 @compiled
 def _grow(cells: NDArray[np.uint8]) -> None:
-    """Grow-diag-final-and, from the chosen cells."""
+    """Apply grow-diag-final-and, starting from the chosen cells."""
     rows, columns = cells.shape
     in_row, in_column = np.zeros(rows, np.bool_), np.zeros(columns, np.bool_)
     for i in range(rows):
@@ -91,7 +99,7 @@ def _grow(cells: NDArray[np.uint8]) -> None:
             for j in range(columns):
                 if not cells[i, j] & _CHOSEN:
                     continue
-                # The four sides before the four corners.
+                # the four sides before the four corners
                 for di, dj in ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1)):
                     y, x = i + di, j + dj
                     if 0 <= y < rows and 0 <= x < columns and cells[y, x] and not (in_row[y] and in_column[x]):

@@ -42,7 +42,7 @@ class FamilyTest:
         metric: The metric.
         scores: The score of each cell that has one.
         resampled: The scores of each cell on resamples of the test set, (S,); empty if the metric cannot be resampled.
-        diverged: The encodings of which a training diverged.
+        diverged: The encodings with a diverged training.
         earlier: The seeds of earlier looks at this family.
     """
 
@@ -60,7 +60,7 @@ class FamilyTest:
 
     @cached_property
     def model(self) -> Blocked:
-        """The scores as the tests see them."""
+        """The scores that the tests use."""
         by_system: dict[str, dict[int, float]] = {name: {} for name in self.family.encodings}
         for (name, seed), score in self.scores.items():
             by_system[name][seed] = score
@@ -87,7 +87,7 @@ class FamilyTest:
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """What holds for all comparisons, as it is written."""
+        """Values that apply to all comparisons, as they are written."""
         model, test, check = self.model, self.test, None
         if isinstance(test, AgainstBaseline) and test.spread is not None:
             check = {"f": test.spread.f, "p": test.spread.p, "corrects": test.spread.corrects}
@@ -108,7 +108,7 @@ class FamilyTest:
         }
 
     def _power(self) -> dict[str, Any]:
-        """The difference that these seeds would have found, its range, and the seeds that would find the margin."""
+        """Return the detectable difference of these seeds, its range, and the number of seeds for the margin."""
         none = {"detectable": None, "detectable_range": None, "seeds_needed": None}
         if self.test.problem is not None:
             return none
@@ -117,7 +117,7 @@ class FamilyTest:
         low, high = (found * edge for edge in sigma_range(1.0, test.nu))
         needed = self.margin and seeds_needed(
             self.margin,
-            # A baseline with a spread of its own makes the spread of differences larger than that of the residual.
+            # A baseline with a larger variance makes the variance of differences exceed that of the residual.
             test.standard_error * (self.model.n / 2) ** 0.5,
             self.model.k,
             alpha=alpha,
@@ -127,7 +127,7 @@ class FamilyTest:
         return {"detectable": found, "detectable_range": [low, high], "seeds_needed": needed}
 
     def _components(self) -> dict[str, float] | None:
-        """The standard deviations of which the spread of scores consists."""
+        """Return the standard deviations of the components of the scores."""
         model = self.model
         if model.problem is not None or not self.resampled:
             return None
@@ -154,7 +154,7 @@ class FamilyTest:
         }
 
     def _why(self, comparison: Comparison) -> str:
-        """Return why a comparison is not tested."""
+        """Return the reason why a comparison is not tested."""
         excluded = self.model.excluded
         reasons = [f"{name}: {excluded[name]}" for name in (comparison.system, comparison.baseline) if name in excluded]
         return "; ".join(reasons) or str(self.test.problem)
@@ -165,7 +165,7 @@ class FamilyTest:
         return self.test.differences.get((comparison.system, comparison.baseline))
 
     def _both(self, comparison: Comparison, difference: Difference | None) -> BothRandom | None:
-        """The interval for other seeds and other sentences, simultaneous for the family."""
+        """Return the interval for other seeds and other sentences, simultaneous for the family."""
         if difference is None or not self.resampled:
             return None
         system, baseline = comparison.system, comparison.baseline

@@ -30,6 +30,7 @@ class Level:
     exact: bool
 
     def as_dict(self) -> dict[str, Any]:
+        """Return the level as a dictionary."""
         return asdict(self)
 
 
@@ -41,8 +42,11 @@ def level_of(
     Args:
         alpha: The level of the whole study.
         seeds: The present seeds.
-        looks: The looks that the study declares, if it does.
-        earlier: The seeds of earlier looks at the same comparisons; a look that was not declared makes no level exact.
+        looks: The declared looks of the study, if any.
+        earlier: The seeds of earlier looks at the same comparisons. After an undeclared look, no level is exact.
+
+    Returns:
+        The level.
     """
     taken = [*(each for each in earlier if list(each) != list(seeds)), seeds]
     counts = sorted({len(each) for each in taken})
@@ -57,7 +61,7 @@ def level_of(
 
 
 def looks_file(comparison: str | Path) -> Path:
-    """Return the file beside a comparison that remembers its looks.
+    """Return the file that stores the looks of a comparison in the same folder.
 
     Snakemake deletes the comparison before it is made again, but not this file.
     """
@@ -86,4 +90,4 @@ def remember_look(path: Path, seeds: Sequence[int]) -> None:
     """Add a look at these seeds, unless it is known."""
     looks = read_looks(path)
     if list(seeds) not in looks:
-        write_json(path, [*looks, list(seeds)], checksum="none")  # people may edit it
+        write_json(path, [*looks, list(seeds)], checksum="none")  # Users may edit the file.

@@ -17,14 +17,14 @@ from wordorder.statistics.resampling import TIE, Array, Measure
 Kind = Literal["bootstrap", "randomisation"]
 KINDS: tuple[Kind, ...] = ("bootstrap", "randomisation")
 
-# sacreBLEU has no public name for it. Its tests call it for every translation, again and again.
+# sacreBLEU has no public name for this function, which its tests call repeatedly for every translation.
 _EXTRACT = "_extract_corpus_statistics"
 
 
 class Extraction:
-    """The metrics of a test set; what they count in a translation is counted once, whichever tests use it.
+    """The metrics of a test set, which extract the counts of each translation only once for all tests.
 
-    A translation is known by its list of lines, which must therefore not change.
+    A translation is identified by its list of lines, which must therefore not change.
 
     Args:
         references: The references of the test set.
@@ -54,7 +54,7 @@ class Extraction:
 
 
 def _once(extract: Callable[..., Any]) -> Callable[..., Any]:
-    known: dict[int, tuple[Sequence[str], Any]] = {}  # holds the lines, too: an address is unique while they live
+    known: dict[int, tuple[Sequence[str], Any]] = {}  # Keep the lines, too: their address is unique while they exist.
 
     def once(lines: Sequence[str], references: None) -> Any:
         if id(lines) not in known:
@@ -66,7 +66,7 @@ def _once(extract: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def _sacrebleu_seed(seed: int) -> Iterator[None]:
-    """sacreBLEU takes the seed of its tests from the environment alone."""
+    """Set the seed of sacreBLEU's tests, which it reads only from the environment."""
     before = os.environ.get("SACREBLEU_SEED")
     os.environ["SACREBLEU_SEED"] = str(seed)
     try:
@@ -87,12 +87,21 @@ def paired_tests(
     samples: int,
     seed: int,
 ) -> dict[str, dict[str, Any]]:
-    """sacreBLEU's paired test of each system against the baseline, all translations of the same sentences.
+    """Run sacreBLEU's paired test of each system against the baseline, all of them translations of the same sentences.
 
-    Where both scores are equal, p is 1. sacreBLEU counts only chance differences that are larger than the one observed:
-    for identical translations none is, and its p would be the smallest that there is.
+    If both scores are equal, p is 1. sacreBLEU counts only chance differences that exceed the observed one. For
+    identical translations there are none, and its p would be the smallest possible.
 
-    Returns ``{metric: {"signature", "baseline": score, "systems": {name: {"score", "p"}}}}``.
+    Args:
+        extraction: The metrics.
+        baseline: The translations of the baseline.
+        systems: The translations of each system.
+        kind: The test.
+        samples: The number of resamples or shuffles.
+        seed: The seed of the test.
+
+    Returns:
+        ``{metric: {"signature", "baseline": score, "systems": {name: {"score", "p"}}}}``.
     """
     named = [("", baseline), *systems.items()]
     test_type = {"bootstrap": "bs", "randomisation": "ar"}[kind]
@@ -100,7 +109,7 @@ def paired_tests(
         test = PairedTest(named, extraction.scorers, None, test_type=test_type, n_samples=samples)
         signatures, scores = test()
     results = {label: [r for r in column if isinstance(r, Result)] for label, column in scores.items()}
-    # sacreBLEU files its results under names of its own ("chrF2++"), in the order in which the metrics were given.
+    # sacreBLEU names its results differently ("chrF2++"), in the order of the given metrics.
     by_metric = zip(extraction.scorers, signatures.items(), strict=True)
     return {
         metric: {

@@ -1,9 +1,9 @@
-"""Is a system different from its baseline? All tests of a test set, for readers of different habits.
+"""All tests of a test set: whether each system differs from its baseline.
 
-The verdict is that of :mod:`wordorder.comparison.families`. Beside it are what papers report, each corrected within the
-declared family by Holm's (1979) method. Of each seed, two translations: sacreBLEU's own paired tests, those of segment
-scores, the sign test. Over the seeds: a paired t-test and stratified approximate randomisation. A comparison that could
-not be tested still counts as a member of the family.
+The verdict comes from :mod:`wordorder.comparison.families`. In addition there are the tests that papers usually report,
+each corrected within the declared family by Holm's (1979) method. For each seed, they compare two translations:
+sacreBLEU's paired tests, tests of segment scores, and the sign test. Over the seeds, they are a paired t-test and
+stratified approximate randomisation. A comparison that could not be tested still counts as a member of the family.
 """
 
 from __future__ import annotations
@@ -56,15 +56,15 @@ def compare_files(
     systems: Sequence[Path] | None = None,
     output: Path,
 ) -> None:
-    """Test whether systems differ from their baseline.
+    r"""Test whether systems differ from their baseline.
 
-    Give a verdict on every declared comparison on one test set, and make other tests of it: for each seed sacreBLEU's
+    Give a verdict on every declared comparison on one test set, and run other tests: for each seed sacreBLEU's
     paired tests and the sign test, over the seeds a paired t-test and stratified randomisation, with Holm's correction.
     Seeds without translations are listed. A file OUTPUT with the suffix .looks remembers the seeds of earlier
     comparisons. docs/statistics.md explains each test.
 
     Example:
-        wordorder stage compare --config SLICE --size micro --test test --references test.target \\
+        wordorder stage compare --config SLICE --size micro --test test --references test.target \
             --output significance.json a b c
 
     Args:
@@ -73,7 +73,7 @@ def compare_files(
         size: The size of the models to compare.
         test: The test set.
         references: The detokenised references, one line per sentence.
-        systems: What 'wordorder stage score-systems' wrote about these translations.
+        systems: The outputs of 'wordorder stage score-systems' for these translations.
         output: The JSON to write.
     """
     translations, looks = of_cells(config, hypotheses or []), looks_file(output)
@@ -83,10 +83,17 @@ def compare_files(
 
 
 def of_cells(family: Family, files: Sequence[Path]) -> dict[_Cell, Path]:
-    """Return the files of hypotheses by encoding and seed; they are in the order of the family's encodings and seeds.
+    """Assign the files of hypotheses to encodings and seeds, in the order of the family's encodings and seeds.
+
+    Args:
+        family: The comparisons.
+        files: The files.
+
+    Returns:
+        The file of each encoding and seed.
 
     Raises:
-        WordorderError: Their number is not that of the cells.
+        WordorderError: The number of files is not that of the cells.
     """
     cells = list(product(family.encodings, family.seeds))
     if len(files) != len(cells):
@@ -114,12 +121,15 @@ def compare(
     Args:
         family: The comparisons.
         translations: The hypotheses file of each encoding and seed. A cell without translations (no such file, or an
-            empty one because the training diverged) is listed with its status and takes no part in the tests.
+            empty one because the training diverged) is listed with its status and excluded from the tests.
         size: The size of the models.
         test: The test set.
         references: Its references.
-        systems: What 'wordorder stage score-systems' wrote about these hypotheses, one file per metric.
+        systems: The outputs of 'wordorder stage score-systems' for these hypotheses, one file per metric.
         earlier: The seeds of earlier comparisons of this family on this test set.
+
+    Returns:
+        The tests and verdicts, to be written as JSON.
     """
     lines: dict[_Cell, list[str]] = {}
     listed: list[dict[str, Any]] = []
@@ -182,7 +192,7 @@ def compare(
 
 
 def _test_each_seed(family: Family, translations: dict[_Cell, list[str]], extraction: Extraction) -> _PerSeed:
-    """Results of :func:`paired_tests` wherever baseline and at least one system were translated."""
+    """Run :func:`paired_tests` for each seed with translations of the baseline and of at least one system."""
     settings = family.significance
     samples = dict(zip(KINDS, (settings.bootstrap_samples, _shuffles(family)), strict=True))
     results: _PerSeed = {}
@@ -205,7 +215,7 @@ def _test_each_seed(family: Family, translations: dict[_Cell, list[str]], extrac
 
 
 def _shuffles(family: Family) -> int:
-    """The number of shuffles of a test by randomisation, which lets small p-values pass Holm's correction."""
+    """Return the number of shuffles of a randomisation test, so that small p-values can pass Holm's correction."""
     settings = family.significance
     return max(settings.bootstrap_samples, shuffles_needed(len(family.comparisons), settings.alpha))
 
@@ -217,7 +227,7 @@ class _Scored:
     Attributes:
         statistics: The statistics of each cell, (N, K); empty for a metric without sentence statistics.
         scores: The score of each cell.
-        per_seed: sacreBLEU's own tests, of a metric that it computes.
+        per_seed: sacreBLEU's own tests, for a metric that it computes.
     """
 
     metric: Metric
@@ -272,7 +282,7 @@ class _Tests:
     Attributes:
         family: The comparisons.
         weights: The resamples of the test set, (B, N).
-        diverged: The encodings of which a training diverged.
+        diverged: The encodings with a diverged training.
         earlier: The seeds of earlier looks.
     """
 

@@ -1,4 +1,4 @@
-"""What a comparison found, as a sentence."""
+"""Results of comparisons as sentences."""
 
 from __future__ import annotations
 
@@ -18,15 +18,18 @@ def sentence(
     family: dict[str, Any],
     why: str,
 ) -> str:
-    """Say what was found, of what it speaks, and what these seeds could have found.
+    """Describe the result of a comparison, its scope, and the difference that these seeds can detect.
 
     Args:
         comparison: The two systems.
         metric: The metric.
         difference: Their difference, if it was tested.
         verdict: The verdict.
-        family: What holds for all comparisons, from :class:`.families.FamilyTest`.
-        why: Why the difference was not tested, if it was not.
+        family: Values that apply to all comparisons, from :class:`.families.FamilyTest`.
+        why: The reason why the difference was not tested, if it was not.
+
+    Returns:
+        The sentence.
     """
     system, baseline = comparison.system, comparison.baseline
     if difference is None:
@@ -50,7 +53,7 @@ def sentence(
 
 
 def reach_words(verdict: Verdict) -> str:
-    """Return of which sentences a verdict speaks."""
+    """Return the words for the sentences to which a verdict applies."""
     both = f"{Reach.THIS_TEST_SET} {Reach.OTHER_SENTENCES}"
     return both if verdict.reach is Reach.OTHER_SENTENCES else str(Reach.THIS_TEST_SET)
 

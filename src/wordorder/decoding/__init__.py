@@ -1,1 +1,1 @@
-"""Beam search and the translation of corpora and of text."""
+"""Beam search, and translation of corpora and of text."""

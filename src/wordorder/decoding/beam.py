@@ -1,10 +1,10 @@
 """Batched beam search.
 
-B sentences, K hypotheses a sentence (the beam), N finished hypotheses kept of a sentence, V vocabulary.
+Notation: B sentences, K hypotheses per sentence (the beam), N finished hypotheses kept per sentence, V vocabulary.
 
-The search is that of fairseq: of the continuations of a sentence's K open hypotheses, ended ones among the K best are
-finished, and the K best others stay open, until K have finished. With ``stop: exact`` it goes on until no open
-hypothesis could still become one of the N best, so the result is that of a search up to the maximum length.
+The search is that of fairseq. Among the continuations of a sentence's K open hypotheses, those of the K best that have
+ended are finished, and the K best others stay open, until K have finished. With ``stop: exact``, the search continues
+until no open hypothesis can become one of the N best. The result is then that of a search up to the maximum length.
 """
 
 from __future__ import annotations
@@ -23,13 +23,19 @@ from wordorder.encodings.base import Positions
 from wordorder.model.architectures.base import DecoderCache, EncodedSource, Translator
 from wordorder.model.batch import BEGIN, END, PAD
 
-# Finished sentences are taken out of the batch once they are this share of it: taking out costs a copy of the rest.
+# Share of finished sentences at which they are removed from the batch; removing them copies the others.
 _DROP = 1 / 16
 
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """tokens: without beginning and end; log_probability: in nats, of the tokens and the end; score: penalised."""
+    """A translation of one sentence.
+
+    Attributes:
+        tokens: Tokens without beginning and end.
+        log_probability: Log-probability of the tokens and the end, in nats.
+        score: Log-probability divided by the length penalty.
+    """
 
     tokens: list[int]
     score: float
@@ -37,14 +43,22 @@ class Hypothesis:
 
 
 def max_length(source: int, config: Decoding) -> int:
-    """Most tokens of a hypothesis, its end not counted, for ``source`` tokens, the end counted (as fairseq does)."""
+    """Return the largest number of tokens of a hypothesis without its end (as fairseq does).
+
+    Args:
+        source: Number of source tokens, including the end.
+        config: The search.
+
+    Returns:
+        The number of tokens.
+    """
     return int(config.max_length_a * source + config.max_length_b)
 
 
 def _limits(model: Translator, sources: Tensor, config: Decoding) -> Tensor:
-    """Return :func:`max_length` of every sentence, (B, S) -> (B,), but no more than the model's positions allow.
+    """Compute :func:`max_length` of every sentence, (B, S) to (B,), limited by the positions of the model.
 
-    Room for p positions is room for the beginning and p - 1 tokens.
+    With p positions there is room for the beginning and p - 1 tokens.
     """
     limits = []
     for source in (sources != PAD).sum(1).tolist():
@@ -57,21 +71,27 @@ def _limits(model: Translator, sources: Tensor, config: Decoding) -> Tensor:
 def search(
     model: Translator, sources: Tensor, config: Decoding, *, positions: Tensor | None = None
 ) -> list[list[Hypothesis]]:
-    """The ``nbest`` best hypotheses of every sentence, best first.
+    """Find the ``nbest`` best hypotheses for each sentence.
 
-    sources: (B, S), every sentence followed by END, padded at the right. The model must be in evaluation mode.
-    positions: (B, S), the position that each source token takes in target order, for a model that needs it.
+    A sentence has fewer hypotheses only if no more exist, and none if the model's output is NaN. Hypotheses never
+    contain PAD or BEGIN; UNKNOWN is allowed. Ties in log-probability are broken by the rank of the open hypothesis,
+    then by the lower token index. The result of a sentence does not depend on the other sentences, with one exception:
+    another shape of the batch may change the rounding of the model's output in the last bits. Only candidates that are
+    equal within that rounding may change places.
 
-    A sentence has fewer hypotheses only where no more exist, and none where the model's output is no number.
-    Hypotheses never hold PAD or BEGIN; UNKNOWN is allowed. Of candidates with equal log-probability, that of the
-    better open hypothesis is the better one, then that of the lower token number. What a sentence gets does not depend
-    on the other sentences, except that another shape of the batch may round the model's output differently in the last
-    bits: only candidates that are equal to within that rounding may change places.
+    Args:
+        model: The model, in evaluation mode.
+        sources: Source tokens, (B, S), every sentence followed by END, padded at the right.
+        config: The search.
+        positions: The position that each source token takes in target order, (B, S), for a model that needs it.
+
+    Returns:
+        The hypotheses of each sentence, best first.
     """
     if model.training:
         raise ValueError("the model must be in evaluation mode")
     beam = _Beam(sources, _limits(model, sources, config), config)
-    # Selecting all also lays keys and values out head by head, which is faster to read at every step.
+    # Selecting all also stores keys and values head by head, which is faster to read at every step.
     source_positions = Positions.range(sources.size(1), on=sources.device).with_reordered(positions)
     memory, caches = model.encode(sources, positions=source_positions).select(beam.sentences), model.new_caches()
     while True:
@@ -86,7 +106,7 @@ def search(
 def _reorder(
     beam: _Beam, memory: EncodedSource, caches: Sequence[DecoderCache], rows: Tensor, done: Tensor
 ) -> EncodedSource:
-    """Give every open hypothesis the past in its row of the caches; take finished sentences out if they are many."""
+    """Select the row of the caches for every open hypothesis, and remove finished sentences if they are many."""
     if int(done.sum()) >= _DROP * len(done):
         kept = torch.nonzero(~done).squeeze(1)
         rows = rows[kept]
@@ -106,30 +126,36 @@ class _Beam:
         self.step = 0
         self.sentences = torch.arange(count, device=device)
         self.limits = limits
-        # Open hypotheses, best first: one at first, so that K is 1 in the first step.
+        # Open hypotheses, best first. There is one at the start, so K is 1 in the first step.
         self.tokens = torch.full((count, 1, 1), BEGIN, device=device)
         self.log_probabilities = torch.zeros(count, 1, device=device)
-        # Finished hypotheses, best first; places not yet taken score -inf. Tokens end with END, then PAD.
+        # Finished hypotheses, best first; free slots score -inf. Tokens end with END, then PAD.
         self.scores = torch.full((count, config.nbest), -math.inf, device=device)
         self.finished = torch.full((count, config.nbest), -math.inf, device=device)
         self.finished_tokens = torch.full((count, config.nbest, 1), PAD, device=device)
-        self.counts = torch.zeros(count, dtype=torch.long, device=device)  # of all that finished, kept or not
+        self.counts = torch.zeros(
+            count, dtype=torch.long, device=device
+        )  # number of all finished hypotheses, kept or not
         self._results: list[list[Hypothesis]] = [[] for _ in range(count)]
 
     @property
     def last_tokens(self) -> Tensor:
-        """(B, K)"""
+        """The last token of each open hypothesis, (B, K)."""
         return self.tokens[:, :, -1]
 
     def advance(self, log_probabilities: Tensor) -> tuple[Tensor, Tensor]:
-        """Continue every hypothesis by one token, given the log-probabilities (B·K, V) of all tokens.
+        """Continue every hypothesis by one token.
 
-        Returns which row b·K + k every hypothesis now open continues (B, K), and which sentences are done (B,).
+        Args:
+            log_probabilities: Log-probabilities of all tokens, (B·K, V).
+
+        Returns:
+            The row b·K + k that each open hypothesis continues, (B, K), and whether each sentence is done, (B,).
         """
         beam, width = self.config.beam, self.tokens.size(1)
         log_probabilities[:, [PAD, BEGIN]] = -math.inf
         self._end_at_limit(log_probabilities)
-        # Among the K + 1 best continuations of each hypothesis are the K best of a sentence that are no ends.
+        # The K + 1 best continuations of each hypothesis include the K best of a sentence that are not ends.
         values, tokens = best_tokens(log_probabilities, beam + 1)
         totals = (
             (self.log_probabilities[:, :, None] + values.view(-1, width, values.size(1)))
@@ -152,7 +178,7 @@ class _Beam:
         return first_rows[:, None] + parents, self._done()
 
     def _end_at_limit(self, log_probabilities: Tensor) -> None:
-        """A hypothesis that is as long as it may be can only end."""
+        """Allow only the end for a hypothesis of maximum length."""
         full = self.limits <= self.step
         if bool(full.any()):
             rows = full.repeat_interleave(self.tokens.size(1))
@@ -161,10 +187,10 @@ class _Beam:
             log_probabilities[rows, END] = ends
 
     def _finish(self, ended: Tensor, parents: Tensor) -> None:
-        """Put hypotheses that ended among the finished ones: log-probabilities (B, K), -inf where none ended."""
+        """Insert ended hypotheses into the finished ones: log-probabilities (B, K), -inf for those that did not end."""
         if not bool((ended > -math.inf).any()):
             return
-        # A sentence that is done may stay in the batch for a while; nothing is added to it, or the batch would decide.
+        # A finished sentence may stay in the batch for a while. Adding to it would make results depend on the batch.
         ended = ended.where((self.counts < self.config.beam)[:, None] | (self.config.stop == "exact"), -math.inf)
         self.counts += (ended > -math.inf).sum(1)
         scores = torch.cat((self.scores, ended / length_penalty(self.step + 1, self.config)), dim=1)
@@ -180,14 +206,14 @@ class _Beam:
         self.finished_tokens = tokens.gather(1, order[:, :, None].expand(-1, -1, tokens.size(2)))
 
     def _done(self) -> Tensor:
-        """Sentences whose search is over, by the rule that the configuration names."""
-        # The bound ends every search at its maximum length, where no hypothesis is open.
+        """Return whether the search of each sentence is over, by the configured rule."""
+        # At the maximum length no hypothesis is open, so the bound ends every search.
         best = highest_score(self.log_probabilities[:, 0], self.step + 1, self.limits + 1, self.config)
         hopeless = best <= self.scores[:, -1]
         return hopeless if self.config.stop == "exact" else hopeless | (self.counts >= self.config.beam)
 
     def keep(self, kept: Tensor) -> None:
-        """Take the sentences (rows of the batch) that are not among ``kept`` out of the batch, with what they found."""
+        """Remove the sentences (rows of the batch) that are not in ``kept``, and store their results."""
         leaving = torch.ones(len(self.sentences), dtype=torch.bool, device=kept.device)
         leaving[kept] = False
         self._collect(torch.nonzero(leaving).squeeze(1))
@@ -204,6 +230,7 @@ class _Beam:
             setattr(self, name, getattr(self, name).index_select(0, kept))
 
     def results(self) -> list[list[Hypothesis]]:
+        """Return the finished hypotheses of all sentences."""
         self._collect(torch.arange(len(self.sentences), device=self.sentences.device))
         return self._results
 

@@ -1,6 +1,6 @@
-"""Forced decoding: what a finished model makes of translations that it is given (teacher forcing).
+"""Forced decoding (teacher forcing): apply a finished model to given translations.
 
-B sentences, S source tokens with their end, T target tokens with their end, d model size, V vocabulary.
+Notation: B sentences, S source tokens with their end, T target tokens with their end, d model size, V vocabulary.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ from wordorder.progress import Progress
 from wordorder.training.batches import Indices, collate, plan_batches
 
 BATCH_TOKENS = 2048
-_ROWS = 512  # of logits at a time, as in training
+_ROWS = 512  # rows of logits at a time, as in training
 
 
 @dataclass(frozen=True)
 class Forced:
-    """A batch that went through the model.
+    """A batch after a forward pass.
 
-    sentences: (B,), their numbers in the corpus.
-    log_probabilities: (B, T), of each token of ``batch.target_output``, in nats; 0 at padding.
-    attention: of each kind asked for a list of layers, (B, H, queries, keys) each; see :mod:`.recording`.
+    Attributes:
+        sentences: Indices of the sentences in the corpus, (B,).
+        log_probabilities: Log-probability of each token of ``batch.target_output`` in nats, (B, T); 0 at padding.
+        attention: For each requested kind a list of layers, (B, H, queries, keys) each; see :mod:`.recording`.
     """
 
     sentences: Indices
@@ -43,9 +44,16 @@ class Forced:
 def force(
     model: Translator, corpus: ParallelCorpus, *, attention: Sequence[Kind] = (), first: int | None = None
 ) -> Iterator[Forced]:
-    """Pass the pairs of a corpus, or its ``first`` ones, through the model, those of similar lengths together.
+    """Pass pairs of a corpus through the model, those of similar lengths together.
 
-    The corpus brings the reordered positions that some models need. The model must be in evaluation mode.
+    Args:
+        model: The model, in evaluation mode.
+        corpus: The corpus, with the reordered positions that some models need.
+        attention: The kinds of attention to record.
+        first: The number of pairs; all if missing.
+
+    Yields:
+        The batches.
     """
     count = len(corpus) if first is None else min(first, len(corpus))
     with recorded(model, attention) as recording, Progress("forced decoding", total=count, unit="pairs") as progress:
@@ -59,7 +67,7 @@ def force(
 
 
 def batches(corpus: ParallelCorpus, count: int) -> Iterator[Indices]:
-    """The numbers of the first ``count`` sentences, in batches as in training; a longer pair is a batch of its own."""
+    """Yield the indices of the first ``count`` sentences in batches as in training; a longer pair has its own batch."""
     lengths = [int(sides.max()) + 1 for sides in (corpus.source_lengths, corpus.target_lengths) if len(sides)]
     for batch in plan_batches(corpus, max(BATCH_TOKENS, *lengths, 1)):
         kept = batch[batch < count]
@@ -68,7 +76,7 @@ def batches(corpus: ParallelCorpus, count: int) -> Iterator[Indices]:
 
 
 def source_positions(source: Tensor, reordered: Tensor | None) -> Positions:
-    """Of tokens (B, S), with the positions that they take in target order, (B, S) or None."""
+    """Create the positions of tokens (B, S), with their positions in target order, (B, S) or None."""
     return Positions.range(source.size(1), on=source.device).with_reordered(reordered)
 
 
@@ -79,7 +87,7 @@ def encode(model: Translator, source: Tensor, reordered: Tensor | None = None) -
 
 
 def _log_probabilities(model: Translator, hidden: Tensor, labels: Tensor) -> Tensor:
-    """(B, T, d) and labels (B, T) -> (B, T), without ever holding all logits."""
+    """Compute the log-probabilities of labels (B, T) from (B, T, d), without holding all logits at once."""
     real = labels != PAD
     rows, gold = hidden[real], labels[real]
     found = [

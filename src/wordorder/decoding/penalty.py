@@ -1,4 +1,4 @@
-"""Length penalties: what a log-probability is divided by, so that long hypotheses are not at a disadvantage."""
+"""Length penalties: divisors of log-probabilities that compensate the disadvantage of long hypotheses."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ def length_penalty(length: int, config: Decoding) -> float: ...
 @overload
 def length_penalty(length: Tensor, config: Decoding) -> Tensor: ...
 def length_penalty(length: int | Tensor, config: Decoding) -> float | Tensor:
-    """Of ``length`` tokens, the end of the sentence included (as fairseq counts).
+    """Compute the divisor for ``length`` tokens, including the end of the sentence.
 
-    'power': length^alpha. 'gnmt': ((5 + length) / 6)^alpha (Wu et al. 2016, equation 14).
+    'power': length^alpha, as in fairseq. 'gnmt': ((5 + length) / 6)^alpha (Wu et al. 2016, equation 14).
     """
     base = length if config.length_penalty == "power" else (5 + length) / 6
     penalty: float | Tensor = base**config.alpha
@@ -24,11 +24,20 @@ def length_penalty(length: int | Tensor, config: Decoding) -> float | Tensor:
 
 
 def highest_score(log_probabilities: Tensor, shortest: int, longest: Tensor, config: Decoding) -> Tensor:
-    """The highest score that an open hypothesis may still reach: (B,) -> (B,).
+    """Compute the highest score that an open hypothesis can still reach.
 
-    Its log-probability can only fall and is not above 0, so it can at best be divided, unchanged, by the largest
-    penalty among the lengths at which it may end. A penalty rises or falls with the length, so its largest value is
-    at the ``shortest`` (for alpha < 0) or at the ``longest`` (B,).
+    Its log-probability can only decrease and is not above 0. So at best it is divided, unchanged, by the largest
+    penalty of the lengths at which it may end. A penalty is monotonic in the length, so its largest value is at
+    ``shortest`` (for alpha < 0) or at ``longest``.
+
+    Args:
+        log_probabilities: Log-probabilities, (B,).
+        shortest: The smallest length at which hypotheses may end.
+        longest: The largest lengths, (B,).
+        config: The search.
+
+    Returns:
+        The bounds, (B,).
     """
     largest = length_penalty(longest, config).clamp_min(length_penalty(shortest, config))
     return log_probabilities / largest

@@ -1,9 +1,9 @@
-"""The attention weights of a finished model, read where the model computes them.
+"""Recording of the attention weights of a finished model.
 
-For the time of a ``with`` block the model has a recorder. Each attention whose weights are recorded then requests them
-of its backend, and a backend that can hand them over is chosen. Everything else stays as it is.
+During a ``with`` block the model has a recorder. Each recorded attention requests its weights from its backend, and a
+backend that can return them is selected. Everything else stays the same.
 
-B sentences, H heads, Lq queries, Lk keys.
+Notation: B sentences, H heads, Lq queries, Lk keys.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ class Recording:
         self._clear()
 
     def add(self, kind: Kind, layer: int, weights: Tensor) -> None:
-        """Keep the weights of one attention, (B, H, Lq, Lk)."""
+        """Store the weights of one attention, (B, H, Lq, Lk)."""
         self._found[kind][layer].append(weights)
 
     def take(self) -> dict[Kind, list[Tensor]]:
-        """Return what was recorded since the last call: for each kind a list of layers, (B, H, Lq, Lk) each.
+        """Return the weights recorded since the last call: for each kind a list of layers, (B, H, Lq, Lk) each.
 
-        A list is empty where the model has no such attention.
+        A list is empty if the model has no such attention.
         """
-        # A decoder that goes token by token hands over one row after the other.
+        # A decoder that runs token by token passes one row after the other.
         taken: dict[Kind, list[Tensor]] = {kind: [] for kind in self.kinds}
         for kind, layers in self._found.items():
             taken[kind] = [torch.cat(layers[number], dim=2) for number in sorted(layers)]
@@ -52,8 +52,15 @@ class Recording:
 def recorded(model: Translator, kinds: Sequence[Kind]) -> Iterator[Recording]:
     """Record the attention weights of every pass of ``model`` within the block; its results stay the same.
 
-    An LSTM has only ``cross`` attention, of one layer and one head. A prefix language model has no ``decoder``
-    attention of its own; its ``cross`` weights are those of target queries on source tokens, and sum to less than 1.
+    An LSTM has only ``cross`` attention, of one layer and one head. A prefix language model has no separate ``decoder``
+    attention; its ``cross`` weights are those of target queries on source tokens, and sum to less than 1.
+
+    Args:
+        model: The model, in evaluation mode.
+        kinds: The kinds of attention.
+
+    Yields:
+        The recording.
 
     Raises:
         ValueError: The model is in training mode, in which the weights would be those after dropout.

@@ -1,4 +1,4 @@
-"""The best few of very many tokens, faster than sorting them and with ties decided."""
+"""Selection of the best few of very many tokens, faster than sorting and with deterministic ties."""
 
 from __future__ import annotations
 
@@ -9,12 +9,17 @@ _BLOCK = 32
 
 
 def best_tokens(log_probabilities: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The ``count`` highest of each row, highest first, and of equals the lower token number first.
+    """Select the ``count`` highest log-probabilities of each row, highest first; ties prefer the lower token index.
 
-    (N, V) single precision, none above 0 and -inf allowed -> values (N, count) and token numbers (N, count).
+    Blocks of tokens are compared by their best token first: the ``count`` best tokens of a row are in its ``count``
+    best blocks, where the earlier of two equal blocks is the better one.
 
-    Blocks of tokens are compared by their best token first: the ``count`` best tokens of a row lie in its ``count``
-    best blocks, where of two equal blocks the earlier is the better one.
+    Args:
+        log_probabilities: Log-probabilities, (N, V) in single precision; none above 0, -inf allowed.
+        count: Number of tokens.
+
+    Returns:
+        Values and token indices, (N, count) each.
     """
     vocabulary = log_probabilities.size(1)
     blocks = vocabulary // _BLOCK
@@ -31,7 +36,7 @@ def best_tokens(log_probabilities: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 
 def _best(values: Tensor, numbers: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    # The bits of floats that are not negative have the order of the floats, so that one integer holds both criteria.
+    # The bits of non-negative floats have the order of the floats, so that one integer holds both criteria.
     costs = values.neg().clamp_min(0).view(torch.int32).long()
     keys = (costs << 32) | numbers
     _, places = keys.topk(min(count, keys.size(1)), largest=False)

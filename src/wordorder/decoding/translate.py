@@ -1,4 +1,4 @@
-"""From token numbers of sources to lines of text."""
+"""Translation of token indices of sources into lines of text."""
 
 from __future__ import annotations
 
@@ -29,15 +29,16 @@ from wordorder.progress import Progress
 from wordorder.training.batches import pad_positions, pad_sources
 from wordorder.training.device import finished_model
 
-# The tokens of a source; where the model needs reordered positions, pairs of a token and its position.
+# Tokens of a source, or pairs of a token and its position if the model needs reordered positions.
 Sentence = tuple[Any, ...]
 
 
 def plan(sources: Sequence[Sentence], config: Decoding) -> Iterator[list[Sentence]]:
-    """Batches of distinct sentences, the longest first: longest source with its end x sentences x beam is at most
-    ``batch_tokens``, except that a batch has at least one sentence.
+    """Yield batches of distinct sentences, the longest first.
 
-    The batches depend on which sentences there are, not on their order or number, so neither do the translations.
+    The longest source with its end x sentences x beam is at most ``batch_tokens``, but a batch has at least one
+    sentence. The batches depend only on the set of sentences, not on their order or number, and neither do the
+    translations.
     """
     batch: list[Sentence] = []
     for source in sorted(set(sources), key=lambda sentence: (-len(sentence), sentence)):
@@ -56,12 +57,23 @@ def translate(
     *,
     positions: Sequence[Integers] | None = None,
 ) -> list[list[Hypothesis]]:
-    """The n-best hypotheses of every source (token numbers without beginning and end), in the order of ``sources``.
+    """Find the n-best hypotheses of every source.
 
-    ``positions`` are the positions that the tokens of each source take in target order, for a model that needs them.
-    The same model, set of sentences and configuration give the same bits on the same machine with as many threads.
-    Raises WordorderError, before any work, where a source is longer than the encoder can number, or where the model
-    needs positions and gets none, or the other way round.
+    The same model, set of sentences and configuration give the same bits on the same machine with the same number of
+    threads.
+
+    Args:
+        model: The model.
+        sources: Token indices of each source without beginning and end.
+        config: The search.
+        positions: The positions of the tokens of each source in target order, for a model that needs them.
+
+    Returns:
+        The hypotheses of each source, in the order of ``sources``.
+
+    Raises:
+        WordorderError: A source is longer than the encoder supports, or the model needs positions and gets none, or the
+            reverse. Raised before any work.
     """
     check_positions(model, given=positions is not None)
     tokens = [source.tolist() for source in sources]
@@ -93,7 +105,7 @@ def translate(
 
 
 def _tensors(batch: Sequence[Sentence], *, pairs: bool) -> tuple[Tensor, Tensor | None]:
-    """Token numbers (B, S) and, of pairs, positions (B, S)."""
+    """Create token indices (B, S) and, from pairs, positions (B, S)."""
     if not pairs:
         return pad_sources([np.array(sentence, dtype=np.int64) for sentence in batch]), None
     columns = [np.array(sentence, dtype=np.int64).reshape(-1, 2) for sentence in batch]
@@ -101,17 +113,17 @@ def _tensors(batch: Sequence[Sentence], *, pairs: bool) -> tuple[Tensor, Tensor 
 
 
 def check_positions(model: Translator, *, given: bool) -> None:
-    """Refuse reordered positions that the model does not use, and their lack where it needs them."""
+    """Reject reordered positions that the model does not use, and their absence if it needs them."""
     encoding = model.encoding.config
     if encoding.needs_reordered and not given:
         raise WordorderError(
             f"The model's encoding '{encoding.type}' needs the position that each source token takes in target order. "
-            "Translate a binary corpus, and give the folder that 'wordorder stage positions' makes with --positions.",
+            "Translate a binary corpus, and give the output folder of 'wordorder stage positions' with --positions.",
             code="missing-positions",
         )
     if given and not encoding.needs_reordered:
         raise WordorderError(
-            f"The model's encoding '{encoding.type}' uses no reordered positions. Leave --positions out.",
+            f"The model's encoding '{encoding.type}' uses no reordered positions. Remove --positions.",
             code="needless-positions",
         )
 
@@ -149,7 +161,7 @@ def _warn(text: str) -> None:
 
 
 def check_vocabularies(model: Translator, subword: Subword, corpus: ParallelCorpus | None = None) -> None:
-    """Refuse a subword model or a corpus that cannot be the one of the model's training."""
+    """Reject a subword model or a corpus that cannot be the one of the model's training."""
     size = model.output.weight.size(0)
     if subword.size != size:
         raise WordorderError(
@@ -166,7 +178,7 @@ def check_vocabularies(model: Translator, subword: Subword, corpus: ParallelCorp
 
 
 def texts(hypotheses: list[Hypothesis], subword: Subword, detokenise: Callable[[str], str]) -> list[str]:
-    """Hypotheses as people write them."""
+    """Convert hypotheses to detokenised text."""
     return [detokenise(subword.decode(hypothesis.tokens)) for hypothesis in hypotheses]
 
 
@@ -183,12 +195,12 @@ def translate_files(
     nbest: Path,
     threads: int | None = None,
 ) -> None:
-    """Translate the source side of a binary corpus by beam search.
+    r"""Translate the source side of a binary corpus by beam search.
 
     Both outputs have one line per sentence, in the order of the corpus; see :func:`translate_corpus`.
 
     Example:
-        wordorder stage translate --config SLICE --model model.pt --subword model.model --corpus binary/test \\
+        wordorder stage translate --config SLICE --model model.pt --subword model.model --corpus binary/test \
             --language de --output test.hypotheses --nbest test.nbest.jsonl
 
     Args:
@@ -201,7 +213,7 @@ def translate_files(
         as_it_is: Do not detokenise: the corpus was not tokenised.
         output: The detokenised translations to write.
         nbest: The n-best lists with scores to write, JSON lines.
-        threads: The CPU threads; PyTorch's choice if missing.
+        threads: The number of CPU threads; PyTorch's default if missing.
     """
     loaded = finished_model(model, threads)
     check_positions(loaded, given=positions is not None)
@@ -226,15 +238,19 @@ def translate_corpus(
     output: str | Path,
     nbest: str | Path,
 ) -> None:
-    """Translate the source side of a corpus and write two files, of one line a sentence, in the corpus's order.
+    """Translate the source side of a corpus and write two files with one line per sentence, in the corpus's order.
 
-    The corpus brings the reordered positions that some models need.
+    If the model translates no sentence because its training diverged, both files have no lines, and there is no score.
 
-    output: the best hypothesis, detokenised by the Moses rules of ``language``, or as it is with None, where the text
-        was not tokenised; an empty line where it is empty.
-    nbest: JSON, {"index": number from 0, "hypotheses": [{"text", "tokens", "score", "log_probability"}, best first]}.
-
-    Both have no line at all where the model translates no sentence, because its training diverged: it has no score.
+    Args:
+        model: The model.
+        corpus: The corpus, with the reordered positions that some models need.
+        subword: The subword model.
+        language: The language whose Moses rules detokenise, or None if the text was not tokenised.
+        config: The search.
+        output: The file of the best hypotheses; an empty hypothesis gives an empty line.
+        nbest: The file of JSON lines {"index": number from 0, "hypotheses": [{"text", "tokens", "score",
+            "log_probability"}, best first]}.
     """
     check_vocabularies(model, subword, corpus)
     sources = [corpus.source(index) for index in range(len(corpus))]
@@ -261,9 +277,22 @@ def translate_lines(
     preprocessing: TextPreprocessing,
     config: Decoding,
 ) -> list[str]:
-    """Translate raw text, which goes through the same steps as a corpus, line by line.
+    """Translate raw text line by line, with the same preprocessing as a corpus.
 
-    Raises WordorderError, before anything is read, for a model that needs reordered positions.
+    Args:
+        model: The model.
+        lines: The lines.
+        subword: The subword model.
+        source_language: The language of the lines.
+        target_language: The language of the translations.
+        preprocessing: The preprocessing of the model's dataset.
+        config: The search.
+
+    Returns:
+        The translations.
+
+    Raises:
+        WordorderError: The model needs reordered positions. Raised before anything is read.
     """
     if model.encoding.config.needs_reordered:
         raise WordorderError(
