@@ -294,11 +294,7 @@ def test_what_acts_inside_attention_is_refused() -> None:
         for refused in (encoding, together):
             with pytest.raises(WordorderError) as raised:
                 around(refused)
-            assert str(raised.value) == (
-                f"The encoding '{name}' acts inside the attention of a Transformer, but the size's architecture is "
-                "'lstm', where an encoding can act at the embeddings alone. Choose an encoding of the embeddings, such "
-                "as 'none' or 'sinusoidal', or the size of a Transformer."
-            )
+            assert f"'{name}'" in str(raised.value) and "'lstm'" in str(raised.value)
     for entry in ({"type": "relative", "cross": True}, {"compose": [{"type": "opr"}, {"type": "relative"}]}):
         with pytest.raises(WordorderError, match="The encoding 'relative' acts inside the attention"):
             build_model(cell_of("usual", entry), VOCABULARY)

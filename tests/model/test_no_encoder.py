@@ -163,7 +163,9 @@ def test_what_has_no_place_is_refused() -> None:
         OneBiasAStack(EncodingConfig(type="slopes", placement=placement), SHAPE)  # type: ignore[arg-type]
         for placement in ("both", "decoder")
     )
-    message = "The encoding 'slopes' with 'placement: both' has trained numbers for layers that the size does not have"
+    message = (
+        "The encoding 'slopes' with 'placement: both' has trainable parameters for layers that the size does not have"
+    )
     assert refusal(both).startswith(message)
     around(decoder, size=SIZE)
     none = build(parse({"type": "none"}), SHAPE)

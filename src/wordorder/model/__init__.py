@@ -1,1 +1,1 @@
-"""The Transformer around the encodings. It knows the places where they act, never their names."""
+"""The models around the encodings. They know the hooks of encodings, never their names."""

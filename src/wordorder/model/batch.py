@@ -1,4 +1,4 @@
-"""A batch of token numbers, and the special pieces in it."""
+"""A batch of token indices, and its special tokens."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ PAD, UNKNOWN, BEGIN, END = 0, 1, 2, 3
 
 @dataclass
 class Batch:
-    """Token numbers padded at the right with PAD.
+    """Token indices padded at the right with PAD.
 
-    source: (B, S), each sentence followed by END.
-    target_input: (B, T), BEGIN and the sentence; target_output: (B, T), the sentence and END.
-    padded: whether any target sentence is shorter than T.
-    target_tokens: how many target tokens are no padding.
-    source_positions: (B, S), the position that each source token takes in target order, or None. END and the padding
-        stay where they are, so every row is a permutation of 0 … S - 1.
+    Attributes:
+        source: Each sentence followed by END, (B, S).
+        target_input: BEGIN and the sentence, (B, T).
+        target_output: The sentence and END, (B, T).
+        padded: Whether any target sentence is shorter than T.
+        target_tokens: Number of target tokens without padding.
+        source_positions: The position that each source token takes in target order, (B, S), or None. END and padding
+            keep their positions, so every row is a permutation of 0 … S - 1.
     """
 
     source: Tensor
@@ -30,6 +32,7 @@ class Batch:
     source_positions: Tensor | None = None
 
     def to(self, where: torch.device) -> Batch:
+        """Return the batch on another device."""
         return Batch(
             self.source.to(where, non_blocking=True),
             self.target_input.to(where, non_blocking=True),

@@ -1,4 +1,4 @@
-"""Finished models on disk: weights, the cell they were trained for, nothing else."""
+"""Finished models on disk: only the weights and the cell for which they were trained."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ _FORMAT = 1
 
 
 def build_model(cell: Cell, vocabulary_size: int) -> Translator:
-    """Build a new model for a cell, whose start values come from PyTorch's generator."""
+    """Build a new model for a cell. Its start values come from PyTorch's generator."""
     architecture = architecture_of(cell.size)
     encoding = build(cell.encoding, architecture.shape(cell.size))
     return architecture(cell.size, cell.recipe, encoding, vocabulary_size)
 
 
 def save_model(path: str | Path, cell: Cell, vocabulary_size: int, weights: dict[str, torch.Tensor]) -> None:
+    """Write a finished model."""
     content = {
         "format": _FORMAT,
         "cell": cell.model_dump_json(),
@@ -35,7 +36,7 @@ def save_model(path: str | Path, cell: Cell, vocabulary_size: int, weights: dict
 
 
 def save_tensors(path: str | Path, content: Any) -> None:
-    """Write what :func:`load_tensors` reads; equal contents give equal bytes."""
+    """Write a file for :func:`load_tensors`; equal contents give equal bytes."""
     with atomic(path, checksum="inside") as temporary, _Target(temporary) as target:
         torch.save(content, cast(IO[bytes], target))
 
@@ -43,7 +44,7 @@ def save_tensors(path: str | Path, content: Any) -> None:
 class _Target:
     """A file that accepts all writes after one has failed, and raises the error when it is closed.
 
-    PyTorch would make another error of it, or end the process.
+    PyTorch would replace the error by another, or end the process.
     """
 
     def __init__(self, path: Path) -> None:
@@ -51,6 +52,7 @@ class _Target:
         self._error: OSError | None = None
 
     def write(self, data: Any) -> int:
+        """Write data, unless an earlier write has failed."""
         try:
             if self._error is None:
                 self._file.write(data)
@@ -59,7 +61,7 @@ class _Target:
         return len(data)
 
     def flush(self) -> None:
-        pass
+        """Do nothing; errors appear when the file is closed."""
 
     def __enter__(self) -> Self:
         return self
@@ -73,7 +75,7 @@ class _Target:
 
 
 def load_model(path: str | Path) -> Translator:
-    """Read a finished model, in evaluation mode, on the CPU."""
+    """Read a finished model in evaluation mode on the CPU."""
     content = load_tensors(path)
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise WordorderError(
@@ -96,11 +98,17 @@ def load_model(path: str | Path) -> Translator:
 
 
 def load_tensors(path: str | Path, remedy: str = "") -> Any:
-    """torch.load that executes nothing from the file, with errors a person can read.
+    """Load tensors without executing anything from the file, and with readable errors.
 
     Args:
-        path: A file that :func:`save_tensors` wrote.
-        remedy: A sentence for errors that tells which command makes the file again.
+        path: A file written by :func:`save_tensors`.
+        remedy: A sentence for errors that names the command which recreates the file.
+
+    Returns:
+        The content.
+
+    Raises:
+        WordorderError: The file is missing or damaged.
     """
     if not Path(path).exists():
         raise WordorderError(f"{path} does not exist. Train the cell first.", code="missing-file", path=path)
@@ -111,7 +119,7 @@ def load_tensors(path: str | Path, remedy: str = "") -> Any:
         return torch.load(path, map_location="cpu", weights_only=True)
     except WordorderError:
         raise
-    except Exception as error:  # torch raises a dozen kinds for a file that it did not write
+    except Exception as error:  # torch raises many kinds of errors for a file that it did not write.
         raise WordorderError(
             f"{path} cannot be read as saved tensors ({type(error).__name__}): it holds more than tensors, or it is "
             f"no such file. {remedy}",
@@ -121,7 +129,7 @@ def load_tensors(path: str | Path, remedy: str = "") -> Any:
 
 
 def count_parameters(model: Translator) -> dict[str, int]:
-    """Trainable parameters, each counted once: of the whole model, and of the positional encoding alone."""
+    """Count the trainable parameters, each once, of the whole model and of the positional encoding."""
     return {
         "total": sum(parameter.numel() for parameter in model.parameters()),
         "encoding": sum(parameter.numel() for parameter in model.encoding.parameters()),

@@ -1,4 +1,4 @@
-"""Counts of trainable parameters, and how they compare with those that papers print."""
+"""Counts of trainable parameters, and their comparison with printed counts."""
 
 from __future__ import annotations
 
@@ -21,19 +21,38 @@ from wordorder.errors import WordorderError, unknown_name
 from wordorder.model.architectures.base import Translator
 from wordorder.model.checkpoint import build_model, count_parameters
 
-_DRAWN = 1 << 16  # numbers, at most, that are drawn where no model is made
+_DRAWN = 1 << 16  # largest number of values drawn for a model that is never used
 
 
 def counted(encoding: EncodingConfig, size: ModelSize, recipe: Recipe, vocabulary_size: int) -> dict[str, int]:
-    """The parameters of a model that is never really made: 'total', and 'encoding' alone.
+    """Count the parameters of a model without allocating it.
 
-    Raises WordorderError where the encoding cannot be part of such a model, or fails in any other way.
+    Args:
+        encoding: Configuration of the encoding.
+        size: Size of the model.
+        recipe: Recipe, for tied embeddings.
+        vocabulary_size: Number of subwords.
+
+    Returns:
+        'total', and 'encoding' for the encoding only.
+
+    Raises:
+        WordorderError: The encoding cannot be part of such a model, or fails in any other way.
     """
     return count_parameters(sketched(encoding, size, recipe, vocabulary_size))
 
 
 def sketched(encoding: EncodingConfig, size: ModelSize, recipe: Recipe, vocabulary_size: int) -> Translator:
-    """Return a model that is never used: most of its numbers are those that were in memory.
+    """Return a model that is never used: most of its values are uninitialised memory.
+
+    Args:
+        encoding: Configuration of the encoding.
+        size: Size of the model.
+        recipe: Recipe of the model.
+        vocabulary_size: Number of subwords.
+
+    Returns:
+        The model.
 
     Raises:
         WordorderError: The encoding cannot be part of such a model, or fails in any other way.
@@ -41,28 +60,29 @@ def sketched(encoding: EncodingConfig, size: ModelSize, recipe: Recipe, vocabula
     cell = Cell(encoding=encoding, size=size, recipe=recipe, seed=0)
     with suppress(Exception), _WithoutStartValues():
         return build_model(cell, vocabulary_size)
-    try:  # perhaps the encoding asks something of its numbers; other mistakes come again
+    try:  # The encoding may depend on its start values; other errors occur again.
         return build_model(cell, vocabulary_size)
     except WordorderError:
         raise
-    except Exception as error:  # whatever a user's own encoding may raise
+    except Exception as error:  # A user's own encoding may raise anything.
         raise WordorderError(
             f"It cannot be built: {type(error).__name__}: {error}.", code="model-cannot-be-built"
         ) from error
 
 
 class _WithoutStartValues(TorchFunctionMode):
-    """Leaves large tables and layers as they were in memory, most of which they then never take.
+    """Leaves large tables and layers uninitialised, most of which then never occupy memory.
 
-    What is small or normally distributed is drawn all the same: an encoding may draw until it likes the numbers.
-    PyTorch's device 'meta' is for this too, but imports a compiler first, which takes longer than all the rest.
+    Small or normally distributed values are drawn nevertheless, because an encoding may draw until it accepts the
+    values. PyTorch's device 'meta' serves the same purpose, but first imports a compiler, which takes longer than
+    everything else.
     """
 
     def __torch_function__(
         self, function: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         kwargs = kwargs or {}
-        # torch.nn.init asks modes about the draws that it makes at once, and about no others.
+        # torch.nn.init passes only the draws that it makes immediately to modes.
         if getattr(function, "__module__", None) == "torch.nn.init":
             return args[0] if args else kwargs["tensor"]
         if function is torch.Tensor.uniform_ and args[0].numel() > _DRAWN:
@@ -72,7 +92,7 @@ class _WithoutStartValues(TorchFunctionMode):
 
 @dataclass(frozen=True)
 class Compared:
-    """A printed count and ours, which is a difference where the printed one is."""
+    """A printed count and ours; both are differences if the printed count is one."""
 
     table: PublishedTable
     row: PublishedRow
@@ -80,23 +100,37 @@ class Compared:
 
     @property
     def ours(self) -> Decimal:
-        """Millions, rounded as the paper does; a count that the paper says is zero stays exact."""
+        """Our count in millions, rounded as in the paper. It stays exact if the paper says that it is zero."""
         millions = Decimal(self.count).scaleb(-6)
         return millions if self.row.printed == "none" else millions.quantize(self.printed, ROUND_HALF_UP)
 
     @property
     def printed(self) -> Decimal:
+        """The printed count in millions."""
         return Decimal(0) if self.row.printed == "none" else Decimal(self.row.printed)
 
     @property
     def met(self) -> bool:
+        """Whether both counts are equal."""
         return self.ours == self.printed
 
 
 def compare_published(
     tables: list[PublishedTable], encodings: Mapping[str, EncodingConfig], sizes: Mapping[str, ModelSize]
 ) -> Iterator[Compared]:
-    """Every row in order. Raises WordorderError for a row whose encoding or size does not exist."""
+    """Yield the comparison of every row in order.
+
+    Args:
+        tables: The printed counts.
+        encodings: The configured encodings.
+        sizes: The configured sizes.
+
+    Yields:
+        The comparisons.
+
+    Raises:
+        WordorderError: The encoding or size of a row does not exist.
+    """
     for table in tables:
         for row in table.rows:
             counts = _of_row(table, row, encodings, sizes)

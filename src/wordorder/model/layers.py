@@ -16,16 +16,23 @@ from wordorder.model.attention.multihead import CrossAttention, KeyValueCache, P
 
 
 class LayerSize(Protocol):
-    """What a layer reads of a size configuration."""
+    """The keys of a size configuration that a layer uses."""
 
     @property
-    def dim(self) -> int: ...
+    def dim(self) -> int:
+        """Model size, d."""
+
     @property
-    def ffn_dim(self) -> int: ...
+    def ffn_dim(self) -> int:
+        """Size of the hidden layer of the feed-forward network."""
+
     @property
-    def heads(self) -> int: ...
+    def heads(self) -> int:
+        """Number of heads, H."""
+
     @property
-    def dropout(self) -> float: ...
+    def dropout(self) -> float:
+        """Dropout probability."""
 
 
 class FeedForward(nn.Module):
@@ -41,6 +48,7 @@ class FeedForward(nn.Module):
             nn.init.zeros_(linear.bias)
 
     def forward(self, x: Tensor) -> Tensor:
+        """Apply the network, (…, d) to (…, d)."""
         contracted: Tensor = self.contract(self.dropout(torch.relu(self.expand(x))))
         return contracted
 
@@ -55,10 +63,11 @@ class Residual(nn.Module):
         self.pre_norm = pre_norm
 
     def inner(self, x: Tensor) -> Tensor:
-        """What the sub-layer reads."""
+        """Return the input of the sub-layer."""
         return self.norm(x) if self.pre_norm else x
 
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        """Apply a sub-layer with its residual connection, (…, d) to (…, d)."""
         if self.pre_norm:
             dropped: Tensor = self.dropout(sublayer(self.inner(x)))
             return x + dropped
@@ -184,7 +193,7 @@ class DecoderLayer(nn.Module):
             Outputs, (B, T, d).
         """
 
-        # (B, K, d) -> (B·K, 1, d): to its own past every hypothesis is a sentence of its own.
+        # (B, K, d) -> (B·K, 1, d): every hypothesis attends only to its own past.
         def alone(x: Tensor) -> Tensor:
             return x if cache is None else x.flatten(0, 1)[:, None]
 

@@ -1,4 +1,4 @@
-"""What is added to scores so that nobody looks where he may not: 0 where a query may look, -inf elsewhere."""
+"""Attention masks, which are added to scores: 0 for visible keys, -inf for others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wordorder.model.batch import PAD
 
 
 def padding_mask(tokens: Tensor) -> Tensor | None:
-    """-inf at padding, to be added to scores: (B, 1, 1, S), or None where a CPU batch has no padding."""
+    """Return -inf at padding, (B, 1, 1, S), or None if a CPU batch has no padding."""
     padding = tokens == PAD
     # On an accelerator the question itself would wait for the device.
     if tokens.device.type == "cpu" and not bool(padding.any()):
@@ -20,15 +20,15 @@ def padding_mask(tokens: Tensor) -> Tensor | None:
 
 
 def causal_mask(length: int, *, on: torch.device) -> Tensor:
-    """-inf above the diagonal: (1, 1, T, T)."""
+    """Return -inf above the diagonal, (1, 1, T, T)."""
     return torch.full((length, length), -math.inf, device=on).triu(1)[None, None]
 
 
 def as_precise_as(queries: Tensor, mask: Tensor) -> Tensor:
-    """A mask or bias as fused kernels want it, in the precision of the queries.
+    """Convert a mask or bias to the precision of the queries, as fused kernels require.
 
-    What a lower precision cannot hold, -inf included, becomes its least number. Half precision would make -inf of -1e9,
-    and a query that sees -inf alone has no weights.
+    Values beyond the range of a lower precision, including -inf, become its smallest number. In half precision, -1e9
+    would become -inf, and a query that sees only -inf has no weights.
     """
     if mask.dtype == queries.dtype:
         return mask

@@ -1,4 +1,4 @@
-"""Label-smoothed cross-entropy over a large vocabulary, without ever holding all logits."""
+"""Label-smoothed cross-entropy over a large vocabulary, without holding all logits at once."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _ROWS = 512
 
 
 class _LinearCrossEntropy(torch.autograd.Function):
-    """Sum over rows of (1 - ε) · nll + ε · mean over the vocabulary of -log p.
+    """Computes the sum over rows of (1 - ε) · nll + ε · mean over the vocabulary of -log p.
 
-    The gradient is computed in the forward pass, while a block of logits is at hand, so the logits of a whole batch
-    (131 MB for 4,096 tokens and 8,000 pieces) never exist and are never computed twice.
+    The forward pass computes the gradient while a block of logits is available. So the logits of a whole batch (131 MB
+    for 4,096 tokens and 8,000 subwords) never exist and are never computed twice.
     """
 
     @staticmethod
@@ -40,7 +40,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
             block, gold = rows[start : start + _ROWS], labels[start : start + _ROWS, None]
             logits = block @ matrix.T
             probabilities = torch.softmax(logits, dim=-1, dtype=torch.float32)
-            # log Σ exp(logits), from the likeliest piece, whose probability cannot underflow.
+            # log Σ exp(logits), from the most likely subword, whose probability cannot underflow.
             normaliser = logits.amax(-1).float() - probabilities.amax(-1).log()
             block_nll = (normaliser - logits.gather(-1, gold).squeeze(-1).float()).sum()
             nll += block_nll
@@ -68,7 +68,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
 
 
 class TranslationObjective(nn.Module):
-    """A model and the loss it is trained with, as one module, so that a wrapper sees every use of a parameter."""
+    """A model and its training loss as one module, so that a wrapper sees every use of a parameter."""
 
     def __init__(self, transformer: Translator, label_smoothing: float) -> None:
         super().__init__()
@@ -76,7 +76,14 @@ class TranslationObjective(nn.Module):
         self.label_smoothing = label_smoothing
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Sums over the target tokens of a batch: (smoothed loss, negative log-likelihood in nats)."""
+        """Sum over the target tokens of a batch.
+
+        Args:
+            batch: The batch.
+
+        Returns:
+            The smoothed loss, and the negative log-likelihood in nats.
+        """
         positions = Positions.range(batch.source.size(1), on=batch.source.device).with_reordered(batch.source_positions)
         hidden = self.transformer(batch.source, batch.target_input, source_positions=positions)
         real = (batch.target_output != PAD).flatten()

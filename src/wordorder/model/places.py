@@ -1,4 +1,4 @@
-"""Checks that a model has the places where its encoding acts. An encoding that could do nothing is refused."""
+"""Checks that a model has the hooks that its encoding uses. An encoding without any effect is rejected."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ def acts(attention: AttentionEncoding) -> bool:
 
 
 def refuse_attention(encoding: Encoding, architecture: str) -> None:
-    """Refuse an encoding that acts inside attention, for a model whose attention has no places.
+    """Reject an encoding that acts inside attention for a model whose attention has no hooks.
+
+    Args:
+        encoding: The encoding.
+        architecture: The name of the architecture.
 
     Raises:
         WordorderError: The encoding acts inside attention.
@@ -27,7 +31,7 @@ def refuse_attention(encoding: Encoding, architecture: str) -> None:
         if part.inside_attention():
             raise WordorderError(
                 f"The encoding '{part.config.type}' acts inside the attention of a Transformer, but the size's "
-                f"architecture is '{architecture}', where an encoding can act at the embeddings alone. Choose an "
+                f"architecture is '{architecture}', where an encoding can only act at the embeddings alone. Choose an "
                 "encoding of the embeddings, such as 'none' or 'sinusoidal', or the size of a Transformer.",
                 code="no-place-for-encoding",
                 found=part.config.type,
@@ -35,16 +39,16 @@ def refuse_attention(encoding: Encoding, architecture: str) -> None:
 
 
 def refuse_idle(encoding: Encoding, *, cross: bool = True) -> None:
-    """Refuse an encoding that acts inside attention, but in none that the model has.
+    """Reject an encoding that acts inside attention, if the model has no such attention.
 
-    The same holds where it has trainable parameters for attention that does not exist: nothing would train them.
+    An encoding with trainable parameters for missing attention is also rejected, because nothing would train them.
 
     Args:
         encoding: The encoding of the model.
         cross: Whether the decoder has an attention to the source.
 
     Raises:
-        WordorderError: The encoding has no place in the model.
+        WordorderError: The encoding has no hook in the model.
     """
     for part in _parts(encoding):
         inside = list(_attentions(part, cross=cross))
@@ -56,11 +60,14 @@ def refuse_idle(encoding: Encoding, *, cross: bool = True) -> None:
         used = {id(module) for attention in inside for module in attention.modules()}
         own = (module for module in part.modules() if isinstance(module, AttentionEncoding) and id(module) not in used)
         if any(True for module in own for _ in module.parameters()):
-            raise _idle(part, "has trained numbers for")
+            raise _idle(part, "has trainable parameters for")
 
 
 def refuse_rotation_of_one_side(encoding: Encoding) -> None:
-    """Refuse a rotation of source or target tokens only, for a model in which they read each other in one stream.
+    """Reject a rotation of only source or only target tokens for a model in which they form one stream.
+
+    Args:
+        encoding: The encoding of the model.
 
     Raises:
         WordorderError: The encoding rotates the tokens of one side only.
@@ -112,7 +119,7 @@ def _silent(encoding: Encoding, given: str) -> WordorderError:
 
 
 def _attentions(encoding: Encoding, *, cross: bool) -> Iterator[AttentionEncoding]:
-    """Iterate over what an encoding does in each attention that exists."""
+    """Iterate over the encoding's parts in each existing attention."""
     for stack in _STACKS:
         for layer in range(encoding.shape.layers(stack)):
             yield encoding.attention(stack, layer)

@@ -1,9 +1,9 @@
-"""The interface of architectures: what training, loss and search use of a model, and the embeddings at its ends.
+"""The interface of architectures for training, loss and search, and the embeddings at both ends of a model.
 
-An architecture is one file: a class derived from :class:`Translator`, its size configuration, and how both map to the
-:class:`.Shape` that an encoding sees.
+An architecture is one file: a class derived from :class:`Translator`, its size configuration, and the mapping of both
+to the :class:`.Shape` that an encoding sees.
 
-B sentences, S source tokens, T target tokens, d model size, K hypotheses per sentence, V vocabulary.
+Notation: B sentences, S source tokens, T target tokens, d model size, K hypotheses per sentence, V vocabulary.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from wordorder.model.attention.base import WeightsReader
 from wordorder.model.batch import PAD
 from wordorder.registry import Registry
 
-# Self-attention of the source and of the target, and the attention of the target to the source.
+# self-attention of the source and of the target, and the attention of the target to the source
 Kind = Literal["encoder", "decoder", "cross"]
 
 
 class EncodedSource(Protocol):
-    """What the decoder knows of the source."""
+    """The encoded source that the decoder reads."""
 
     def select(self, rows: Tensor) -> Self:
-        """Keep the given sentences (indices into B), in that order."""
+        """Select sentences (indices into B), in the given order."""
 
 
 class DecoderCache(Protocol):
-    """A part of what a step-by-step decoder has already read, a row a hypothesis."""
+    """A part of the tokens that a step-by-step decoder has already read, one row per hypothesis."""
 
     def select(self, rows: Tensor) -> None:
-        """Keep the given hypotheses (indices b·K + k), in that order."""
+        """Select hypotheses (indices b·K + k), in the given order."""
 
 
 class WeightsRecorder(Protocol):
@@ -51,7 +51,7 @@ class WeightsRecorder(Protocol):
     kinds: frozenset[Kind]
 
     def add(self, kind: Kind, layer: int, weights: Tensor) -> None:
-        """Take the weights of one attention, (B, H, queries, keys); ``layer`` counts from 0."""
+        """Store the weights of one attention, (B, H, queries, keys); ``layer`` counts from 0."""
 
 
 class Translator(nn.Module, ABC):
@@ -69,7 +69,7 @@ class Translator(nn.Module, ABC):
     # Whether the positions of the target continue those of the source.
     one_stream: ClassVar[bool] = False
 
-    # While this is set, attention weights are handed to it.
+    # If this is set, it receives the attention weights.
     recorder: WeightsRecorder | None = None
 
     def __init__(self, size: Any, recipe: Recipe, encoding: Encoding, vocabulary_size: int) -> None:
@@ -90,7 +90,7 @@ class Translator(nn.Module, ABC):
     @classmethod
     @abstractmethod
     def shape(cls, size: Any) -> Shape:
-        """Return what an encoding sees of a model of this size."""
+        """Return the shape that an encoding sees in a model of this size."""
 
     @classmethod
     @abstractmethod
@@ -99,7 +99,15 @@ class Translator(nn.Module, ABC):
 
     @abstractmethod
     def encode(self, source: Tensor, *, positions: Positions | None = None) -> EncodedSource:
-        """Read source tokens (B, S), padded at the right, once per sentence, for :meth:`decode` and :meth:`step`."""
+        """Encode source tokens once per sentence, for :meth:`decode` and :meth:`step`.
+
+        Args:
+            source: Token indices, (B, S), padded at the right.
+            positions: Positions of the tokens; by default 0, 1, ….
+
+        Returns:
+            The encoded source.
+        """
 
     @abstractmethod
     def encoder_output(self, source: Tensor, *, positions: Positions | None = None) -> Tensor:
@@ -107,21 +115,33 @@ class Translator(nn.Module, ABC):
 
     @abstractmethod
     def decode(self, target: Tensor, memory: Any) -> Tensor:
-        """All target positions at once, each seeing the ones before: (B, T) -> (B, T, d).
+        """Decode all target positions at once; each of them sees the earlier ones.
 
-        memory: what ``encode`` gave.
+        Args:
+            target: Token indices, (B, T).
+            memory: The result of ``encode``.
+
+        Returns:
+            Hidden states, (B, T, d).
         """
 
     @abstractmethod
     def step(self, tokens: Tensor, memory: Any, caches: Any, step: int) -> Tensor:
-        """One more token of each hypothesis: (B, K) tokens at position ``step`` -> (B, K, d).
+        """Decode one more token of each hypothesis.
 
-        memory: what ``encode`` gave; caches: what ``new_caches`` gave before the first step.
+        Args:
+            tokens: Token indices, (B, K), at position ``step``.
+            memory: The result of ``encode``.
+            caches: The result of ``new_caches`` before the first step.
+            step: Number of earlier tokens.
+
+        Returns:
+            Hidden states, (B, K, d).
         """
 
     @abstractmethod
     def new_caches(self) -> Sequence[DecoderCache]:
-        """The caches of a decoder that has read nothing yet."""
+        """Create the caches of a decoder that has not read anything."""
 
     def room(self, source_tokens: int) -> int | None:
         """Return the largest number of target positions after a source of this length; None if any number works."""
@@ -129,31 +149,40 @@ class Translator(nn.Module, ABC):
 
     @staticmethod
     def meets(parameter: str) -> tuple[Stack, ...]:
-        """Return which tokens meet a weight matrix: those of the source ("encoder") or of the target ("decoder")."""
+        """Return the stacks whose tokens a weight matrix is applied to, "encoder" or "decoder"."""
         return ("encoder",) if parameter.startswith("encoder") or "project_memory" in parameter else ("decoder",)
 
     def forward(self, source: Tensor, target: Tensor, *, source_positions: Positions | None = None) -> Tensor:
-        """Source (B, S), target input beginning with BEGIN (B, T); both padded at the right -> hidden (B, T, d)."""
+        """Compute the hidden states of target tokens.
+
+        Args:
+            source: Source tokens, (B, S), padded at the right.
+            target: Target tokens that start with BEGIN, (B, T), padded at the right.
+            source_positions: Positions of the source; by default 0, 1, ….
+
+        Returns:
+            Hidden states, (B, T, d).
+        """
         return self.decode(target, self.encode(source, positions=source_positions))
 
     def logits(self, hidden: Tensor) -> Tensor:
-        """(…, d) -> (…, V)"""
+        """Compute logits, (…, d) to (…, V)."""
         return functional.linear(hidden, self.output.weight)
 
     def _drawn(self, positions: Positions, tokens: Tensor) -> Positions:
-        """Add source tokens (B, S), their number in each sentence, and what the encoding draws once per pass."""
+        """Add source tokens (B, S), their number per sentence, and the random numbers of the encoding for this pass."""
         drawn = self.encoding.draw(len(tokens))
         lengths = None if self.one_stream else (tokens != PAD).sum(1, keepdim=True)
         drawn = None if drawn is None else drawn.to(tokens.device)
         return replace(positions, drawn=drawn, lengths=lengths, tokens=tokens)
 
     def _reader(self, kind: Kind, layer: int) -> WeightsReader | None:
-        """Return who reads the weights of one attention."""
+        """Return the function that receives the weights of one attention."""
         recorder = self.recorder
         return partial(recorder.add, kind, layer) if recorder is not None and kind in recorder.kinds else None
 
     def _embed(self, table: nn.Embedding, tokens: Tensor, positions: Positions, stack: Stack) -> tuple[Tensor, Drop]:
-        """What enters the first layer, and the dropout that was drawn for it."""
+        """Return the input of the first layer, and the dropout that was drawn for it."""
         x = table(tokens) * math.sqrt(self.dim)
         x, drop = self.dropout.drawn(self.encoding.add_to_embeddings(x, positions, stack))
         return self.encoding.transform_embeddings(x, positions, stack), drop

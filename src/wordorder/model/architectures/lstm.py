@@ -1,16 +1,16 @@
 """The attentional LSTM (Luong et al. 2015), with a positional encoding at its embeddings.
 
-    encoder   layers of LSTMs, by default of two directions with d/2 each
-    decoder   layers of LSTMs, each starting from the state in which the encoder's layer of that number ended
+    encoder   layers of LSTMs, by default bidirectional with d/2 per direction
+    decoder   layers of LSTMs, each starting from the final state of the encoder layer with the same number
     score     h_t · W_a s_j                            "general" attention over all states s_j of the encoder
     output    tanh(W_c [Σ_j softmax_j(score) s_j; h_t])
 
-Source: Luong, Pham and Manning 2015, sections 2-3, with global attention; dropout behind the embeddings, between
-layers and behind the output. Their input feeding, by which a step also reads the output of the step before, is left
-out unless the size asks for it: without it the whole target goes through each layer at once, and a training step takes
-a fraction of the time.
+Source: Luong, Pham and Manning 2015, sections 2-3, with global attention; dropout after the embeddings, between layers
+and after the output. Their input feeding, in which a step also reads the output of the previous step, is off unless the
+size enables it. Without it the whole target passes through each layer at once, and a training step is several times
+faster.
 
-B sentences, S source tokens, T target tokens, d model size, K hypotheses a sentence.
+Notation: B sentences, S source tokens, T target tokens, d model size, K hypotheses per sentence.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
+from typing_extensions import override
 
 from wordorder.config.base import Positive
 from wordorder.config.models import Recipe
@@ -43,14 +44,15 @@ class LSTMSize(ArchitectureSize):
     """Size of an LSTM with attention."""
 
     architecture: Literal["lstm"]
-    layers: Positive = Field(description="Of the encoder and of the decoder, each.")
+    layers: Positive = Field(description="Number of layers of the encoder, and of the decoder.")
     dim: Positive = Field(description="Size of the embeddings and of the states.")
     bidirectional: bool = Field(
-        default=True, description="Each direction of the encoder has half of dim; if false, there is only the forward."
+        default=True, description="Encode in both directions, with half of dim each; if false, only forward."
     )
     input_feeding: bool = Field(
         default=False,
-        description="Each step also reads the last step's attentional vector, so that training goes token by token.",
+        description="Feed the attentional vector of the previous step to each step, so that training runs token by "
+        "token.",
     )
 
     @model_validator(mode="after")
@@ -62,10 +64,14 @@ class LSTMSize(ArchitectureSize):
 
 @dataclass
 class Memory:
-    """What the decoder knows of the source.
+    """The encoded source that the decoder reads.
 
-    keys, states: (B, S, d); mask: (B, 1, S), -inf at padding, or None; start: of each decoder layer; drawn: the random
-    numbers that the encoding drew for each sentence, (B, D), or None.
+    Attributes:
+        keys: Keys of the attention, (B, S, d).
+        states: States of the encoder, (B, S, d).
+        mask: -inf at padding, (B, 1, S), or None.
+        start: Start state of each decoder layer.
+        drawn: The random numbers that the encoding drew for each sentence, (B, D), or None.
     """
 
     keys: Tensor
@@ -75,7 +81,7 @@ class Memory:
     drawn: Tensor | None
 
     def select(self, rows: Tensor) -> Memory:
-        """Keep the given sentences (indices into B), in that order."""
+        """Select sentences (indices into B), in the given order."""
         mask = None if self.mask is None else self.mask.index_select(0, rows)
         start = [_rows(state, rows) for state in self.start]
         drawn = None if self.drawn is None else self.drawn.index_select(0, rows)
@@ -90,19 +96,19 @@ class Cache:
         self.output: Tensor | None = None
 
     def begin(self, memory: Memory, hypotheses: int) -> None:
-        """The state before the first token: every hypothesis of a sentence starts where its encoder ended."""
+        """Set the state before the first token: the final encoder state of the sentence of each hypothesis."""
         rows = torch.arange(len(memory.keys), device=memory.keys.device).repeat_interleave(hypotheses)
         self.layers = [_rows(state, rows) for state in memory.start]
         self.output = torch.zeros_like(self.layers[0][0])
 
     def select(self, rows: Tensor) -> None:
-        """Keep the given hypotheses (indices into N), in that order."""
+        """Select hypotheses (indices into N), in the given order."""
         self.layers = [_rows(state, rows) for state in self.layers]
         self.output = None if self.output is None else self.output.index_select(0, rows)
 
 
 class GlobalAttention(nn.Module):
-    """Luong's "general" score over all states of the encoder, and the vector made of what is read and who reads."""
+    """Luong's "general" score over all states of the encoder, and the combination of context and query."""
 
     def __init__(self, dim: int, dropout_probability: float) -> None:
         super().__init__()
@@ -113,14 +119,14 @@ class GlobalAttention(nn.Module):
             nn.init.xavier_uniform_(linear.weight)
 
     def weights(self, queries: Tensor, memory: Memory) -> Tensor:
-        """How much of each state is read: (B, T, d) -> (B, T, S)"""
+        """Compute attention weights, (B, T, d) to (B, T, S)."""
         scores = queries @ memory.keys.transpose(1, 2)
         if memory.mask is not None:
             scores = scores + memory.mask
         return torch.softmax(scores, dim=-1)
 
     def forward(self, queries: Tensor, memory: Memory, weights_reader: WeightsReader | None = None) -> Tensor:
-        """(B, T, d) -> (B, T, d); ``weights_reader`` is called with the weights of one head, (B, 1, T, S)."""
+        """Attend to the source, (B, T, d) to (B, T, d); the reader receives the weights of one head, (B, 1, T, S)."""
         weights = dropout(self.weights(queries, memory), self.dropout_probability, self.training)
         if weights_reader is not None:
             weights_reader(weights[:, None])
@@ -130,8 +136,10 @@ class GlobalAttention(nn.Module):
 
 @register
 class LSTMTranslator(Translator):
-    """Refuses an encoding that acts inside attention. Of the recipe, ``norm`` and ``activation_dropout`` mean nothing
-    here; ``attention_dropout`` is that of the weights of the attention.
+    """An attentional LSTM, which rejects encodings that act inside attention.
+
+    The keys ``norm`` and ``activation_dropout`` of the recipe have no effect here; ``attention_dropout`` applies to the
+    weights of the attention.
     """
 
     configuration = LSTMSize
@@ -169,10 +177,10 @@ class LSTMTranslator(Translator):
         return self.encode(source, positions=positions).states
 
     def encode(self, source: Tensor, *, positions: Positions | None = None) -> Memory:
-        """(B, S) token numbers, padded at the right -> memory."""
+        """Encode source tokens (B, S), padded at the right."""
         positions = self._drawn(positions or Positions.range(source.size(1), on=source.device), source)
         x = self._embed(self.source_embedding, source, positions, "encoder")[0].to(self.output.weight.dtype)
-        # Packed, so that the backward direction begins at a sentence's own end.
+        # Packing makes the backward direction begin at the end of each sentence.
         packed = pack_padded_sequence(x, (source != PAD).sum(1).cpu(), batch_first=True, enforce_sorted=False)
         start = []
         with _single_precision(source):
@@ -185,7 +193,7 @@ class LSTMTranslator(Translator):
         return Memory(self.attention.score(states), states, mask, start, positions.drawn)
 
     def decode(self, target: Tensor, memory: Memory) -> Tensor:
-        """All target positions at once, each seeing the ones before: (B, T) -> (B, T, d)."""
+        """Decode all target positions at once, each of which sees the earlier ones, (B, T) to (B, T, d)."""
         positions = replace(Positions.range(target.size(1), on=target.device), drawn=memory.drawn, tokens=target)
         x, _ = self._embed(self.target_embedding, target, positions, "decoder")
         cache = Cache()
@@ -195,9 +203,16 @@ class LSTMTranslator(Translator):
         return torch.cat([self._advance(x[:, [place]], memory, cache) for place in range(x.size(1))], dim=1)
 
     def step(self, tokens: Tensor, memory: Memory, caches: list[Cache], step: int) -> Tensor:
-        """One more token of each hypothesis: (B, K) tokens at position ``step`` -> (B, K, d).
+        """Decode one more token of each hypothesis, (B, K) tokens at position ``step`` to (B, K, d).
 
-        caches: one, empty before the first step; rows are b·K + k.
+        Args:
+            tokens: Token indices, (B, K).
+            memory: The result of ``encode``.
+            caches: One cache, empty before the first step; rows are b·K + k.
+            step: Number of earlier tokens.
+
+        Returns:
+            Hidden states, (B, K, d).
         """
         (cache,) = caches
         if not cache.layers:
@@ -208,11 +223,12 @@ class LSTMTranslator(Translator):
         x, _ = self._embed(self.target_embedding, tokens.reshape(-1, 1), positions, "decoder")
         return self._advance(x, memory, cache)
 
+    @override
     def new_caches(self) -> list[Cache]:
         return [Cache()]
 
     def _advance(self, x: Tensor, memory: Memory, cache: Cache) -> Tensor:
-        """Read the next T tokens of each of B·K rows, (B·K, T, d), where T or K is 1 -> (B, T · K, d)."""
+        """Read the next T tokens of each of B·K rows, (B·K, T, d), with T or K equal to 1, and return (B, T · K, d)."""
         if self.input_feeding:
             assert cache.output is not None
             x = torch.cat((x, cache.output[:, None]), dim=-1)
@@ -242,7 +258,7 @@ def _dropped(packed: PackedSequence, drop: Dropout) -> PackedSequence:
 
 
 def _joined(ends: Tensor) -> Tensor:
-    """The ends of an encoder layer's directions, (directions, B, d / directions) -> (B, d)."""
+    """Join the final states of an encoder layer's directions, (directions, B, d / directions) to (B, d)."""
     return ends.transpose(0, 1).flatten(1)
 
 

@@ -60,11 +60,11 @@ class PrefixLMSize(ArchitectureSize):
 
 @dataclass
 class Memory:
-    """What target tokens read of the source.
+    """The encoded source that target tokens read.
 
     Attributes:
         keys_values: Keys and values of each layer, (B, H, S, d_h) twice.
-        states: What the encoding keeps of each token in each layer, (B, S, …), or None.
+        states: The encoding's state of each token in each layer, (B, S, …), or None.
         mask: Added to scores: -inf at padding, (B, 1, 1, S); None without padding.
         positions: Positions of the source tokens, (1 | B, S).
         real: False at padding, (B, S).
@@ -79,7 +79,7 @@ class Memory:
     start: Tensor
 
     def select(self, rows: Tensor) -> Memory:
-        """Keep the given sentences (indices into B), in that order."""
+        """Select sentences (indices into B), in the given order."""
         return Memory(
             [(keys.index_select(0, rows), values.index_select(0, rows)) for keys, values in self.keys_values],
             [None if state is None else state.index_select(0, rows) for state in self.states],
@@ -118,7 +118,7 @@ class PrefixLM(Translator):
 
     @classmethod
     def shape(cls, size: PrefixLMSize) -> Shape:
-        """Return the same layers as both stacks."""
+        """Return the same layers for both stacks."""
         return Shape(size.dim, size.heads, encoder_layers=size.layers, decoder_layers=size.layers)
 
     @classmethod
@@ -128,7 +128,7 @@ class PrefixLM(Translator):
 
     @staticmethod
     def meets(parameter: str) -> tuple[Stack, ...]:
-        """Return which tokens meet a weight matrix: source and target tokens meet all layers."""
+        """Return the tokens that a weight matrix is applied to: source and target tokens use all layers."""
         return ("encoder", "decoder") if parameter.startswith("layers") else ("decoder",)
 
     def room(self, source_tokens: int) -> int | None:
@@ -168,7 +168,7 @@ class PrefixLM(Translator):
         return self.norm(x), mask, caches
 
     def decode(self, target: Tensor, memory: Memory) -> Tensor:
-        """Read all target tokens at once, each seeing the source and the target so far: (B, T) -> (B, T, d)."""
+        """Decode all target tokens at once; each sees the source and earlier targets, (B, T) to (B, T, d)."""
         count = target.size(1)
         absolute = memory.start[:, None] + torch.arange(count, device=target.device)  # (B, T)
         limit = memory.positions.limit + count
@@ -238,7 +238,7 @@ class PrefixLM(Translator):
         return normed
 
     def _source_reader(self, layer: int, prefix: Prefix) -> WeightsReader | None:
-        """Return who reads the weights of target queries on source tokens."""
+        """Return the function that receives the weights of target queries on source tokens."""
         reader = self._reader("cross", layer)
         return None if reader is None else lambda weights: reader(weights[..., : prefix.keys.size(2)])
 

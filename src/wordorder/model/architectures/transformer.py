@@ -1,9 +1,9 @@
 """The encoder-decoder Transformer (Vaswani et al. 2017), pre- or post-norm, with a positional encoding inside.
 
-With no encoder layers the decoder attends to the source embeddings and their positions as they are, the encoder-free
+Without encoder layers, the decoder attends directly to the source embeddings and their positions: the encoder-free
 Transformer of Tang et al. 2019 and of the cross-lingual paper (section 4.4).
 
-B sentences, S source tokens, T target tokens, d model size, K hypotheses a sentence.
+Notation: B sentences, S source tokens, T target tokens, d model size, K hypotheses per sentence.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 from torch import Tensor, nn
+from typing_extensions import override
 
 from wordorder.config.base import Positive
 from wordorder.config.models import Recipe
@@ -30,7 +31,9 @@ class TransformerSize(ArchitectureSize):
 
     architecture: Literal["transformer"] = "transformer"
     encoder_layers: int = Field(
-        ge=0, description="With 0 the decoder attends to the source embeddings and their positions (encoder-free)."
+        ge=0,
+        description="Number of encoder layers; with 0, the decoder attends to source embeddings and positions "
+        "(encoder-free).",
     )
     decoder_layers: Positive
     dim: Positive = Field(description="Model size d.")
@@ -46,14 +49,14 @@ class TransformerSize(ArchitectureSize):
 
 @dataclass
 class Memory:
-    """What the decoder knows of the source: the keys and values of each decoder layer, padding, positions."""
+    """The encoded source that the decoder reads: keys and values of each decoder layer, padding, positions."""
 
     keys_values: list[tuple[Tensor, Tensor]]
     mask: Tensor | None
     positions: Positions
 
     def select(self, rows: Tensor) -> Memory:
-        """Keep the given sentences (indices into B), in that order."""
+        """Select sentences (indices into B), in the given order."""
         kept = [(keys.index_select(0, rows), values.index_select(0, rows)) for keys, values in self.keys_values]
         mask = None if self.mask is None else self.mask.index_select(0, rows)
         return Memory(kept, mask, self.positions.select(rows))
@@ -61,7 +64,7 @@ class Memory:
 
 @register
 class Transformer(Translator):
-    """The Transformer; every encoding that has a place in its layers acts there."""
+    """The Transformer. Every encoding with hooks in its layers acts there."""
 
     configuration = TransformerSize
 
@@ -87,13 +90,13 @@ class Transformer(Translator):
         return f"transformer-{size.encoder_layers}x{size.decoder_layers}-{size.dim}"
 
     def encode(self, source: Tensor, *, positions: Positions | None = None) -> Memory:
-        """Return the keys and values that each decoder layer reads of source tokens (B, S)."""
+        """Return the keys and values of source tokens (B, S) for each decoder layer."""
         positions = self._drawn(positions or Positions.range(source.size(1), on=source.device), source)
         x, mask = self._encoded(source, positions)
         return Memory([layer.cross_attention.read(x) for layer in self._decoder_layers()], mask, positions)
 
     def encoder_output(self, source: Tensor, *, positions: Positions | None = None) -> Tensor:
-        """Return what the decoder attends to, (B, S, d): without encoder layers, the embeddings."""
+        """Return the representation to which the decoder attends, (B, S, d); without encoder layers, the embeddings."""
         positions = positions or Positions.range(source.size(1), on=source.device)
         return self._encoded(source, self._drawn(positions, source))[0]
 
@@ -108,7 +111,7 @@ class Transformer(Translator):
         return self.encoder_norm(x), mask
 
     def decode(self, target: Tensor, memory: Memory) -> Tensor:
-        """All target positions at once, each seeing the ones before: (B, T) -> (B, T, d)."""
+        """Decode all target positions at once, each of which sees the earlier ones, (B, T) to (B, T, d)."""
         drawn = memory.positions.drawn
         positions = replace(Positions.range(target.size(1), on=target.device), drawn=drawn, tokens=target)
         x, drop = self._embed(self.target_embedding, target, positions, "decoder")
@@ -131,9 +134,16 @@ class Transformer(Translator):
         return normed
 
     def step(self, tokens: Tensor, memory: Memory, caches: list[KeyValueCache], step: int) -> Tensor:
-        """One more token of each hypothesis: (B, K) tokens at position ``step`` -> (B, K, d).
+        """Decode one more token of each hypothesis, (B, K) tokens at position ``step`` to (B, K, d).
 
-        caches: one a decoder layer, empty before the first step; rows are b·K + k.
+        Args:
+            tokens: Token indices, (B, K).
+            memory: The result of ``encode``.
+            caches: One per decoder layer, empty before the first step; rows are b·K + k.
+            step: Number of earlier tokens.
+
+        Returns:
+            Hidden states, (B, K, d).
         """
         positions = replace(Positions.range(1, offset=step, on=tokens.device), tokens=tokens.reshape(-1, 1))
         if (drawn := memory.positions.drawn) is not None:
@@ -158,6 +168,7 @@ class Transformer(Translator):
         normed: Tensor = self.decoder_norm(x)
         return normed
 
+    @override
     def new_caches(self) -> list[KeyValueCache]:
         return [KeyValueCache() for _ in self.decoder]
 

@@ -29,8 +29,8 @@ from wordorder.registry import Registry
 
 VARIABLE = "WORDORDER_ATTENTION"
 
-# bias, scores, context: the places of AttentionEncoding that act within the attention itself.
-# score_function: the place "scores" of an encoding that also offers it pair by pair.
+# bias, scores, context: the hooks of AttentionEncoding that act within the attention itself.
+# score_function: the hook "scores" of an encoding that also offers it pair by pair.
 # weights: the caller wants to read the attention weights. dropout: of the attention weights, in training.
 Need = Literal["bias", "scores", "score_function", "context", "weights", "dropout"]
 WeightsReader = Callable[[Tensor], object]

@@ -1,4 +1,4 @@
-"""Attention as plain products: the reference that supports everything.
+"""Attention as plain products: the reference, which supports everything.
 
 On a CPU it is also several times faster than the fused kernel for sentences of usual length.
 """

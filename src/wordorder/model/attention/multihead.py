@@ -1,6 +1,6 @@
-"""Multi-head attention with the named places of :mod:`wordorder.encodings.base`.
+"""Multi-head attention with the hooks of :mod:`wordorder.encodings.base`.
 
-B batch, L length, H heads, d model size, d_h head size; P tokens of a prefix.
+Notation: B batch, L length, H heads, d model size, d_h head size; P tokens of a prefix.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Prefix(NamedTuple):
 
 
 class KeyValueCache:
-    """Keys, values and positions of what a step-by-step decoder has already read. (N, H, L, d_h) twice."""
+    """Keys, values and positions of the tokens that a step-by-step decoder has already read, (N, H, L, d_h) twice."""
 
     def __init__(self) -> None:
         self.keys: Tensor | None = None
@@ -42,7 +42,7 @@ class KeyValueCache:
         return keys, values, positions
 
     def select(self, rows: Tensor) -> None:
-        """Keep the given sentences or hypotheses (indices into N), in that order."""
+        """Select sentences or hypotheses (indices into N), in the given order."""
         if self.keys is not None and self.values is not None and self.positions is not None:
             self.keys = self.keys.index_select(0, rows)
             self.values = self.values.index_select(0, rows)
@@ -50,17 +50,17 @@ class KeyValueCache:
 
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
-    """(B, L, H·d_h) -> (B, H, L, d_h)"""
+    """Split heads, (B, L, H·d_h) to (B, H, L, d_h)."""
     return x.view(*x.shape[:-1], heads, -1).transpose(1, 2)
 
 
 def merge_heads(x: Tensor) -> Tensor:
-    """(B, H, L, d_h) -> (B, L, H·d_h)"""
+    """Merge heads, (B, H, L, d_h) to (B, L, H·d_h)."""
     return x.transpose(1, 2).flatten(-2)
 
 
 class SelfAttention(nn.Module):
-    """Queries, keys and values of the same tokens; the only place where encodings act inside attention."""
+    """Multi-head self-attention with the hooks of an encoding."""
 
     def __init__(self, dim: int, heads: int, dropout_probability: float) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ class SelfAttention(nn.Module):
         self.dropout_probability = dropout_probability
         self.project_in = nn.Linear(dim, 3 * dim)
         self.project_out = nn.Linear(dim, dim)
-        # Each of the three d x d blocks gets the Glorot bound it would have on its own, scaled by 1/√2 (fairseq).
+        # Each of the three d x d blocks has the Glorot bound of a separate matrix, scaled by 1/√2 (fairseq).
         nn.init.xavier_uniform_(self.project_in.weight, gain=1.0)
         nn.init.zeros_(self.project_in.bias)
         nn.init.xavier_uniform_(self.project_out.weight)
@@ -147,7 +147,7 @@ class SelfAttention(nn.Module):
 
 
 class CrossAttention(nn.Module):
-    """Queries of the target, keys and values of the encoder's output."""
+    """Multi-head attention with queries of the target, and keys and values of the encoder's output."""
 
     def __init__(self, dim: int, heads: int, dropout_probability: float) -> None:
         super().__init__()
@@ -161,7 +161,7 @@ class CrossAttention(nn.Module):
             nn.init.zeros_(linear.bias)
 
     def read(self, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys and values of the encoder's output, once a sentence: (B, S, d) -> (B, H, S, d_h) twice."""
+        """Compute keys and values of the encoder's output once per sentence, (B, S, d) to (B, H, S, d_h) twice."""
         keys, values = self.project_memory(memory).chunk(2, dim=-1)
         return split_heads(keys, self.heads), split_heads(values, self.heads)
 
