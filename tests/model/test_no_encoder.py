@@ -163,14 +163,12 @@ def test_what_has_no_place_is_refused() -> None:
         OneBiasAStack(EncodingConfig(type="slopes", placement=placement), SHAPE)  # type: ignore[arg-type]
         for placement in ("both", "decoder")
     )
-    message = (
-        "The encoding 'slopes' with 'placement: both' has trainable parameters for layers that the size does not have"
-    )
-    assert refusal(both).startswith(message)
+    message = "'slopes' with 'placement: both' has trainable parameters for layers"
+    assert message in refusal(both)
     around(decoder, size=SIZE)
     none = build(parse({"type": "none"}), SHAPE)
     together = Composed(ComposedConfig(compose=(none.config, both.config)), SHAPE, [none, both])
-    assert refusal(together).startswith(message)
+    assert message in refusal(together)
     # With an encoder, all of them are at home.
     size = SIZE.model_copy(update={"encoder_layers": 1})
     for kind in (OneBiasAStack, FirstEncoderLayer):
