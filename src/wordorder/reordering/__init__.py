@@ -1,1 +1,1 @@
-"""In which order the words of a source sentence would stand in the target language. Knows nothing of models."""
+"""Reordering: the order of source words in the target language. Independent of models."""

@@ -1,7 +1,7 @@
 """A good reordering tree of a long sentence in O(k n²): Nakagawa's (2015) top-down beam search.
 
-A hypothesis is a tree that has been begun at the root: the nodes that it has, and the spans that are still to be split,
-leftmost first. A step splits the first open span of each hypothesis in every way and keeps the k best of all.
+A hypothesis is a partial tree that starts at the root: its nodes, and the spans that are still to be split, leftmost
+first. A step splits the first open span of each hypothesis in every way and keeps the k best of all.
 """
 
 from __future__ import annotations
@@ -16,20 +16,23 @@ from wordorder.reordering.features import LABELS, ROOT, Tables, Weights
 
 @compiled
 def beam_tree(tables: Tables, width: int, nodes: Nodes) -> np.float32:
-    """Write the nodes of the tree found with ``width`` hypotheses to ``nodes`` (length - 1, 5); return its score.
+    """Find a tree with ``width`` hypotheses, and write its nodes to ``nodes`` (length - 1, 5).
 
-    Of hypotheses of one score the better parent comes first, then straight, then the smallest pivot.
+    Hypotheses of equal score are sorted by their parents, then straight before inverted, then by the smallest pivot.
+
+    Returns:
+        The score of the tree.
     """
     length = tables.span.shape[1]
     if length < 2:
         return np.float32(0)
     # Open spans, linked to the next one; nodes, linked to the node before. Hypotheses share them.
     spans = np.empty((1 + 2 * width * (length - 1), 4), dtype=np.int64)  # begin, end, context, next
-    splits = np.empty((width * (length - 1), 6), dtype=np.int64)  # a node and the one before
+    splits = np.empty((width * (length - 1), 6), dtype=np.int64)  # a node and the previous one
     _put_span(spans, 0, 0, length, ROOT, -1)
     used = 1
     scores = np.zeros(width, dtype=np.float32)
-    heads = np.zeros((width, 2), dtype=np.int64)  # of each hypothesis: its first open span, its last node
+    heads = np.zeros((width, 2), dtype=np.int64)  # for each hypothesis its first open span and its last node
     heads[0, 1] = -1
     count = 1
     kept_scores = np.empty(width, dtype=np.float32)
@@ -116,10 +119,10 @@ def _put_split(
 def _split_scores(
     tables: Tables, spans: NDArray[np.int64], heads: NDArray[np.int64], hypothesis: int, rows: Weights
 ) -> Weights:
-    """The scores of all splits of the hypothesis' first open span, without those of its context: (2, pivots)."""
+    """Compute the scores of all splits of the first open span, without those of its context, (2, pivots)."""
     begin, end = spans[heads[hypothesis, 0], 0], spans[heads[hypothesis, 0], 1]
     row: Weights = rows[hypothesis]
-    for other in range(hypothesis):  # many hypotheses are at the same span
+    for other in range(hypothesis):  # Many hypotheses have the same first open span.
         if spans[heads[other, 0], 0] == begin and spans[heads[other, 0], 1] == end:
             same: Weights = rows[other]
             return same

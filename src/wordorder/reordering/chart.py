@@ -1,11 +1,11 @@
 """The best reordering tree of a sentence, found exactly in O(n³) (Cocke, Younger and Kasami's chart).
 
-best[context, begin, end] is the score of the best tree over a span whose parent makes that context; there are four,
-twice the parent's label plus the side. Spans grow to the left: once all of those that begin at begin + 1 or later are
-known, every pivot pushes its scores to all ends at a time, so that the inner loops run over neighbours in memory. Which
-pivot was the best is not stored but found anew for the few spans of the best tree.
+best[context, begin, end] is the score of the best tree over a span whose parent has that context. There are four
+contexts: twice the parent's label plus the side. Spans grow to the left: once all spans that begin at begin + 1 or
+later are known, every pivot adds its scores to all ends at once, so that the inner loops run over adjacent memory. The
+best pivot is not stored but recomputed for the few spans of the best tree.
 
-The same chart finds the best of all trees, the best of those that fit ranks, and the best with the loss added.
+The same chart finds the best of all trees, the best tree that fits ranks, and the best tree with the loss added.
 """
 
 from __future__ import annotations
@@ -28,13 +28,17 @@ FREE, FITTING, LOSS = 0, 1, 2
 
 
 class Target(NamedTuple):
-    """The ranks that a tree is to fit, and what for.
+    """The ranks that a tree should fit, and their use.
 
-    ``mode``: FREE takes no notice of them; FITTING allows straight nodes where no rank of the left half is larger than
-    one of the right half, inverted ones the other way round; LOSS adds ``cost`` for each discordant pair of units.
-    ``lowest``, ``highest``: (length, length + 1), the ranks of a span; units of rank -1 do not count.
-    ``descents``, ``ascents``: (length + 1, length + 1), how many of the first i units have a higher, a lower rank than
-    how many of the first j units; only for LOSS.
+    Attributes:
+        mode: FREE ignores the ranks. FITTING allows straight nodes if no rank of the left half exceeds one of the right
+            half, inverted nodes in the opposite case. LOSS adds ``cost`` for each discordant pair of tokens.
+        lowest: The smallest rank of each span, (length, length + 1); tokens of rank -1 do not count.
+        highest: The largest rank of each span, (length, length + 1).
+        descents: How many of the first i tokens have a higher rank than how many of the first j tokens, for LOSS,
+            (length + 1, length + 1).
+        ascents: The same for lower ranks.
+        cost: Cost of a discordant pair.
     """
 
     mode: int
@@ -47,12 +51,14 @@ class Target(NamedTuple):
 
 @compiled
 def no_target() -> Target:
+    """Create a target that ignores ranks."""
     empty, none = np.empty((0, 0), dtype=np.int32), np.empty((0, 0), dtype=np.float32)
     return Target(FREE, empty, empty, none, none, _ZERO)
 
 
 @compiled
 def rank_target(ranks: NDArray[np.int32], mode: int, cost: np.float32) -> Target:
+    """Create a target from ranks."""
     length = len(ranks)
     lowest = np.empty((length, length + 1), dtype=np.int32)
     highest = np.empty((length, length + 1), dtype=np.int32)
@@ -81,9 +87,9 @@ def rank_target(ranks: NDArray[np.int32], mode: int, cost: np.float32) -> Target
 
 @compiled
 def score_splits(tables: Tables, target: Target, begin: int, pivot: int, first: int, last: int, sums: Weights) -> None:
-    """Write to ``sums`` (2, ends) the scores of the nodes (begin, pivot, end) for ``first`` <= end < ``last``.
+    """Write the scores of the nodes (begin, pivot, end) for ``first`` <= end < ``last`` to ``sums`` (2, ends).
 
-    For both labels; without what depends on the context, and without the halves below.
+    The scores are for both labels, without the parts that depend on the context, and without the halves below.
     """
     ends = last - first
     for label in range(LABELS):
@@ -120,7 +126,7 @@ def score_splits(tables: Tables, target: Target, begin: int, pivot: int, first: 
 
 @compiled
 def fill_chart(tables: Tables, target: Target) -> Weights:
-    """best: (4, length, length + 1), of all spans. -inf where no tree fits."""
+    """Compute the best score of all spans, (4, length, length + 1); -inf if no tree fits."""
     length = tables.span.shape[1]
     best = np.empty((CONTEXTS, length, length + 1), dtype=np.float32)
     sums = np.empty((LABELS, length), dtype=np.float32)
@@ -167,7 +173,7 @@ def _finish_span(tables: Tables, through: Weights, best: Weights, begin: int, en
 def _best_split(
     tables: Tables, target: Target, best: Weights, begin: int, end: int, context: int, sums: Weights
 ) -> tuple[np.float32, int, int]:
-    """Score, pivot and label of the best tree over a span; of equal ones straight, then the smallest pivot."""
+    """Find score, pivot and label of the best tree over a span; ties prefer straight, then the smallest pivot."""
     scores = np.full(LABELS, _NEVER, dtype=np.float32)
     pivots = np.zeros(LABELS, dtype=np.int64)
     for pivot in range(begin + 1, end):
@@ -191,9 +197,12 @@ def _best_split(
 
 @compiled
 def best_tree(tables: Tables, target: Target, nodes: Nodes) -> np.float32:
-    """Write the nodes of the best tree to ``nodes`` (length - 1, 5); return its score, -inf if no tree fits.
+    """Find the best tree, and write its nodes to ``nodes`` (length - 1, 5).
 
-    A sentence of fewer than two units has no nodes.
+    A sentence of fewer than two tokens has no nodes.
+
+    Returns:
+        The score, -inf if no tree fits.
     """
     length = tables.span.shape[1]
     if length < 2:
@@ -229,7 +238,7 @@ def best_tree(tables: Tables, target: Target, nodes: Nodes) -> np.float32:
     return total
 
 
-# Numbers are set one by one here and elsewhere: assigning a whole row takes numba a long time to compile.
+# Values are set one by one here and elsewhere, because numba compiles the assignment of a row slowly.
 @compiled
 def _put_span(spans: NDArray[np.int64], place: int, begin: int, end: int, context: int) -> None:
     spans[place, 0] = begin
@@ -239,11 +248,11 @@ def _put_span(spans: NDArray[np.int64], place: int, begin: int, end: int, contex
 
 @compiled
 def tree_order(nodes: Nodes, order: NDArray[np.int32]) -> None:
-    """Write the units in target order to ``order`` (length,)."""
+    """Write the tokens in target order to ``order`` (length,)."""
     swapped = np.empty_like(order)
     for unit in range(len(order)):
         order[unit] = unit
-    for index in range(len(order) - 2, -1, -1):  # halves before the whole
+    for index in range(len(order) - 2, -1, -1):  # halves before their parent
         begin, pivot, end, label = nodes[index, 0], nodes[index, 1], nodes[index, 2], nodes[index, 3]
         if label:
             for unit in range(begin, end):

@@ -1,16 +1,18 @@
-"""Word classes by exchange clustering (Kneser and Ney 1993, "Improved Clustering Techniques for Class-Based Statistical
-Language Modelling"; Martin, Liermann and Ney 1998, "Algorithms for Bigram and Trigram Word Clustering").
+"""Word classes by exchange clustering.
 
-The classes are those of a bigram model that predicts a unit from the class of the unit before it,
-p(w | v) = p(w | class of w) p(class of w | class of v). Its log-likelihood in the text is, but for a constant,
+Sources: Kneser and Ney 1993, "Improved Clustering Techniques for Class-Based Statistical Language Modelling"; Martin,
+Liermann and Ney 1998, "Algorithms for Bigram and Trigram Word Clustering".
+
+The classes are those of a bigram model that predicts a token from the class of the previous token, p(w | v) = p(w |
+class of w) p(class of w | class of v). Up to a constant, its log-likelihood of the text is
 
     sum over pairs of classes of f(N(c, d)) - 2 sum over classes of f(N(c)),    f(n) = n log n,
 
-with N the counts of neighbouring classes and of classes. Every unit in turn, the most frequent first, moves to the
-class where this is highest, until no unit moves. A boundary between sentences has a class of its own and never moves.
+with N the counts of neighbouring classes and of classes. Each token in turn, the most frequent first, moves to the
+class where this is highest, until no token moves. Sentence boundaries have a separate class and never move.
 
-Class 0 holds the unknown unit and all units that are too rare for their neighbours to tell much. They never move
-either: so a unit that a parser meets for the first time has the class of the units that it had seen once.
+Class 0 holds the unknown token and all tokens that are too rare for their neighbours to be informative. They never
+move. So a token that a parser meets for the first time has the class of the tokens that it has seen once.
 """
 
 from __future__ import annotations
@@ -31,12 +33,12 @@ from wordorder.files import write_text
 
 RARE_CLASS = 0
 
-_TABLE = 1 << 16  # values of f that are looked up; larger ones are rare and computed
-_LEAST_GAIN = 1e-7  # in nats: less is rounding, and following it could go round in circles
+_TABLE = 1 << 16  # number of tabulated values of f; larger arguments are rare and computed
+_LEAST_GAIN = 1e-7  # in nats; smaller gains are rounding errors, which could cause cycles
 
 
 class _Neighbours(NamedTuple):
-    """On one side: those of unit u, and how often they occur, at ``offsets[u]:offsets[u + 1]``."""
+    """Neighbours on one side: those of token u, and their counts, are at ``offsets[u]:offsets[u + 1]``."""
 
     offsets: NDArray[np.int64]
     units: NDArray[np.int64]
@@ -44,8 +46,15 @@ class _Neighbours(NamedTuple):
 
 
 class _Context(NamedTuple):
-    """Where one unit stands: the ``classes`` of its neighbours; how often each class is ``before`` and ``after`` it,
-    and it is its own neighbour (``itself``); and how often it occurs at all."""
+    """The context of one token.
+
+    Attributes:
+        classes: The classes of its neighbours.
+        before: How often each class precedes it.
+        after: How often each class follows it.
+        itself: How often it is its own neighbour.
+        occurrences: How often it occurs.
+    """
 
     classes: NDArray[np.int64]
     before: NDArray[np.int64]
@@ -57,10 +66,17 @@ class _Context(NamedTuple):
 def exchange_classes(
     sentences: Ragged, units: int, classes: int, *, iterations: int = 10, minimum: int = 2
 ) -> NDArray[np.int32]:
-    """The class, 0 ... ``classes`` - 1, of each unit: (units,).
+    """Cluster tokens into classes.
 
-    sentences: unit numbers below ``units``. Units that occur less than ``minimum`` times have class 0. Fewer
-    ``iterations`` than are needed give worse classes, not wrong ones.
+    Args:
+        sentences: Token indices below ``units``.
+        units: Number of tokens.
+        classes: Number of classes.
+        iterations: Largest number of iterations. Too few give worse classes, not wrong ones.
+        minimum: Tokens with fewer occurrences have class 0.
+
+    Returns:
+        The class, 0 … ``classes`` - 1, of each token, (units,).
     """
     if classes < 1 or units < 1:
         raise ValueError(f"{classes} classes of {units} units")
@@ -75,7 +91,7 @@ def exchange_classes(
     frequent = frequent[np.argsort(-counts[frequent], kind="stable")]
     found[frequent] = 1 + np.arange(len(frequent)) % (classes - 1)
 
-    # The boundary between sentences is unit 'units', in class 'classes'.
+    # The boundary between sentences is token 'units', in class 'classes'.
     text = np.insert(sentences.values.astype(np.int64), sentences.offsets, units)
     first, second, times = _bigrams(text, units + 1)
     membership = np.append(found, classes).astype(np.int64)
@@ -92,7 +108,7 @@ def exchange_classes(
 
 
 def _bigrams(text: NDArray[np.int64], units: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """The neighbours in ``text``, each two once: first units, second units, and how often they occur."""
+    """Count the bigrams of ``text``: first tokens, second tokens, and how often they occur."""
     both, times = np.unique(text[:-1] * units + text[1:], return_counts=True)
     return both // units, both % units, times.astype(np.int64)
 
@@ -124,9 +140,9 @@ def _exchange(
     sizes: NDArray[np.int64],
     table: NDArray[np.float64],
 ) -> int:
-    """Move each unit to its best class, in place; return how many moved."""
+    """Move each token to its best class, in place, and return how many moved."""
     classes = len(sizes) - 1
-    after = np.zeros(classes + 1, dtype=np.int64)  # how often the unit stands before each class, and after it
+    after = np.zeros(classes + 1, dtype=np.int64)  # how often the token precedes each class, and follows it
     before = np.zeros(classes + 1, dtype=np.int64)
     moved = 0
     for unit in frequent:
@@ -152,7 +168,7 @@ def _exchange(
 
 @compiled
 def _count_classes(neighbours: _Neighbours, unit: int, membership: NDArray[np.int64], into: NDArray[np.int64]) -> int:
-    """Add the counts of a unit's neighbours to those of their classes; return how often it is its own neighbour."""
+    """Add the counts of a token's neighbours to their classes, and return how often it is its own neighbour."""
     itself = 0
     for index in range(neighbours.offsets[unit], neighbours.offsets[unit + 1]):
         other = neighbours.units[index]
@@ -165,7 +181,7 @@ def _count_classes(neighbours: _Neighbours, unit: int, membership: NDArray[np.in
 
 @compiled
 def _add(between: NDArray[np.int64], sizes: NDArray[np.int64], to: int, context: _Context, sign: int) -> None:
-    """Put a unit into a class, or with ``sign`` -1 take it out."""
+    """Put a token into a class, or with ``sign`` -1 remove it."""
     for other in context.classes:
         between[other, to] += sign * context.before[other]
         between[to, other] += sign * context.after[other]
@@ -181,7 +197,7 @@ def _gain(
     context: _Context,
     table: NDArray[np.float64],
 ) -> float:
-    """What the log-likelihood gains when a unit that is in no class joins class ``to``."""
+    """Compute the gain in log-likelihood when a token without a class joins class ``to``."""
     before, after = context.before, context.after
     gain = -2 * (_f(sizes[to] + context.occurrences, table) - _f(sizes[to], table))
     own = between[to, to]
@@ -198,7 +214,7 @@ def _gain(
 
 
 def write_classes(path: str | Path, vocabulary: Vocabulary, classes: NDArray[np.int32]) -> None:
-    """Write one line for each known unit: unit TAB class. classes: (vocabulary.size,), 0 for the unknown unit."""
+    """Write one line per known token: token TAB class. ``classes`` is (vocabulary.size,), 0 for the unknown token."""
     if len(classes) != vocabulary.size or classes[UNKNOWN_UNIT] != RARE_CLASS:
         raise ValueError("classes of another vocabulary, or the unknown unit is not in class 0")
     known = classes[UNKNOWN_UNIT + 1 :].tolist()
@@ -207,10 +223,10 @@ def write_classes(path: str | Path, vocabulary: Vocabulary, classes: NDArray[np.
 
 
 def read_classes(path: str | Path, vocabulary: Vocabulary) -> NDArray[np.int32]:
-    """The class of each unit of ``vocabulary``: (vocabulary.size,). One that the file does not list has class 0."""
+    """Read the class of each token of ``vocabulary``, (vocabulary.size,); tokens missing in the file have class 0."""
     listed: dict[str, int] = {}
     for number, line in enumerate(read_lines(path), start=1):
-        unit, _, found = line.rpartition(" ")  # read_lines makes a space of every tab
+        unit, _, found = line.rpartition(" ")  # read_lines would replace every tab by a space
         if not (unit and found.isascii() and found.isdecimal() and len(found) < 10):
             rule = "A line should hold a unit, a tab and the number of its class, from 0."
             raise at_line(path, number, f"'{line}' is not a word class. {rule}", found=line)

@@ -1,4 +1,4 @@
-"""The steps of reordering on the files of a corpus: oracle trees, word classes, parsers, orders and their scores."""
+"""The stages of reordering on the files of a corpus: oracle trees, word classes, parsers, orders and their scores."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from wordorder.reordering.train import train
 def find_oracle(
     *, config: Oracle, source: Path, subword: Path | None = None, links: Path, output: Path, trees: Path, record: Path
 ) -> None:
-    """Find the trees that fit the links best.
+    r"""Find the trees that fit the links best.
 
     Of all trees that keep or swap the halves of their nodes, find the one that puts the fewest pairs of source words in
     another order than their links.
 
     Example:
-        wordorder stage find-oracle --config '{}' --source train.s --links train.links --output o --trees t \\
+        wordorder stage find-oracle --config '{}' --source train.s --links train.links --output o --trees t \
             --record oracle.json
 
     Args:
@@ -94,10 +94,10 @@ def train_parser(
     record: Path,
     state: Path,
 ) -> None:
-    """Train the parser that predicts the target's order from the source only.
+    r"""Train the parser that predicts the target's order from the source only.
 
     Example:
-        wordorder stage train-parser --config '{}' --source train.s --links train.links --model parser \\
+        wordorder stage train-parser --config '{}' --source train.s --links train.links --model parser \
             --record p.json --state state
 
     Args:
@@ -216,10 +216,10 @@ def write_gold_positions(
     keep_all: bool = False,
     output: Path,
 ) -> None:
-    """Write positions in the target order of the gold trees of the generated pair.
+    r"""Write positions in the target order of the gold trees of the generated pair.
 
     Example:
-        wordorder stage positions gold --config SLICE --source s --target t --trees trees --subword model.model \\
+        wordorder stage positions gold --config SLICE --source s --target t --trees trees --subword model.model \
             --corpus binary --output positions
 
     Args:

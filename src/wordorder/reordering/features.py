@@ -1,18 +1,18 @@
-"""What a node of a reordering tree is scored by, and the tables that make a score a sum of a few numbers.
+"""The features of a node of a reordering tree, and the tables that reduce its score to a sum of a few numbers.
 
-A node covers the units [begin, end), splits them before ``pivot``, and keeps (label 0) or inverts (label 1) its halves.
-Its features are those of Nakagawa (2015), "Efficient Top-Down BTG Parsing for Machine Translation Preordering",
-without parts of speech: the units at the places below, alone and together, as words and as word classes; the sizes of
-the halves; and the label of the parent together with the side on which the node hangs (its context).
+A node covers the tokens [begin, end), splits them before ``pivot``, and keeps (label 0) or inverts (label 1) its
+halves. Its features are those of Nakagawa (2015), "Efficient Top-Down BTG Parsing for Machine Translation Preordering",
+without parts of speech: the tokens at the positions below, separately and together, as words and as word classes; the
+sizes of the halves; and the label of the parent together with the side of the node (its context).
 
     before | first … second_last last_left | first_right second … last | after
            begin                         pivot                        end
 
-All of them depend only on (begin, pivot, end, label, context), and all but one on two of the three places. So the sum
-over a node is a number of each of the tables of :class:`Tables`, and only the feature of four places is looked up anew
-for every triple. The weights lie in one hash table (Shi et al. 2009, "Hash Kernels for Structured Data"). The hash of a
-feature is the sum of one random number for each place and unit in it (Zobrist 1970), so sums are shared; the weights of
-the two labels, and of all contexts where they matter, are neighbours in memory.
+All of them depend only on (begin, pivot, end, label, context), and all but one on two of the three positions. So the
+sum over a node needs one number from each of the tables of :class:`Tables`. Only the feature of four tokens is looked
+up for every triple. The weights are in one hash table (Shi et al. 2009, "Hash Kernels for Structured Data"). The hash
+of a feature is the sum of one random number for each position and token in it (Zobrist 1970), so sums are shared. The
+weights of the two labels, and of all contexts if they matter, are adjacent in memory.
 """
 
 from __future__ import annotations
@@ -24,28 +24,29 @@ from numpy.typing import NDArray
 
 from wordorder.compiled import compiled
 
-FORMAT = 1  # of the features: a model of another one means something else
+FORMAT = 1  # version of the features; models of other versions cannot be read
 
 Weights = NDArray[np.float32]
 Hashes = NDArray[np.uint64]
 
 LABELS, CONTEXTS = 2, 4  # straight, inverted; the context is 2 × the label of the parent + 1 on its right side
-ROOT = 4  # the context of the root, which has no parent
+ROOT = 4  # context of the root, which has no parent
 
-# A number is spread over 64 bits by the finaliser of SplitMix64 (Steele et al. 2014).
+# The finaliser of SplitMix64 (Steele et al. 2014) spreads a number over 64 bits.
 _STEP, _MIX1, _MIX2 = (np.uint64(value) for value in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 _30, _27, _31 = np.uint64(30), np.uint64(27), np.uint64(31)
 
 
 @compiled
 def mix(value: np.uint64) -> np.uint64:
+    """Spread a number over 64 bits."""
     value = (value + np.uint64(1)) * _STEP
     value = (value ^ (value >> _30)) * _MIX1
     value = (value ^ (value >> _27)) * _MIX2
     return value ^ (value >> _31)
 
 
-# The place of a unit in the hash: odd multipliers without a pattern.
+# Multipliers for the position of a token in the hash: odd numbers without a pattern.
 BEFORE = np.uint64(0x1937167E168D9373)
 FIRST = np.uint64(0x0B9F1C6E4CAD87C9)
 SECOND_LAST = np.uint64(0x3F91586BEF96E353)
@@ -55,22 +56,22 @@ SECOND = np.uint64(0xDEA5E2674FDED791)
 LAST = np.uint64(0xC076E717CC87F49F)
 AFTER = np.uint64(0x42D669E8649E14ED)
 SIZES = np.uint64(0x6F3EF8766397BEEF)
-# Added to the hash of a feature that is told apart by contexts.
+# Added to the hash of a feature that distinguishes contexts.
 IN_CONTEXT = np.uint64(0x0480C2CD40630642)
 AT_ROOT = np.uint64(0xD6D0F4171C098DED)
 _PAIR, _EIGHT = np.uint64(2**64 - LABELS), np.uint64(2**64 - LABELS * CONTEXTS)
 
-# Kinds of numbers that are mixed: words, classes, places outside of the sentence, sizes.
+# Kinds of mixed numbers: words, classes, positions outside of the sentence, sizes.
 _CLASS, _OUTSIDE, _SIZE = np.uint64(1 << 32), np.uint64(1 << 33), np.uint64(1 << 34)
 _LONGEST, _LARGEST = 99, 5  # sizes from here on are one: of a node, and of its halves
 
 
 class Tables(NamedTuple):
-    """The score of a node is the sum, with ``which = LABELS * context + label``, of
+    """The tables whose entries sum to the score of a node, with ``which = LABELS * context + label``.
 
-    ``span[which, begin, end]``, ``begin_pivot[label, begin, pivot]``, ``pivot_end[label, pivot, end]``,
-    ``context_pivot[which, pivot]``, ``halves[label, pivot - begin, end - pivot]`` and, with ``units``, of the weights
-    of four places. At the root ``root_span[label]`` and ``root_pivot[label, pivot]`` stand for the tables of contexts.
+    The sum is ``span[which, begin, end]``, ``begin_pivot[label, begin, pivot]``, ``pivot_end[label, pivot, end]``,
+    ``context_pivot[which, pivot]``, ``halves[label, pivot - begin, end - pivot]`` and, with ``units``, the weights of
+    four tokens. At the root, ``root_span[label]`` and ``root_pivot[label, pivot]`` replace the tables of contexts.
     """
 
     span: Weights
@@ -87,9 +88,9 @@ class Tables(NamedTuple):
 
 @compiled
 def unit_hashes(sentence: NDArray[np.int32], classes: NDArray[np.int32]) -> Hashes:
-    """Random numbers of the words and, unless ``classes`` is empty, of the classes: (1 or 2, length + 2).
+    """Compute random numbers of the words and, unless ``classes`` is empty, of the classes: (1 or 2, length + 2).
 
-    Those of unit i are in column i + 1; the first and the last column are outside of the sentence.
+    Those of token i are in column i + 1; the first and the last column are outside of the sentence.
     """
     length = len(sentence)
     hashes = np.empty((2 if len(classes) else 1, length + 2), dtype=np.uint64)
@@ -106,7 +107,7 @@ def unit_hashes(sentence: NDArray[np.int32], classes: NDArray[np.int32]) -> Hash
 
 @compiled
 def hash_shift(weights: Weights) -> np.uint64:
-    """How far a hash is shifted to the right to become an index of ``weights``, whose length is a power of 2."""
+    """Return how far a hash is shifted to become an index of ``weights``, whose length is a power of 2."""
     shift = 64
     size = len(weights)
     while size > 1:
@@ -122,7 +123,7 @@ def _size_hash(kind: int, first: int, second: int) -> np.uint64:
 
 @compiled
 def _halves_hashes(left: int, right: int) -> tuple[np.uint64, np.uint64]:
-    """Of the sizes of the two halves and of which is the larger."""
+    """Compute hashes of the sizes of the two halves, and of which is the larger."""
     balance = 0 if right < left else 1 if right > left else 2
     return _size_hash(2, min(left, _LARGEST), min(right, _LARGEST)), _size_hash(3, balance, 0)
 
@@ -145,7 +146,7 @@ def _add_contexts(weights: Weights, shift: np.uint64, feature: np.uint64, sums: 
 
 @compiled
 def build_tables(units: Hashes, weights: Weights, inversion_penalty: np.float32) -> Tables:
-    """The tables of a sentence, from its :func:`unit_hashes`; inverted nodes cost ``inversion_penalty``."""
+    """Compute the tables of a sentence from its :func:`unit_hashes`; inverted nodes cost ``inversion_penalty``."""
     length = units.shape[1] - 2
     shape = (LABELS, length + 1, length + 1)
     tables = Tables(
@@ -168,7 +169,7 @@ def build_tables(units: Hashes, weights: Weights, inversion_penalty: np.float32)
 
 @compiled
 def _add_splits(tables: Tables, length: int) -> None:
-    """What depends on the pivot, alone or with the begin or the end."""
+    """Add the parts that depend on the pivot, alone or with the begin or the end."""
     weights, shift = tables.weights, tables.shift
     for pivot in range(1, length):
         # What depends on it alone goes with every begin.
@@ -205,7 +206,7 @@ def _add_splits(tables: Tables, length: int) -> None:
 
 @compiled
 def _add_halves(tables: Tables, length: int) -> None:
-    """What depends on the sizes of the halves."""
+    """Add the parts that depend on the sizes of the halves."""
     halves = tables.halves
     for left in range(1, length):
         for right in range(1, length - left + 1):
@@ -220,7 +221,7 @@ def _add_halves(tables: Tables, length: int) -> None:
 
 @compiled
 def _add_spans(tables: Tables, length: int, inversion_penalty: np.float32) -> None:
-    """What depends on begin and end."""
+    """Add the parts that depend on begin and end."""
     weights, shift, root = tables.weights, tables.shift, tables.root_span
     pair = np.empty(LABELS, dtype=np.float32)
     for begin in range(length):
@@ -253,9 +254,18 @@ FEATURES = 5 + 2 * 24  # of a node: sizes and context, and those of words and of
 
 @compiled
 def node_features(units: Hashes, shift: np.uint64, node: NDArray[np.int32], out: NDArray[np.int64]) -> int:
-    """Write where in the weights the features of a node are to ``out`` (FEATURES,); return how many they are.
+    """Write the indices of a node's features in the weights to ``out`` (FEATURES,).
 
-    node: begin, pivot, end, label, context. The weights found there add up to what the tables give.
+    The weights at these indices sum to the score from the tables.
+
+    Args:
+        units: Hashes of the sentence.
+        shift: Shift of a hash.
+        node: begin, pivot, end, label, context.
+        out: Output.
+
+    Returns:
+        The number of features.
     """
     begin, pivot, end, label, context = node
     left_right, balance = _halves_hashes(pivot - begin, end - pivot)

@@ -1,8 +1,8 @@
 """Positions from the gold trees of the generated pair.
 
-A tree belongs to a line of the raw text. Which lines became sentences of the corpus is found as it was found then: the
-raw text is cleaned once more, from permanent files alone, and what comes out must be the corpus, token by token. So it
-does not matter into how many shards the cleaning was scattered, and nothing has to be kept of them.
+A tree belongs to a line of the raw text. To find which lines became sentences of the corpus, the raw text is cleaned
+again from permanent files, and the result must equal the corpus, token by token. So the number of shards of the
+cleaning does not matter, and nothing has to be kept of them.
 """
 
 from __future__ import annotations
@@ -32,10 +32,22 @@ def gold_positions(
     corpus: ParallelCorpus,
     keep_all: bool = False,
 ) -> Iterator[Integers]:
-    """The positions of each source sentence of ``corpus``, made from the raw text ``source`` and ``target``.
+    """Compute the positions of each source sentence of ``corpus`` from the raw text and its trees.
 
-    ``trees`` has one tree a raw line, over its words. With ``keep_all`` the corpus was made without dropping pairs.
-    Raises WordorderError where a tree does not fit its line, or the corpus was not made from this text in this way.
+    Args:
+        preparation: The preprocessing of the dataset.
+        source: The raw source text.
+        target: The raw target text.
+        trees: One tree per raw line, over its words.
+        subword: The subword model.
+        corpus: The corpus.
+        keep_all: Whether the corpus was made without dropping pairs.
+
+    Yields:
+        The positions of each sentence.
+
+    Raises:
+        WordorderError: A tree does not fit its line, or the corpus was not made from this text in this way.
     """
     model = Subword.load(subword)
     starts = model.word_starts()
@@ -73,7 +85,9 @@ def gold_positions(
 
 def _unequal(trees: str | Path, source: str | Path) -> WordorderError:
     return WordorderError(
-        f"{trees} has not as many lines as {source}. Generate the split again.", code="unequal-lines", path=trees
+        f"{trees} and {source} differ in their numbers of lines. Generate the split again.",
+        code="unequal-lines",
+        path=trees,
     )
 
 

@@ -1,7 +1,7 @@
-"""One pass of online learning over sentences: the compiled heart of :mod:`wordorder.reordering.train`.
+"""One pass of online learning over sentences: the compiled core of :mod:`wordorder.reordering.train`.
 
-The tree of a sentence is not known, only ranks that it has to fit. So the weights move towards the best-scoring tree
-that fits (the reference) and away from the best-scoring tree of all, if that does not fit (the latent structured
+The tree of a sentence is not known, only the ranks that it has to fit. So the weights move towards the best-scoring
+tree that fits (the reference) and away from the best-scoring tree of all, if that does not fit (the latent structured
 perceptron, Sun et al. 2009, "Latent Variable Perceptron Algorithm for Structured Classification").
 """
 
@@ -36,7 +36,7 @@ from wordorder.reordering.metrics import count_agreement
 
 PERCEPTRON, PASSIVE_AGGRESSIVE = 0, 1
 TAU, CHUNKS = 0, 1
-# What a discordant pair costs when the loss is added; chosen on development text.
+# Cost of a discordant pair when the loss is added; chosen on development text.
 PAIR_COST = 0.1
 _LARGEST_STEP = 1.0  # C of PA-I (Crammer et al. 2006, "Online Passive-Aggressive Algorithms")
 
@@ -44,8 +44,11 @@ Integers = NDArray[np.int32]
 
 
 class Model(NamedTuple):
-    """All (2^k,). ``average`` sums the weights' changes, each times the share of the training that was still to come,
-    so that after the last sentence it is their mean over all steps. ``changes`` is zero between sentences."""
+    """The weights during training, all (2^k,).
+
+    ``average`` sums the changes of the weights, each times the remaining share of the training, so that after the last
+    sentence it is their mean over all steps. ``changes`` is zero between sentences.
+    """
 
     weights: Weights
     average: NDArray[np.float64]
@@ -65,9 +68,12 @@ def learn(
     learner: int,
     loss: int,
 ) -> int:
-    """Learn from the ``sentences`` in turn; return from how many. ``done`` of ``total`` steps were taken before.
+    """Learn from the ``sentences`` in turn. Every sentence has ranks that a tree fits.
 
-    Every sentence has ranks that a tree fits.
+    ``done`` of ``total`` steps were taken before.
+
+    Returns:
+        The number of sentences that changed the weights.
     """
     zero = np.float32(0)
     free = no_target()
@@ -98,7 +104,7 @@ def learn(
 
 @compiled
 def fits(nodes: Nodes, target: Target) -> bool:
-    """Whether every node keeps to the ranks of ``target``."""
+    """Return whether every node fits the ranks of ``target``."""
     for index in range(len(nodes)):
         begin, pivot, end, label = nodes[index, 0], nodes[index, 1], nodes[index, 2], nodes[index, 3]
         if label == 0 and target.highest[begin, pivot] > target.lowest[pivot, end]:
@@ -110,7 +116,7 @@ def fits(nodes: Nodes, target: Target) -> bool:
 
 @compiled
 def _breaks(nodes: Nodes, ranks: Integers) -> int:
-    """Neighbours in the tree's order that do not belong together (see :mod:`wordorder.reordering.metrics`)."""
+    """Count neighbours in the tree's order that do not belong together (see :mod:`wordorder.reordering.metrics`)."""
     order = np.empty(len(ranks), dtype=np.int32)
     tree_order(nodes, order)
     _, _, together, neighbours = count_agreement(order, ranks)
@@ -121,10 +127,10 @@ def _breaks(nodes: Nodes, ranks: Integers) -> int:
 def _move(
     model: Model, units: Hashes, reference: Nodes, found: Nodes, violation: float, learner: int, remaining: float
 ) -> None:
-    """Add the features of ``reference`` and take away those of ``found``, times the step of the learner."""
+    """Add the features of ``reference`` and subtract those of ``found``, times the step of the learner."""
     shift = hash_shift(model.weights)
     places = np.empty(FEATURES, dtype=np.int64)
-    norm = 0.0  # the squared length of the change, kept up to date
+    norm = 0.0  # the squared norm of the change, updated incrementally
     for tree in range(2):
         sign = np.float32(1 - 2 * tree)
         for node in reference if tree == 0 else found:
@@ -145,7 +151,7 @@ def _move(
 
 @compiled
 def find_fitting(offsets: NDArray[np.int64], ranks: Integers, ranked: NDArray[np.bool_]) -> None:
-    """Set ``ranked`` (sentences,) to False where no tree fits the ranks."""
+    """Set ``ranked`` (sentences,) to False if no tree fits the ranks."""
     for sentence in range(len(ranked)):
         if ranked[sentence]:
             own = ranks[offsets[sentence] : offsets[sentence + 1]]
@@ -154,9 +160,9 @@ def find_fitting(offsets: NDArray[np.int64], ranks: Integers, ranked: NDArray[np
 
 @compiled
 def _some_tree_fits(ranks: Integers) -> bool:
-    """Whether ranks, all of them known, can be split down to single units.
+    """Return whether ranks, all of them known, can be split down to single tokens.
 
-    A part of something that a tree fits is fitted by what is left of the tree, so the first split found will do.
+    If a tree fits a sequence, its restriction fits every part of it, so the first split found suffices.
     """
     length = len(ranks)
     open_spans = np.empty((length + 1, 2), dtype=np.int64)

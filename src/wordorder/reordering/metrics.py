@@ -1,17 +1,17 @@
-"""How near a predicted order comes to the order that links ask for, and how far the latter is from the source's.
+"""Scores of a predicted permutation against the order that links imply.
 
-An order is the source units as the target language would have them, each once. What the links ask for are the
-:mod:`ranks <wordorder.reordering.ranks>`; units without links (rank -1) are free and left out everywhere.
+A permutation lists the source tokens in target order. The links imply :mod:`ranks <wordorder.reordering.ranks>`. Tokens
+without links (rank -1) are free and excluded everywhere.
 
-- Kendall's tau: 1 - discordant pairs / pairs. All pairs of units with links count. A pair is discordant iff the unit
-  of the higher rank stands first; tied units agree with either order.
+- Kendall's tau: 1 - discordant pairs / pairs. All pairs of tokens with links count. A pair is discordant if the token
+  of the higher rank comes first; ties agree with either order.
 - Fuzzy reordering score (Talbot et al. 2011, "A Lightweight Evaluation Framework for Machine Translation Reordering"):
-  the share of neighbours that belong together, with a begin before the first and an end after the last unit. The second
-  of two neighbours must have the rank of the first or the next one.
-- Complete match: 1 where no pair is discordant, else 0.
+  the share of neighbours that belong together, with a begin before the first and an end after the last token. The
+  second of two neighbours must have the rank of the first or the next one.
+- Complete match: 1 if no pair is discordant, else 0.
 
-A sentence with fewer than two units with links cannot be in a wrong order: all three are 1. Scores of a corpus are
-means over its sentences, so that every sentence counts alike, whatever its length.
+A sentence with fewer than two linked tokens cannot be in a wrong order: all three scores are 1. Scores of a corpus are
+means over its sentences, so that every sentence has the same weight.
 """
 
 from __future__ import annotations
@@ -36,16 +36,26 @@ class OrderScores:
     complete: Floats
 
     def means(self) -> dict[str, float]:
-        """Of the corpus: tau, fuzzy, complete. A corpus without sentences has none of them: NaN."""
+        """Return the means over the corpus: tau, fuzzy, complete; NaN for a corpus without sentences."""
         columns = {"tau": self.tau, "fuzzy": self.fuzzy, "complete": self.complete}
         return {name: float(column.mean()) if len(column) else float("nan") for name, column in columns.items()}
 
 
 def score_orders(orders: Ragged, ranks: Ragged, ranked: NDArray[np.bool_] | None = None) -> OrderScores:
-    """The scores of each sentence that has ranks: ``ranked`` (sentences,) says which; without it all have.
+    """Score each sentence that has ranks.
 
-    Two systems scored against the same ranks have their scores in the same places. Rows of different lengths, and
-    an order that names no unit of its sentence, are a ``ValueError``.
+    Two systems scored against the same ranks have their scores at the same indices.
+
+    Args:
+        orders: The permutations.
+        ranks: The ranks of the same sentences.
+        ranked: Whether each sentence has ranks, (sentences,); by default all do.
+
+    Returns:
+        The scores.
+
+    Raises:
+        ValueError: Rows have different lengths, or a permutation names a token that its sentence does not have.
     """
     if not np.array_equal(orders.offsets, ranks.offsets):
         raise ValueError("orders and ranks are of different sentences: their lengths differ")
@@ -61,12 +71,12 @@ def score_orders(orders: Ragged, ranks: Ragged, ranked: NDArray[np.bool_] | None
 
 
 def score_order(order: NDArray[np.int32], ranks: NDArray[np.int32]) -> dict[str, float]:
-    """tau, fuzzy and complete of one sentence. Both arrays: (length,)."""
+    """Compute tau, fuzzy and complete of one sentence from its permutation and its ranks, both (length,)."""
     return score_orders(Ragged.of([order.tolist()]), Ragged.of([ranks.tolist()])).means()
 
 
 def identity_orders(offsets: NDArray[np.int64]) -> Ragged:
-    """0, 1, 2, ... for each sentence: the order of the source, against which every other has to be held."""
+    """Create 0, 1, 2, ... for each sentence: the order of the source, with which all others are compared."""
     starts = np.repeat(offsets[:-1], np.diff(offsets))
     return Ragged((np.arange(offsets[-1]) - starts).astype(np.int32), offsets)
 
@@ -82,7 +92,7 @@ def _count_sentences(
 
 @compiled
 def count_agreement(order: NDArray[np.int32], ranks: NDArray[np.int32]) -> tuple[int, int, int, int]:
-    """Discordant pairs, all pairs, neighbours that belong together, and all neighbours. Both arrays: (length,)."""
+    """Count discordant pairs, all pairs, neighbours that belong together, and all neighbours of arrays (length,)."""
     placed = np.empty(len(order), dtype=np.int32)
     count = discordant = together = 0
     last = np.int32(-1)  # the begin of the sentence

@@ -1,11 +1,11 @@
-"""Noise in reordered positions, to learn what a better reorderer would be worth: pairs of positions of a sentence are
-swapped (Ding, Wang and Tao 2020, "Self-Attention with Cross-Lingual Position Representation").
+"""Noise in reordered positions: random swaps of pairs of positions, to estimate the value of a better reorderer.
 
-With the ratio r, a sentence of n tokens has r n / 2 swaps, at random rounded up or down so that this is their mean, of
-as many pairs of tokens that have none in common. So 2 tokens are moved by every swap, and r of all tokens of a corpus
-in the mean, except that a sentence cannot have more swaps than pairs: one of a single token has none.
+Source: Ding, Wang and Tao 2020, "Self-Attention with Cross-Lingual Position Representation". With the ratio r, a
+sentence of n tokens has r n / 2 swaps, rounded up or down at random so that this is their mean. The pairs of a sentence
+are disjoint. Every swap moves 2 tokens, so on average the share r of all tokens of a corpus moves, except that a
+sentence cannot have more swaps than pairs: a single token has none.
 
-The random numbers of a sentence depend on the seed and its number alone: shards can be made in any order.
+The random numbers of a sentence depend only on the seed and its index, so shards can be made in any order.
 """
 
 from __future__ import annotations
@@ -22,10 +22,16 @@ from wordorder.data.arrays import Integers
 def noisy(
     rows: Iterable[Sequence[int] | Integers], ratio: float, seed: int, *, first: int = 0
 ) -> Iterator[NDArray[np.int64]]:
-    """The positions of each sentence with noise; the rows that come in stay as they are.
+    """Add noise to the positions of each sentence; the given rows do not change.
 
-    ratio: 0 changes nothing, 0.2 is the most that the paper tries, 1 is the end. first: the number of the first row,
-    from 0, in the whole corpus.
+    Args:
+        rows: Positions of each sentence.
+        ratio: Share of swapped positions, from 0 to 1; the paper tries up to 0.2.
+        seed: The random seed.
+        first: Index of the first row, from 0, in the whole corpus.
+
+    Yields:
+        The positions with noise.
     """
     if not 0 <= ratio <= 1:
         raise ValueError(f"a noise ratio of {ratio}; it is a share of all positions, from 0 to 1")
@@ -60,13 +66,13 @@ def _swap_pairs(positions: NDArray[np.int64], ratio: float, seed: int, sentence:
 
 @compiled
 def _uniform(state: np.uint64, index: int) -> float:
-    """Random number ``index`` of a state, at least 0 and below 1."""
+    """Compute random number ``index`` of a state, at least 0 and below 1."""
     return float(_mixed(state + np.uint64(index)) >> np.uint64(11)) * 2.0**-53
 
 
 @compiled
 def _mixed(number: np.uint64) -> np.uint64:
-    """SplitMix64 (Steele, Lea and Flood 2014): neighbouring numbers give unrelated ones."""
+    """Apply SplitMix64 (Steele, Lea and Flood 2014), which maps neighbouring numbers to unrelated ones."""
     number = number + np.uint64(0x9E3779B97F4A7C15)
     number = (number ^ (number >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     number = (number ^ (number >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

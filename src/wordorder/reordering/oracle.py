@@ -1,18 +1,18 @@
 """The tree of a source sentence that fits its links best: a derivation of bracketing transduction grammar (Wu 1997).
 
-Units that have links stand in the target at the mean of their targets. Two of them are discordant where the tree orders
-them otherwise. Among all binary trees over the sentence, of straight and inverted nodes, the one with the fewest
-discordant pairs is found exactly, in O(n^3), since each pair is ordered by one node alone, the lowest that has both. It
-has none where the links are a BTG permutation; 2413 and 3142 are the smallest that are none.
+The target position of a linked token is the mean of its targets. Two tokens are discordant if the tree orders them
+differently. Among all binary trees over the sentence, with straight and inverted nodes, the one with the fewest
+discordant pairs is found exactly, in O(n^3), since each pair is ordered by only one node, the lowest that contains
+both. It has none if the links are a BTG permutation; 2413 and 3142 are the smallest permutations that are not.
 
-Links leave much open, and each choice is fixed:
+Links leave much undetermined, and each choice is fixed:
 
-- A unit without links keeps to its left or right neighbour (``nulls``), after or before it wherever that goes; where
-  the sentence has no unit with links on that side, to the one on the other. A sentence without links stays as it is.
-- Units with the same mean are in neither order. Of two trees with as many discordant pairs, the one that swaps fewer
-  such pairs is better.
-- Of what is still equal, a straight node comes before an inverted one, and a shorter left half before a longer. So a
-  run of nodes of one kind always branches to the right, [ 0 [ 1 2 ] ], as English phrases mostly do: links cannot tell
+- A token without links is attached to its left or right neighbour (``nulls``) and stays after or before it. If there is
+  no linked token on that side, it is attached to the one on the other side. A sentence without links stays unchanged.
+- Tokens with the same mean are in neither order. Of two trees with equal numbers of discordant pairs, the one that
+  swaps fewer such pairs is better.
+- In the remaining ties, a straight node precedes an inverted one, and a shorter left half a longer one. So a run of
+  nodes of one kind always branches to the right, [ 0 [ 1 2 ] ], as English phrases mostly do. Links cannot distinguish
   it from [ [ 0 1 ] 2 ], and every order of a BTG has one tree.
 """
 
@@ -31,16 +31,21 @@ from wordorder.reordering.ranks import check_links
 
 Nulls = Literal["left", "right"]
 
-_BLOCK = 1 << 12  # sentences that are worked on at once
+_BLOCK = 1 << 12  # sentences per batch
 
-# A tree is a row of numbers: leaves, and brackets as negative ones that index this tuple from its end.
+# A tree is a row of numbers: leaves, and brackets as negative numbers that index this tuple from its end.
 _SYMBOLS = (">", "<", "]", "[")
 _OPEN, _CLOSE, _OPEN_INVERTED, _CLOSE_INVERTED = -1, -2, -3, -4
 
 
 @dataclass(frozen=True, slots=True)
 class OracleTree:
-    """order: (length,), the source units in target order; discordant: the pairs of units that it still gets wrong."""
+    """A tree and its order.
+
+    Attributes:
+        order: The source tokens in target order, (length,).
+        discordant: The number of discordant pairs of tokens.
+    """
 
     order: NDArray[np.int32]
     discordant: int
@@ -54,7 +59,7 @@ class OracleTree:
 
 @dataclass
 class OracleReport:
-    """What the oracle saw. ``pairs`` are those of units with links; ``not_btg`` sentences have ``discordant`` ones."""
+    """Counts of the oracle: ``pairs`` of linked tokens; ``not_btg``, sentences with ``discordant`` pairs."""
 
     sentences: int = 0
     without_links: int = 0
@@ -66,7 +71,17 @@ class OracleReport:
 def oracle_trees(
     links: Links, lengths: NDArray[np.int64], *, nulls: Nulls = "left", report: OracleReport | None = None
 ) -> Iterator[OracleTree]:
-    """The tree of each sentence. lengths: (sentences,), of the source. ``report`` is counted up on the way."""
+    """Find the tree of each sentence.
+
+    Args:
+        links: The links.
+        lengths: Lengths of the source sentences, (sentences,).
+        nulls: The side to which tokens without links are attached.
+        report: Counts to update.
+
+    Yields:
+        The trees.
+    """
     check_links(links, lengths)
     report = OracleReport() if report is None else report
     for first in range(0, len(lengths), _BLOCK):
@@ -131,9 +146,10 @@ def _group(
     means: NDArray[np.float64],
     edges: NDArray[np.int64],
 ) -> int:
-    """Return the number of units with links. Together with the units that keep to it, each is a group.
+    """Group each linked token with the tokens attached to it, and return the number of groups.
 
-    Group g is the units edges[g] to edges[g + 1], and means[g] the mean of its targets; equal means are equal bits.
+    Group g holds the tokens edges[g] to edges[g + 1], and means[g] is the mean of its targets; equal means are equal
+    bits.
     """
     length = len(means)
     sums = np.zeros(length, dtype=np.int64)
@@ -153,13 +169,18 @@ def _group(
 
 @compiled
 def _best_pivots(means: NDArray[np.float64], pivots: NDArray[np.int64]) -> int:
-    """Find where each span [b, e) is cut, k in a straight node and -k in an inverted one; return the discordant pairs.
+    """Find the split of each span [b, e), k for a straight node and -k for an inverted one.
 
-    means: (n,); pivots: (n + 1, n + 1), filled for all spans of two groups or more.
+    Args:
+        means: Target positions of the groups, (n,).
+        pivots: Output, (n + 1, n + 1), for all spans of two or more groups.
+
+    Returns:
+        The number of discordant pairs.
     """
     n = len(means)
-    unit = n * n  # of a discordant pair, more than all swapped ties together
-    # Sums over all pairs of the first i units with the first j: what it costs to keep them in order, and to swap them.
+    unit = n * n  # cost of a discordant pair, more than all swapped ties together
+    # Sums over all pairs of the first i tokens with the first j: the cost of keeping their order, and of swapping.
     keep = np.zeros((n + 1, n + 1), dtype=np.int64)
     swap = np.zeros((n + 1, n + 1), dtype=np.int64)
     for i in range(n):

@@ -1,6 +1,6 @@
-"""Orders as text, and the positions that they give the subwords of a corpus.
+"""Permutations as text, and the resulting positions of the subwords of a corpus.
 
-A line holds the numbers, from 0, of the units of one source sentence in target order: "1 2 0". An empty sentence is an
+A line holds the indices, from 0, of the tokens of one source sentence in target order: "1 2 0". An empty sentence is an
 empty line.
 """
 
@@ -20,12 +20,22 @@ from wordorder.reordering.subwords import subword_positions
 
 
 def write_orders(path: str | Path, orders: Iterable[Iterable[int]]) -> int:
-    """Write one line a sentence; return how many."""
+    """Write one line per sentence, and return the number of lines."""
     return write_lines(path, (" ".join(map(str, order)) for order in orders))
 
 
 def read_orders(path: str | Path) -> Iterator[list[int]]:
-    """The orders in a file. Raises WordorderError where a line is no permutation of 0, 1, 2, …"""
+    """Read the permutations of a file.
+
+    Args:
+        path: The file.
+
+    Yields:
+        The permutations.
+
+    Raises:
+        WordorderError: A line is not a permutation of 0, 1, 2, ….
+    """
     for number, line in enumerate(read_lines(path), start=1):
         try:
             order = [int(word) for word in line.split()]
@@ -40,17 +50,26 @@ def read_orders(path: str | Path) -> Iterator[list[int]]:
 def order_positions(
     path: str | Path, corpus: ParallelCorpus, *, starts: NDArray[np.bool_] | None
 ) -> Iterator[NDArray[np.int64]]:
-    """The positions of each source sentence of ``corpus``, whose orders are the lines of ``path``.
+    """Compute the positions of each source sentence of ``corpus`` from the permutations in a file.
 
-    starts: whether a token begins a word, (vocabulary,), where the orders are of words; None where they are of tokens.
-    Raises WordorderError where an order has not as many numbers as its sentence has words (or tokens), or the file not
-    as many lines as the corpus has sentences.
+    Args:
+        path: The permutations, one line per sentence.
+        corpus: The corpus.
+        starts: Whether a subword begins a word, (vocabulary,), for permutations of words; None for permutations of
+            tokens.
+
+    Yields:
+        The positions.
+
+    Raises:
+        WordorderError: A permutation does not have the number of words (or tokens) of its sentence, or the file does
+            not have one line per sentence.
     """
     count = 0
     for index, order in enumerate(read_orders(path)):
         count += 1
         if count > len(corpus):
-            continue  # only to tell how many there are
+            continue  # only to count the lines
         tokens = corpus.source(index)
         first = np.ones(len(tokens), dtype=bool) if starts is None else starts[tokens]
         if len(order) != first.sum():
@@ -73,7 +92,7 @@ def order_positions(
 
 
 def word_starts(subword: str | Path, corpus: ParallelCorpus) -> NDArray[np.bool_]:
-    """:meth:`Subword.word_starts`, after a check that the model can be that of the corpus."""
+    """Return :meth:`Subword.word_starts` after a check that the model can be that of the corpus."""
     model = Subword.load(subword)
     if model.size != corpus.vocabulary_size:
         raise WordorderError(

@@ -1,8 +1,8 @@
-"""The trained reordering parser: a file, and what it does with source sentences.
+"""The trained reordering parser: its file, and its application to source sentences.
 
-The file is an uncompressed ``.npz`` of ``meta`` (JSON: what it is, format, settings, number of weights), ``units`` (the
-vocabulary, UTF-8, one a line), ``classes`` (one a unit number, or none), ``used`` and ``weights`` (the weights that are
-not zero, and where they are).
+The file is an uncompressed ``.npz`` of ``meta`` (JSON: format, settings, number of weights), ``units`` (the vocabulary,
+UTF-8, one per line), ``classes`` (one per token index, or none), ``used`` and ``weights`` (the indices and values of
+the weights that are not zero).
 """
 
 from __future__ import annotations
@@ -31,19 +31,24 @@ from wordorder.reordering.chart import Nodes, best_tree, no_target, tree_order
 from wordorder.reordering.features import FORMAT, Weights, build_tables, unit_hashes
 
 _KIND = "wordorder reordering parser"
-_CHUNK = 256  # sentences that a thread takes at a time
-_BLOCK = 1 << 14  # sentences that are in memory when orders are written
+_CHUNK = 256  # sentences per unit of work of a thread
+_BLOCK = 1 << 14  # sentences in memory while permutations are written
 
 Integers = NDArray[np.int32]
 
 
 class Parser:
-    """Predicts the order of a source sentence's units in the target language.
+    """Predicts the order of a source sentence's tokens in the target language.
 
-    vocabulary: of the training source. classes: (vocabulary.size,), or empty to do without. weights: (2^k,).
-    ``settings.exact``, ``.beam`` and ``.inversion_penalty`` say how it searches: up to ``exact`` units the best tree is
-    found, beyond that a tree by beam search. The penalty is taken from the score of every inverted node, so that a node
-    is inverted only where the model prefers it by more than that; a very large one keeps the order of the source.
+    Up to ``settings.exact`` tokens the best tree is found, for longer sentences a tree by beam search. The penalty is
+    subtracted from the score of every inverted node, so that a node is inverted only if the model prefers it by more
+    than that; a very large penalty keeps the order of the source.
+
+    Attributes:
+        vocabulary: The vocabulary of the training source.
+        classes: The class of each token, (vocabulary.size,), or empty.
+        weights: The weights, (2^k,).
+        settings: The settings; ``exact``, ``beam`` and ``inversion_penalty`` control the search.
     """
 
     def __init__(self, vocabulary: Vocabulary, classes: Integers, weights: Weights, settings: config.Parser) -> None:
@@ -54,6 +59,7 @@ class Parser:
         self.vocabulary, self.classes, self.weights, self.settings = vocabulary, classes, weights, settings
 
     def save(self, path: str | Path) -> None:
+        """Write the parser to a file."""
         used = np.flatnonzero(self.weights)
         meta = {
             "kind": _KIND,
@@ -72,7 +78,17 @@ class Parser:
 
     @classmethod
     def load(cls, path: str | Path) -> Parser:
-        """Read a saved parser. A file that is none, is damaged or of another format is a :class:`WordorderError`."""
+        """Read a saved parser.
+
+        Args:
+            path: The file.
+
+        Returns:
+            The parser.
+
+        Raises:
+            WordorderError: The file is not a parser, is damaged or has another format.
+        """
         remedy = f"Name a file that 'wordorder stage train-parser' wrote, or remake it: 'snakemake --force {path}'."
         try:
             with open_npz(path, remedy) as file:
@@ -94,7 +110,13 @@ class Parser:
                 settings = config.Parser.model_validate(meta["settings"])
                 vocabulary = Vocabulary(units.split("\n") if units else [])
                 return cls(vocabulary, file["classes"].astype(np.int32), weights, settings)
-        except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:  # also pydantic's and JSON's
+        except (
+            ValueError,
+            KeyError,
+            TypeError,
+            IndexError,
+            AttributeError,
+        ) as error:  # includes the errors of pydantic and JSON
             raise WordorderError(
                 f"{path} is not a complete reordering parser ({error}). {remedy}",
                 code="damaged-file",
@@ -102,12 +124,12 @@ class Parser:
             ) from error
 
     def orders(self, sentences: Ragged, *, threads: int = 1) -> Ragged:
-        """For each sentence of unit numbers its units, 0 … length - 1, in target order. Threads change nothing."""
+        """Compute the tokens of each sentence, 0 … length - 1, in target order. The number of threads has no effect."""
         with Progress("Reordering", total=len(sentences), unit="sentences") as progress:
             return self._parse(sentences, _NO_NODES, threads, progress.advance)
 
     def tree(self, sentence: Sequence[int] | Integers) -> Tree | None:
-        """The tree of one sentence of unit numbers; None if it is empty."""
+        """Compute the tree of one sentence of token indices; None if it is empty."""
         values = np.array(sentence, dtype=np.int32)
         nodes = np.empty((len(values), 5), dtype=np.int32)
         self._parse(Ragged(values, np.array([0, len(values)])), nodes, 1, lambda _: None)
@@ -116,9 +138,12 @@ class Parser:
     def write_orders(
         self, sentences: Iterable[Sequence[str]], path: str | Path, *, trees: str | Path | None = None, threads: int = 1
     ) -> int:
-        """Write the order of each sentence, given as units, to a line of ``path``, and its tree to one of ``trees``.
+        """Write the order of each sentence, given as tokens, to a line of ``path``, and its tree to one of ``trees``.
 
-        An empty sentence has an empty line. Any number of sentences needs the same memory. Returns how many there were.
+        An empty sentence has an empty line. The memory does not depend on the number of sentences.
+
+        Returns:
+            The number of sentences.
         """
         done = 0
         with ExitStack() as stack:
@@ -138,7 +163,7 @@ class Parser:
         return done
 
     def _parse(self, sentences: Ragged, nodes: Nodes, threads: int, advance: Callable[[int], None]) -> Ragged:
-        """The orders; with ``nodes``, (units, 5), also the trees, each from the place of its sentence's first unit."""
+        """Compute orders and, with ``nodes``, (tokens, 5), also the trees, each from the index of its first token."""
         values = np.ascontiguousarray(sentences.values, dtype=np.int32)
         offsets = np.ascontiguousarray(sentences.offsets, dtype=np.int64)
         if values.size and not 0 <= values.min() <= values.max() < self.vocabulary.size:
@@ -172,7 +197,7 @@ def _text(text: str) -> NDArray[np.uint8]:
 
 
 def _as_tree(nodes: Nodes) -> Tree:
-    """From its nodes, (length - 1, 5)."""
+    """Convert nodes, (length - 1, 5), to a tree."""
     trees: dict[tuple[int, int], Tree] = {}
 
     def half(begin: int, end: int) -> Tree:

@@ -1,12 +1,11 @@
-"""The order that links give to the units of a source sentence, as ranks (Nakagawa 2015, "Efficient Top-Down BTG Parsing
-for Machine Translation Preordering", section 3.2).
+"""Ranks: the order that links imply for the tokens of a source sentence.
 
-Unit i is not after unit j, i <= j, iff every target of i that j has not stands left of all targets of j, and every
-target of j that i has not stands right of all targets of i. Units with the same targets tie and share a rank. A
-sentence in which neither i <= j nor j <= i for some two units has no ranks. The relation is transitive by itself:
-where i <= j <= k, the targets that i and k must share lie between the smallest of k and the largest of i, and there i
-agrees with j and j with k. So it is enough to sort the units by their smallest and largest target and to compare
-neighbours.
+Source: Nakagawa 2015, "Efficient Top-Down BTG Parsing for Machine Translation Preordering", section 3.2. Token i is not
+after token j, i <= j, if and only if every target of i that j lacks is left of all targets of j, and every target of j
+that i lacks is right of all targets of i. Tokens with the same targets tie and share a rank. If neither i <= j nor j <=
+i for some two tokens, the sentence has no ranks. The relation is transitive: if i <= j <= k, the targets that i and k
+must share are between the smallest of k and the largest of i, and there i agrees with j and j with k. So it suffices to
+sort the tokens by their smallest and largest target and to compare neighbours.
 """
 
 from __future__ import annotations
@@ -18,13 +17,21 @@ from wordorder.alignment.links import Links
 from wordorder.compiled import compiled
 from wordorder.data.ragged import Ragged
 
-UNRANKED = -1  # the rank of a unit without links, and of all units of a sentence that has no ranks
+UNRANKED = -1  # rank of a token without links, and of all tokens of a sentence without ranks
 
 
 def ranks(links: NDArray[np.int32], length: int) -> NDArray[np.int32] | None:
-    """Ranks 0, 1, 2, ... of the units, (length,), -1 for those without links; None where two are incomparable.
+    """Compute ranks 0, 1, 2, ... of the tokens.
 
-    links: (n, 2), source and target units, in any order. A source unit outside the sentence is a ``ValueError``.
+    Args:
+        links: Source and target tokens, (n, 2), in any order.
+        length: Length of the source sentence.
+
+    Returns:
+        The ranks, (length,), -1 for tokens without links; None if two tokens are incomparable.
+
+    Raises:
+        ValueError: A source token is outside the sentence.
     """
     source, target = np.asarray(links, dtype=np.int32).reshape(-1, 2).T.copy()
     found, ranked = corpus_ranks(Links(source, target, np.array([0, len(source)])), np.array([length]))
@@ -32,9 +39,14 @@ def ranks(links: NDArray[np.int32], length: int) -> NDArray[np.int32] | None:
 
 
 def corpus_ranks(links: Links, lengths: NDArray[np.int64]) -> tuple[Ragged, NDArray[np.bool_]]:
-    """:func:`ranks` of many sentences, and which of them, (sentences,), have ranks; the others have only -1.
+    """Compute :func:`ranks` of many sentences.
 
-    lengths: (sentences,), of the source sentences.
+    Args:
+        links: The links.
+        lengths: Lengths of the source sentences, (sentences,).
+
+    Returns:
+        The ranks, and whether each sentence has ranks, (sentences,); the others have only -1.
     """
     check_links(links, lengths)
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
@@ -46,7 +58,11 @@ def corpus_ranks(links: Links, lengths: NDArray[np.int64]) -> tuple[Ragged, NDAr
 
 
 def check_links(links: Links, lengths: NDArray[np.int64]) -> None:
-    """Raise a ``ValueError`` unless ``links`` are of as many sentences, whose units include all that are linked."""
+    """Check that ``links`` belong to the same number of sentences, and that these contain all linked tokens.
+
+    Raises:
+        ValueError: They do not.
+    """
     if len(links) != len(lengths):
         raise ValueError(f"links of {len(links)} sentences for {len(lengths)} sentences")
     outside = (links.source < 0) | (links.source >= np.repeat(lengths, np.diff(links.offsets))) | (links.target < 0)
@@ -124,7 +140,7 @@ def _rank(source: NDArray[np.int32], target: NDArray[np.int32], row: NDArray[np.
 def _insert(
     targets: NDArray[np.int32], begin: np.int64, ends: NDArray[np.int64], unit: np.int32, target: np.int32
 ) -> None:
-    """Put ``target`` among the sorted targets of ``unit``, unless it is one of them."""
+    """Insert ``target`` into the sorted targets of ``unit``, unless it is already there."""
     place = ends[unit]
     while place > begin and targets[place - 1] >= target:
         place -= 1
@@ -138,10 +154,10 @@ def _insert(
 
 @compiled
 def _not_after(first: NDArray[np.int32], second: NDArray[np.int32]) -> bool:
-    """Whether two sorted sets of targets agree from the smallest of ``second`` to the largest of ``first``."""
+    """Return whether two sorted sets of targets agree from the smallest of ``second`` to the largest of ``first``."""
     begin = len(first)
     while begin and first[begin - 1] >= second[0]:
         begin -= 1
-    # Where these targets are the same, the next of 'second' is larger than all of 'first'.
+    # If these targets are the same, the next of 'second' is larger than all of 'first'.
     shared = len(first) - begin
     return shared <= len(second) and np.array_equal(first[begin:], second[:shared])

@@ -1,4 +1,4 @@
-"""From the order of words to the positions of their subwords."""
+"""Conversion of the order of words to the positions of their subwords."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ from numpy.typing import NDArray
 
 
 def subword_positions(order: Sequence[int], starts: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The position that each subword takes when the words stand in ``order``: (n,).
+    """Compute the position that each subword takes when the words are in ``order``.
 
-    order: the numbers of the words, each once, as the target language would have them.
-    starts: (n,), whether a subword begins a word. The subwords of a word stay together and in their order.
+    Args:
+        order: The indices of the words in target order, each once.
+        starts: Whether a subword begins a word, (n,). The subwords of a word stay together and in their order.
+
+    Returns:
+        The positions, (n,).
     """
     first = np.flatnonzero(starts)
     if sorted(order) != list(range(len(first))) or (len(starts) and not starts[0]):

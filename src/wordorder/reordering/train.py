@@ -1,4 +1,4 @@
-"""Training of the reordering parser, with saved state: it can be stopped at any time and goes on to the same bits."""
+"""Training of the reordering parser with saved state: it can be stopped at any time and resumes to the same bits."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from wordorder.progress import Progress
 from wordorder.reordering.features import FORMAT, Weights
 from wordorder.reordering.learn import CHUNKS, PASSIVE_AGGRESSIVE, PERCEPTRON, TAU, Model, find_fitting, learn
 
-BITS = 22  # log2 of the number of weights; more did not help with 20,000 sentences
-_BLOCK = 1000  # sentences between two looks at the clock
+BITS = 22  # log2 of the number of weights; more weights did not help with 20,000 sentences
+_BLOCK = 1000  # sentences between two checks of the time
 _LEARNERS = {"perceptron": PERCEPTRON, "pa": PASSIVE_AGGRESSIVE}
 _LOSSES = {"tau": TAU, "chunks": CHUNKS}
-# Settings of the search alone: changing them needs no new training.
+# Settings of the search only, which can change without a new training.
 _OF_SEARCH = {"beam", "exact", "inversion_penalty"}
 
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """Averaged weights, (2^BITS,), and what they were learned from."""
+    """Averaged weights, (2^BITS,), and counts of the training sentences."""
 
     weights: Weights
     sentences: int
-    without_ranks: int  # left out: two units cannot be ordered
-    without_tree: int  # left out: no tree of straight and inverted nodes gives such an order
+    without_ranks: int  # excluded: two tokens cannot be ordered
+    without_tree: int  # excluded: no tree of straight and inverted nodes gives such an order
 
 
 def train(
@@ -47,13 +47,22 @@ def train(
     state: Path | None = None,
     bits: int = BITS,
 ) -> Trained:
-    """Learn the weights of a parser.
+    """Train the weights of a parser. Sentences of any length are searched exactly.
 
-    source: unit numbers; classes: (units,), the class of each unit number, or empty to do without.
-    ranks, ranked: those of :func:`wordorder.reordering.ranks.corpus_ranks` for the same sentences.
-    state: a directory that is kept after every iteration; if it holds that of the same training, this goes on there.
+    Args:
+        source: Token indices of the sentences.
+        classes: The class of each token index, (tokens,), or empty.
+        ranks: Ranks of the same sentences, from :func:`wordorder.reordering.ranks.corpus_ranks`.
+        ranked: Whether each sentence has ranks.
+        settings: The settings.
+        state: A directory for the state after every iteration. If it holds the state of the same training, it resumes.
+        bits: Logarithm of the number of weights.
 
-    Sentences of any length are searched exactly here. Inconsistent arguments are a ``ValueError``.
+    Returns:
+        The trained weights.
+
+    Raises:
+        ValueError: The arguments are inconsistent.
     """
     _check(source, classes, ranks, ranked)
     kept = ranked.copy()
@@ -105,7 +114,7 @@ def _stamp(
     settings: config.Parser,
     bits: int,
 ) -> str:
-    """A hash of all that the result depends on."""
+    """Compute a hash of everything that the result depends on."""
     digest = hashlib.sha256(json.dumps([FORMAT, bits, settings.model_dump(exclude=_OF_SEARCH)]).encode())
     for array in (source.values, source.offsets, classes, ranks.values, ranked):
         digest.update(f"{array.dtype}{array.shape}".encode())
@@ -126,7 +135,7 @@ def _save(state: Path, stamp: str, iterations: int, model: Model) -> None:
 
 
 def _resume(state: Path | None, stamp: str, model: Model) -> int:
-    """Fill ``model`` with saved state, if it is of this training; return after how many iterations it was saved."""
+    """Fill ``model`` with saved state, if it belongs to this training, and return the number of finished iterations."""
     path = state / "last.npz" if state is not None else None
     if path is None or not path.exists():
         return 0
@@ -137,6 +146,6 @@ def _resume(state: Path | None, stamp: str, model: Model) -> int:
             used, weights, average = (saved[name] for name in ("used", "weights", "average"))
             iterations = int(saved["iterations"])
     except (WordorderError, ValueError, KeyError):
-        return 0  # damaged: begin anew
+        return 0  # damaged: start again
     model.weights[used], model.average[used] = weights, average
     return iterations
