@@ -1,1 +1,1 @@
-"""From the downloads to the memory-mapped corpus. Knows nothing of models."""
+"""Data preparation: from downloads to the memory-mapped corpus. Independent of models."""

@@ -1,4 +1,4 @@
-"""One member of an archive, as a stream. Nothing is ever unpacked to disk and no path in an archive is followed."""
+"""Members of archives as streams. Nothing is unpacked to disk, and no path in an archive is followed."""
 
 from __future__ import annotations
 
@@ -18,16 +18,25 @@ from wordorder.errors import WordorderError
 from wordorder.files import decompressed, open_bytes, reading
 
 _DAMAGE = (tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError, struct.error, NotImplementedError, OverflowError)
-# What else a damaged table of contents leads to; a name may not be UTF-8.
+# Other errors of a damaged table of contents; a name may not be UTF-8.
 _NO_CONTENTS = (ValueError, ArithmeticError, LookupError)
 
 
 @contextmanager
 def open_member(archive: str | Path, member: str | None) -> Iterator[IO[bytes]]:
-    """Open ``member`` of a ``.zip`` or a (compressed) tar ``archive`` for reading, or the file itself if ``None``.
+    """Open a member of an archive, or a single file, for reading.
 
-    A name that ends in ``.gz`` or ``.bz2`` is decompressed, inside an archive too. A damaged archive, a missing member
-    and a member that is no ordinary file are a :class:`WordorderError`.
+    A name that ends in ``.gz`` or ``.bz2`` is decompressed, inside an archive, too.
+
+    Args:
+        archive: A ``.zip`` or (compressed) tar archive, or a file.
+        member: The member, or ``None`` for the file itself.
+
+    Yields:
+        The open file.
+
+    Raises:
+        WordorderError: The archive is damaged, or the member is missing or not an ordinary file.
     """
     if member is None:
         with open_bytes(archive) as file:
@@ -39,7 +48,7 @@ def open_member(archive: str | Path, member: str | None) -> Iterator[IO[bytes]]:
             yield text
     except _DAMAGE as error:
         raise WordorderError(
-            f"{archive} is not an archive or is damaged: {error}. Delete it and fetch it again.",
+            f"{archive} is not an archive or is damaged: {error}. Delete it and download it again.",
             code="damaged-file",
             path=archive,
         ) from error
@@ -96,7 +105,7 @@ def _open_zip(archive: str | Path, member: str) -> Iterator[IO[bytes]]:
             raise _not_a_file(archive, member)
         try:
             file = zipped.open(info)
-        except (RuntimeError, NotImplementedError) as error:  # a password; an unknown compression
+        except (RuntimeError, NotImplementedError) as error:  # a password or an unknown compression
             raise WordorderError(
                 f"'{member}' of {archive} cannot be read: {error}.", code="unreadable-file", path=archive, key=member
             ) from error

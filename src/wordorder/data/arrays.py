@@ -1,10 +1,10 @@
 """Arrays in files.
 
-Folders of flat arrays: ``.npy`` files that grow while they are written, checked and memory-mapped when read.
-``meta.json`` beside them holds a format number, counts and the SHA-256 of the data of each array. Writing streams in
-constant memory; reading maps the files, so that arrays larger than memory cost nothing until they are touched.
+Large flat arrays are folders of ``.npy`` files that grow while they are written, and are checked and memory-mapped when
+they are read. ``meta.json`` in the folder holds a format number, counts and the SHA-256 of the data of each array.
+Writing streams in constant memory. Reading maps the files, so that unused parts of large arrays occupy no memory.
 
-What is small is one ``.npz`` file of named arrays.
+Small arrays are one ``.npz`` file of named arrays.
 """
 
 from __future__ import annotations
@@ -25,25 +25,28 @@ from wordorder.errors import WordorderError
 from wordorder.files import atomic, read_json, reading
 from wordorder.integrity import check_inside
 
-BLOCK = 1 << 18  # numbers held before they are written, and the block in which files are copied and checked
+BLOCK = 1 << 18  # values buffered before writing, and the block size for copying and checking files
 
 Integers = NDArray[Any]
 
 
 @contextmanager
 def open_npz(path: str | Path, remedy: str) -> Iterator[np.lib.npyio.NpzFile]:
-    """Open the arrays of an ``.npz`` file that :func:`write_npz` wrote, by their names.
+    """Open the named arrays of an ``.npz`` file written by :func:`write_npz`.
 
     Args:
         path: The file.
-        remedy: A sentence for errors that tells which command makes the file again.
+        remedy: A sentence for errors that names the command which recreates the file.
+
+    Yields:
+        The arrays.
 
     Raises:
         ValueError: The file holds no arrays.
         WordorderError: The file is damaged, has no checksum or cannot be read.
     """
     with reading(path), open(path, "rb") as file:
-        # NumPy would say of it that it can be loaded unsafely.
+        # NumPy's own message would suggest loading it unsafely.
         if not zipfile.is_zipfile(file):
             raise ValueError("it holds no arrays")
         check_inside(Path(path), remedy)
@@ -71,24 +74,27 @@ class ArrayFile:
         np.lib.format.write_array_header_1_0(self.file, description)
 
     def append(self, values: Integers) -> None:
+        """Append values."""
         data = np.ascontiguousarray(values, dtype=self.dtype).tobytes()
         self.file.write(data)
         self.hash.update(data)
         self.length += len(values)
 
     def finish(self) -> None:
+        """Write the buffered values and the header."""
         self.file.seek(0)
         self._header()
 
 
 @dataclass(frozen=True)
 class ArrayFolder:
-    """A folder to read from; ``holds`` is what error messages call its content, without an article."""
+    """A folder to read; ``holds`` is the name of its content in error messages, without an article."""
 
     path: Path
     holds: str
 
     def damaged(self, why: str) -> WordorderError:
+        """Create an error about the folder."""
         return WordorderError(
             f"{self.path} is not a complete {self.holds}: {why}. Delete it and run its stage again.",
             code="damaged-file",
@@ -96,7 +102,7 @@ class ArrayFolder:
         )
 
     def meta(self, *, format: int, counts: Collection[str], arrays: Collection[str]) -> dict[str, Any]:
-        """The content of ``meta.json``, which has this format, these counts and a checksum for each array."""
+        """Read ``meta.json``, which must have this format, these counts and a checksum for each array."""
         if not self.path.is_dir():
             raise WordorderError(
                 f"{self.path} does not exist or is not a directory. It should hold a {self.holds}.",
@@ -115,13 +121,13 @@ class ArrayFolder:
         return meta
 
     def map(self, name: str, dtype: np.dtype[Any], length: int, *, sha256: str) -> Integers:
-        """The array ``name``.npy, after a comparison of its type, length and checksum."""
+        """Map the array ``name``.npy after checking its type, length and checksum."""
         path = self.path / f"{name}.npy"
         header = io.BytesIO()
         ArrayFile(header, dtype, length)
         size = header.tell()
         with reading(path), path.open("rb") as file:
-            # NumPy would parse what it finds, and ignore what follows the data.
+            # NumPy would accept any header, and ignore data after the end.
             if file.read(size) != header.getvalue() or path.stat().st_size != size + length * dtype.itemsize:
                 raise self.damaged(f"{path.name} should hold {length} values of type {dtype}")
             array: Integers = np.zeros(0, dtype)  # an empty array cannot be mapped

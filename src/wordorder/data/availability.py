@@ -1,4 +1,4 @@
-"""Whether the downloads of datasets can be had, without fetching them: by hand, in the mirror, at their addresses."""
+"""Availability of downloads without downloading them: manually placed files, the mirror, and their addresses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DOWNLOADS = "resources/downloads"
 
 @dataclass(frozen=True)
 class Place:
-    """What was found at one place. ``good`` is None where nothing can be said: no copy, no network."""
+    """The result for one place. ``good`` is None if nothing is known: no copy, no network."""
 
     good: bool | None
     text: str
@@ -33,7 +33,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Availability:
-    """Where one file can be had; ``folder`` is that of its dataset below resources/downloads, often its name."""
+    """The places of one file; ``folder`` is that of its dataset below resources/downloads, often its name."""
 
     folder: str
     file: str
@@ -42,7 +42,7 @@ class Availability:
 
     @property
     def had(self) -> bool:
-        """Whether it can be had, and no place has a wrong file."""
+        """Whether the file is available, and no place has a wrong file."""
         places = (self.mirror.good, self.address.good)
         return True in places and False not in places
 
@@ -58,9 +58,18 @@ def check_downloads(
     folder: str | Path = DOWNLOADS,
     timeout: float = TIMEOUT,
 ) -> Iterator[Availability]:
-    """Look for every file of pairs of a folder and its downloads, in their order; several addresses are asked at once.
+    """Check every file, in order; several addresses are checked at once.
 
-    A file that several datasets share is looked for once. ``folder`` is where downloads go.
+    A file that several datasets share is checked once.
+
+    Args:
+        downloads: Pairs of a folder and its downloads.
+        mirror: The mirror, if there is one.
+        folder: The folder of downloads.
+        timeout: Seconds to wait for an answer.
+
+    Yields:
+        The availability of each file.
     """
     files = {(own, file): entry for own, entries in downloads for file, entry in entries.items()}
     with ThreadPoolExecutor(_WORKERS) as pool:
@@ -70,7 +79,7 @@ def check_downloads(
 
 
 def summary(found: Iterable[Availability]) -> str:
-    """A table: how many files each folder of downloads has, and how many can be had where."""
+    """Format a table of the number of files per folder, and how many are available where."""
     rows: dict[str, Counter[str]] = {}
     for file in found:
         counts = rows.setdefault(file.folder, Counter())
@@ -90,7 +99,7 @@ def summary(found: Iterable[Availability]) -> str:
 
 
 def _look(entry: Download, output: Path, mirror: str | Path | None) -> Place:
-    """In the mirror, and where people put files by hand; that one was put there is said."""
+    """Check the mirror and the manually placed files, and say so if a file was placed manually."""
     wrong = []
     for candidate in candidates(entry, output, mirror):
         place = candidate.path
@@ -101,10 +110,10 @@ def _look(entry: Download, output: Path, mirror: str | Path | None) -> Place:
             if not candidate.compressed and fault(entry, place, name=output.name) is None:
                 known = expected(entry) or entry.lines
                 return Place(True, f"{where}right" if known else f"{where}there; no checksum is known")
-        except WordorderError as error:  # damaged, a folder, or not allowed
+        except WordorderError as error:  # damaged, a folder, or not permitted
             wrong.append(str(error).removesuffix("."))
             continue
-        with tempfile.TemporaryDirectory() as folder:  # a copy that is compressed otherwise
+        with tempfile.TemporaryDirectory() as folder:  # a copy with other compression
             try:
                 copy(candidate, entry, Path(folder, "copy"), name=output.name, quiet=True)
                 return Place(True, f"{where}right, compressed otherwise")
@@ -116,7 +125,7 @@ def _look(entry: Download, output: Path, mirror: str | Path | None) -> Place:
 
 
 def _ask(entry: Download, timeout: float) -> Place:
-    """Ask for the head of the file alone."""
+    """Request only the header of the file."""
     if entry.url is None:
         return Place(None, f"none, to be got by hand: {entry.by_hand}")
     headers = {"User-Agent": f"wordorder/{__version__}", "Accept-Encoding": "identity"}
@@ -125,7 +134,7 @@ def _ask(entry: Download, timeout: float) -> Place:
             length = length_of(response)
     except urllib.error.HTTPError as error:
         return Place(False, f"answers {error.code} {error.reason}")
-    except ValueError as error:  # also http.client's, of a host's name
+    except ValueError as error:  # includes http.client's error about host names
         return Place(False, f"no address, or answers with none ({error})")
     except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
         return Place(None, f"not reached ({getattr(error, 'reason', None) or error or type(error).__name__})")

@@ -1,15 +1,15 @@
-"""The binary parallel corpus: token ids of all sentences in flat arrays, memory-mapped.
+"""The binary parallel corpus: token indices of all sentences in flat arrays, memory-mapped.
 
 A corpus is a directory:
 
-    source.tokens.npy    (source tokens,)  uint16 if the vocabulary fits, else int32: all sentences end to end
+    source.tokens.npy    (source tokens,)  uint16 if the vocabulary fits, else int32: all sentences concatenated
     source.offsets.npy   (pairs + 1,)      int64: sentence i is tokens[offsets[i]:offsets[i + 1]]
     target.tokens.npy, target.offsets.npy  the same for the target side
     meta.json            format, counts, vocabulary size, SHA-256 of the data of each array
 
-It holds neither beginning nor end of sentence. Reordered positions of the source tokens lie in a folder of their own
-(:mod:`wordorder.data.positions`) and share the source offsets. Writing streams in constant memory; reading maps the
-files, so that a corpus larger than memory costs nothing until its sentences are touched.
+It contains neither beginning nor end of sentences. Reordered positions of the source tokens are in a separate folder
+(:mod:`wordorder.data.positions`) and use the source offsets. Writing streams in constant memory. Reading maps the
+files, so that sentences occupy no memory until they are used.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _COUNTS = ("pairs", "source_tokens", "target_tokens", "vocabulary_size")
 
 
 def token_type(vocabulary_size: int) -> np.dtype[Any]:
-    """The smallest of the two types a corpus may have."""
+    """Return the smaller of the two possible types of a corpus."""
     return np.dtype("<u2" if vocabulary_size <= 1 << 16 else "<i4")
 
 
 class _Side:
-    """Tokens and offsets of one language while they are written."""
+    """Tokens and offsets of one language during writing."""
 
     def __init__(self, tokens: ArrayFile, offsets: ArrayFile, vocabulary_size: int) -> None:
         self.tokens, self.offsets, self.vocabulary_size = tokens, offsets, vocabulary_size
@@ -101,10 +101,20 @@ def _corpus_writer(directory: str | Path, vocabulary_size: int) -> Iterator[tupl
 def write_corpus(
     directory: str | Path, pairs: Iterable[tuple[Sequence[int], Sequence[int]]], *, vocabulary_size: int
 ) -> int:
-    """Write ``pairs`` of token ids (0 <= id < ``vocabulary_size``) as a corpus; return how many pairs.
+    """Write ``pairs`` of token indices as a corpus.
 
-    The directory appears, or replaces an older one, when everything is written. An id outside the vocabulary is a
-    ``ValueError``: the caller mixed up two vocabularies.
+    The directory appears, or replaces an older one, when everything is written.
+
+    Args:
+        directory: The corpus to write.
+        pairs: Source and target tokens, from 0 to ``vocabulary_size`` - 1.
+        vocabulary_size: Number of subwords.
+
+    Returns:
+        The number of pairs.
+
+    Raises:
+        ValueError: A token is outside the vocabulary, because the caller confused two vocabularies.
     """
     count = 0
     with _corpus_writer(directory, vocabulary_size) as (source_side, target_side):
@@ -151,9 +161,9 @@ def gather_corpora(output: str | Path, inputs: Sequence[str | Path]) -> None:
 
 
 class ParallelCorpus:
-    """A read-only corpus of token ids, mapped into memory. Make one with :meth:`open`.
+    """A read-only corpus of token indices, mapped into memory. Create one with :meth:`open`.
 
-    ``positions`` are the reordered positions of its source sentences, or None where they were not asked for.
+    ``positions`` are the reordered positions of its source sentences, or None if they were not requested.
     """
 
     def __init__(
@@ -171,10 +181,19 @@ class ParallelCorpus:
 
     @classmethod
     def open(cls, directory: str | Path, *, positions: str | Path | None = None) -> ParallelCorpus:
-        """Map the corpus in ``directory``, after comparing all data with the checksums in its ``meta.json``.
+        """Map a corpus after comparing all data with the checksums in its ``meta.json``.
 
-        ``digest`` then identifies the data. ``positions`` is the folder of the reordered positions of its source, if
-        they are wanted. Anything missing, cut or changed is a :class:`WordorderError`.
+        ``digest`` of the corpus then identifies the data.
+
+        Args:
+            directory: The corpus.
+            positions: The folder of the reordered positions of its source, if they are needed.
+
+        Returns:
+            The corpus.
+
+        Raises:
+            WordorderError: Something is missing, truncated or changed.
         """
         folder = ArrayFolder(Path(directory), "binary corpus")
         meta = folder.meta(format=FORMAT, counts=_COUNTS, arrays=_ARRAYS)
@@ -199,11 +218,11 @@ class ParallelCorpus:
         return len(self.source_lengths)
 
     def source(self, index: int) -> Integers:
-        """Token ids of source sentence ``index``: a view, (source_lengths[index],)."""
+        """Return the tokens of source sentence ``index``, a view (source_lengths[index],)."""
         return self._sentence(0, index)
 
     def target(self, index: int) -> Integers:
-        """Token ids of target sentence ``index``: a view, (target_lengths[index],)."""
+        """Return the tokens of target sentence ``index``, a view (target_lengths[index],)."""
         return self._sentence(1, index)
 
     def _sentence(self, side: int, index: int) -> Integers:

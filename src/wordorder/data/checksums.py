@@ -1,4 +1,4 @@
-"""Whether a file is the one that a dataset describes: by SHA-256, or by what else its publisher gives."""
+"""Comparison of a file with its description in a dataset, by SHA-256 or other published checksums."""
 
 from __future__ import annotations
 
@@ -13,15 +13,21 @@ _BLOCK = 1 << 20
 
 
 def expected(entry: Download) -> dict[str, str]:
-    """The published checksums by the names of their kinds, the strongest first."""
+    """Return the published checksums by kind, the strongest first."""
     kinds = {"SHA-256": entry.sha256, "MD5": entry.md5, "git blob number": entry.git_blob}
     return {kind: value for kind, value in kinds.items() if value is not None}
 
 
 def fault(entry: Download, path: Path, *, name: str | None = None) -> str | None:
-    """How the file at ``path`` differs from the one that was described, as the end of a sentence, or None.
+    """Describe how a file differs from its description.
 
-    ``name`` tells how it is compressed, if that of ``path`` does not.
+    Args:
+        entry: The description.
+        path: The file.
+        name: The name that determines the compression, if that of ``path`` does not.
+
+    Returns:
+        The end of a sentence, or None if the file is correct.
     """
     found = _digests(path, expected(entry))
     for kind, value in expected(entry).items():
@@ -33,8 +39,8 @@ def fault(entry: Download, path: Path, *, name: str | None = None) -> str | None
 
 
 def _digests(path: Path, kinds: dict[str, str]) -> dict[str, str]:
-    """The file's checksums of these kinds, in one pass."""
-    header = b"blob %d\0" % path.stat().st_size  # what git numbers is the content behind this
+    """Compute the file's checksums of these kinds in one pass."""
+    header = b"blob %d\0" % path.stat().st_size  # git hashes this header and the content
     digests = {
         "SHA-256": hashlib.sha256(),
         "MD5": hashlib.md5(usedforsecurity=False),
@@ -49,7 +55,7 @@ def _digests(path: Path, kinds: dict[str, str]) -> dict[str, str]:
 
 
 def count_lines(path: Path, name: str) -> int:
-    """Lines of a text, which is decompressed as ``name`` says."""
+    """Count the lines of a text, which is decompressed as ``name`` implies."""
     with open_bytes(path, name=name) as file:
         return _count(file)
 

@@ -1,4 +1,4 @@
-"""Normalise, tokenise and clean: from raw sentence pairs to the pairs that are learnt from."""
+"""Normalise, tokenise and clean: from raw sentence pairs to training pairs."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from wordorder.errors import WordorderError
 from wordorder.files import write_json
 from wordorder.progress import track
 
-# In the order in which they are asked; a pair is counted under the first that drops it.
+# In the order of application; a pair is counted under the first filter that drops it.
 FILTERS = ("blank_source", "blank_target", "too_short", "too_long", "ratio")
 
-# Han and kana: written without spaces.
+# Han and kana, which are written without spaces.
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+")
 
 
 @dataclass
 class Report:
-    """What cleaning did. Token counts are those of the kept pairs.
+    """Counts of cleaning. Token counts are those of the kept pairs.
 
-    'overlap' is counted as removed where pairs were compared with held-out text.
+    'overlap' appears among the removed pairs if pairs were compared with held-out text.
     """
 
     read: int = 0
@@ -40,11 +40,12 @@ class Report:
     removed: dict[str, int] = field(default_factory=lambda: dict.fromkeys(FILTERS, 0))
 
     def as_json(self) -> dict[str, Any]:
+        """Return the report as a dictionary for JSON."""
         return vars(self)
 
 
 def count_tokens(line: str) -> int:
-    """Tokens of a tokenised line. Han and kana without spaces count as one token for two characters."""
+    """Count the tokens of a tokenised line. Two Han or kana characters without spaces count as one token."""
     count = len(line.split())
     if not line.isascii():
         count += sum((len(run) - 1) // 2 for run in _UNSPACED.findall(line))
@@ -52,7 +53,7 @@ def count_tokens(line: str) -> int:
 
 
 def fault(source_tokens: int, target_tokens: int, cleaning: Cleaning) -> str | None:
-    """The first filter that drops a pair of these lengths, or ``None``."""
+    """Return the first filter that drops a pair of these lengths, or ``None``."""
     shorter, longer = sorted((source_tokens, target_tokens))
     if source_tokens == 0:
         return "blank_source"
@@ -68,7 +69,7 @@ def fault(source_tokens: int, target_tokens: int, cleaning: Cleaning) -> str | N
 
 
 def preprocessor(language: str, preprocessing: TextPreprocessing) -> Callable[[str], str]:
-    """The function that normalises and, if asked for, tokenises the lines of one language."""
+    """Create the function that normalises and, if configured, tokenises the lines of one language."""
     normalise = normaliser(language, punctuation=preprocessing.normalise_punctuation)
     if not preprocessing.tokenise:
         return normalise
@@ -86,10 +87,17 @@ def clean_pairs(
     keep_all: bool = False,
     held_out: HeldOut | None = None,
 ) -> Iterator[tuple[int, str, str]]:
-    """Yield (number of the pair in ``pairs``, from 0; source; target) for the pairs kept, and count in ``report``.
+    """Clean pairs and count them in ``report``.
 
-    With ``keep_all`` nothing is dropped, as validation and test sets need it. Pairs of which a side occurs in
-    ``held_out`` are dropped, before any other filter is asked.
+    Args:
+        pairs: The raw pairs.
+        preparation: The preprocessing.
+        report: Counts to update.
+        keep_all: Drop nothing, as validation and test sets require.
+        held_out: Held-out text. Pairs that share a side with it are dropped before any other filter applies.
+
+    Yields:
+        Index of the pair in ``pairs``, source and target of the kept pairs.
     """
     preprocessing = preparation.preprocessing
     prepare_source = preprocessor(preparation.source_language, preprocessing)
@@ -125,10 +133,10 @@ def clean_files(
     keep_all: bool = False,
     held_out: Sequence[str | Path] | None = None,
 ) -> None:
-    """Normalise, tokenise and clean a parallel text, and report what was dropped.
+    r"""Normalise, tokenise and clean a parallel text, and report what was dropped.
 
     Example:
-        wordorder stage clean --config SLICE --source raw.s --target raw.t --output-source s --output-target t \\
+        wordorder stage clean --config SLICE --source raw.s --target raw.t --output-source s --output-target t \
             --report report.json
 
     Args:

@@ -1,6 +1,6 @@
-"""The one downloader: what was put there by hand, the local mirror, the URL; always verified, the output is atomic.
+"""The downloader: a manually placed file, the mirror, or the URL. Files are verified and written atomically.
 
-A download that is cut leaves ``OUTPUT.part``, and the next attempt asks the server for the rest only.
+An interrupted download leaves ``OUTPUT.part``, and the next attempt requests only the remainder from the server.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from wordorder.errors import WordorderError
 from wordorder.files import DISK_FULL, atomic, move_into_place, sha256
 from wordorder.progress import Progress
 
-ATTEMPTS = 5  # in a row that bring no new byte
-TIMEOUT = 60.0  # seconds in which the server must say something
+ATTEMPTS = 5  # consecutive attempts without a new byte
+TIMEOUT = 60.0  # seconds to wait for the server
 _BLOCK = 1 << 18
 _TRANSIENT = {408, 425, 429, 500, 502, 503, 504}
 
 
 class _Interrupted(Exception):
-    """The download stopped in the middle or could not start, and may go better soon."""
+    """The download was interrupted or could not start, and may succeed later."""
 
 
 def download(config: Download, output: str | Path, *, mirror: str | Path | None = None, pause: float = 1.0) -> None:
@@ -80,7 +80,7 @@ def download(config: Download, output: str | Path, *, mirror: str | Path | None 
 
 
 def missing(entry: Download, output: str | Path, *, mirror: str | Path | None) -> str | None:
-    """What is to be done about a file that only people can get and that is nowhere from where it could be copied."""
+    """Return advice on a file that only people can obtain and that no place provides; None if there is one."""
     places = [candidate.path for candidate in candidates(entry, output, mirror)]
     if entry.url is not None or any(place.exists() for place in places):
         return None
@@ -104,7 +104,7 @@ def _advice(entry: Download, output: Path) -> str:
 
 
 def _tell(entry: Download, output: Path) -> None:
-    """Note by what the file was known, where that is less than its SHA-256."""
+    """Report how the file was identified, if not by its SHA-256."""
     found = sha256(output)
     if found == entry.sha256:
         return
@@ -119,7 +119,7 @@ def _tell(entry: Download, output: Path) -> None:
 
 
 def opener() -> urllib.request.OpenerDirector:
-    """HTTP and HTTPS with redirects and proxies; no other scheme, also not by a redirect."""
+    """Create an opener for HTTP and HTTPS with redirects and proxies; other schemes are rejected, also in redirects."""
     opener = urllib.request.OpenerDirector()
     for handler in (
         urllib.request.ProxyHandler,
@@ -164,7 +164,7 @@ def _fetch(entry: Download, url: str, output: Path, pause: float) -> None:
 
 
 def _fetch_part(entry: Download, url: str, part: Path, pause: float) -> None:
-    """Bring ``part`` to its full length, through interruptions."""
+    """Complete ``part``, resuming after interruptions."""
     failures, furthest = 0, _size(part)
     while True:
         try:
@@ -182,7 +182,7 @@ def _fetch_part(entry: Download, url: str, part: Path, pause: float) -> None:
 
 
 def _fetch_rest(entry: Download, url: str, part: Path) -> None:
-    """Append to ``part`` what it lacks, in one request."""
+    """Append the missing bytes to ``part`` in one request."""
     start = _size(part)
     if entry.bytes is not None and start >= entry.bytes:
         if start == entry.bytes:
@@ -201,7 +201,7 @@ def _fetch_rest(entry: Download, url: str, part: Path) -> None:
                 raise _Interrupted(f"status {response.status}, which does not answer the request")
             _append(response, part, start, entry)
     except urllib.error.HTTPError as error:
-        if error.code == 416:  # nothing from there on: the part is whole, and else is begun anew
+        if error.code == 416:  # Nothing remains: the part is complete, or must be downloaded again.
             if error.headers.get("Content-Range") == f"bytes */{start}":
                 return
             part.unlink(missing_ok=True)
@@ -223,7 +223,7 @@ def request_of(url: str, headers: dict[str, str], method: str = "GET") -> urllib
 
 
 def length_of(response: Any) -> int | None:
-    """Return the number of bytes that a server announces; None if it announces none, or nonsense."""
+    """Return the number of bytes that a server announces, or None if there is no valid number."""
     length = response.headers.get("Content-Length") or ""
     return int(length) if re.fullmatch(r"[0-9]{1,18}", length) else None
 

@@ -1,6 +1,6 @@
-"""The embedded language pair: generated sentences with gold alignments and gold reordering trees.
+"""The generated language pair: sentences with gold alignments and gold reordering trees.
 
-The same configuration gives the same files on every platform and every Python: all decisions rest on
+The same configuration gives the same files on every platform and Python version: all decisions depend on
 ``random.Random(int).random()``, whose sequence Python guarantees, and on SHA-256.
 """
 
@@ -58,7 +58,7 @@ def write_split(config: Generator, *, split: str, source: Path, target: Path, al
 
 
 def generate(generator: Generator, split: str) -> Iterator[SentencePair]:
-    """The endless stream of a split; it depends on the seed, the split's name and the grammar's settings alone."""
+    """Yield the endless stream of a split, which depends only on seed, name of the split and the grammar's settings."""
     random = Random(int.from_bytes(hashlib.sha256(f"{generator.seed} {split}".encode()).digest(), "big")).random
 
     def choose(category: str) -> Entry:
@@ -74,6 +74,6 @@ def generate(generator: Generator, split: str) -> Iterator[SentencePair]:
 
 
 def _kind(source: list[str]) -> str:
-    """The only kind of split that a source sentence may occur in: a hash gives 80 % of them to 'train'."""
+    """Return the only kind of split in which a source sentence may occur; a hash assigns 80 % of them to 'train'."""
     draw = hashlib.sha256(" ".join(source).encode()).digest()[0]
     return "train" if draw < 204 else "valid" if draw < 230 else "test"

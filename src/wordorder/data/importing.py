@@ -1,4 +1,4 @@
-"""From downloads to the raw text of a split: its parts, one after the other."""
+"""Import of downloads: the parts of a split are concatenated to raw text."""
 
 from __future__ import annotations
 
@@ -36,10 +36,20 @@ def import_parts(
     *,
     by_hand: str | None = None,
 ) -> int:
-    """Write the pairs of ``parts``, found in the folder ``downloads``, as two text files; return how many.
+    """Write the pairs of ``parts`` as two text files.
 
-    Each part must have as many source as target lines, so that a fault in one cannot shift the next, and one of them
-    must have a pair. ``by_hand`` is said when a file is not there.
+    Each part must have equal numbers of source and target lines, so that a fault in one part cannot shift the next. At
+    least one part must have a pair.
+
+    Args:
+        parts: The parts.
+        downloads: The folder of the downloaded files.
+        source: The source text to write.
+        target: The target text to write.
+        by_hand: A message if a file is missing.
+
+    Returns:
+        The number of pairs.
     """
     parts = list(parts)
 
@@ -64,9 +74,9 @@ def import_parts(
 
 
 def choose(pairs: Iterable[tuple[str, str]], choice: Choice) -> Iterator[tuple[str, str]]:
-    """The pairs that fall into the buckets that ``choice`` takes.
+    """Yield the pairs that fall into the chosen buckets.
 
-    If each sentence is to be taken once, its memory holds those that were.
+    If each sentence is used only once, all used sentences are kept in memory.
     """
     taken: set[str] = set()
     for number, pair in enumerate(pairs, start=1):

@@ -1,4 +1,4 @@
-"""Copies of downloads: put by hand beside where they go, or in the mirror, the folder that WORDORDER_MIRROR names."""
+"""Copies of downloads: placed manually, or in the mirror, the folder in WORDORDER_MIRROR."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ _BLOCK = 1 << 18
 
 
 class Unusable(Exception):
-    """A place does not give the file; the message is the end of a sentence about it."""
+    """A place that does not provide the file; the message is the end of a sentence about it."""
 
 
 class Copy(NamedTuple):
-    """A place at which a copy may lie: as it was published, or compressed, with .gz behind its name."""
+    """A possible place of a copy: as published, or compressed, with .gz appended to its name."""
 
     path: Path
     compressed: bool
 
 
 def by_hand(output: str | Path) -> Path:
-    """Where people put what is to become the download ``output``. What lies there is verified like any other copy."""
+    """Return the path at which users place the download ``output`` manually. It is verified like any other copy."""
     return Path(output).parent / "by_hand" / Path(output).name
 
 
 def candidates(entry: Download, output: str | Path, mirror: str | Path | None) -> Iterator[Copy]:
-    """What was put there by hand, and the places in the mirror, whether something is there or not."""
+    """Yield the manual place and the places in the mirror, whether or not they exist."""
     places = [by_hand(output)] + ([Path(mirror, entry.mirror)] if mirror and entry.mirror else [])
     for place in places:
         for copy in (Copy(place, False), Copy(place.with_name(f"{place.name}.gz"), True)):
@@ -47,9 +47,19 @@ def candidates(entry: Download, output: str | Path, mirror: str | Path | None) -
 
 
 def copy(candidate: Copy, entry: Download, output: Path, *, name: str, quiet: bool = False) -> None:
-    """Write the file that ``entry`` describes to ``output``, out of a copy; ``name`` is its own name.
+    """Write the described file to ``output`` from a copy.
 
-    A copy with the right text that is compressed otherwise is compressed as ``name`` says. Raises :class:`Unusable`.
+    A copy with the right text but another compression is recompressed.
+
+    Args:
+        candidate: The copy.
+        entry: The description of the file.
+        output: The file to write.
+        name: The name that determines the compression.
+        quiet: Whether to print nothing.
+
+    Raises:
+        Unusable: The copy cannot be used.
     """
     place, compressed = candidate
     if not place.is_file():
@@ -64,7 +74,7 @@ def copy(candidate: Copy, entry: Download, output: Path, *, name: str, quiet: bo
         why = fault(entry, output, name=name)
         if why is not None and entry.text_sha256 is not None:
             why = _recompress(place, entry, output, name)
-    except WordorderError as error:  # from reading(): damaged or not allowed
+    except WordorderError as error:  # from reading(): damaged or not permitted
         raise Unusable(f"is of no use ({error})") from error
     if why is not None:
         raise Unusable(why)
@@ -77,7 +87,7 @@ def _opened(candidate: Path, *, decompress: bool) -> Iterator[IO[bytes]]:
 
 
 def _recompress(candidate: Path, entry: Download, output: Path, name: str) -> str | None:
-    """What is wrong with the text of the copy, if not its compression."""
+    """Recompress the text of the copy, and describe what is wrong with the text, if anything is."""
     digest = hashlib.sha256()
     with open_bytes(candidate) as text, _compressed(output, name, entry.text_member) as file:
         while block := text.read(_BLOCK):
@@ -90,7 +100,7 @@ def _recompress(candidate: Path, entry: Download, output: Path, name: str) -> st
 
 @contextmanager
 def _compressed(output: Path, name: str, member: str | None) -> Iterator[IO[bytes]]:
-    """A file to write text into; the same text gives the same bytes."""
+    """Open a compressed file for writing text; the same text gives the same bytes."""
     with output.open("wb") as raw:
         if name.endswith(".zip"):
             with zipfile.ZipFile(raw, "w") as archive:

@@ -10,12 +10,19 @@ from wordorder.data.tokenise import UNSPACED_LANGUAGES, base_language
 
 
 def normaliser(language: str, *, punctuation: bool) -> Callable[[str], str]:
-    """A function that brings a line to Unicode NFC and squeezes its white space.
+    """Create a function that converts a line to Unicode NFC and normalises its white space.
 
-    The character U+2581 becomes a space, because the subword model takes it for one.
-    With ``punctuation`` it also applies the Moses punctuation rules (``normalize-punctuation.perl``, through
-    sacremoses). They know English, German, French, Spanish and Czech; other languages get the rules common to all.
-    Chinese and Japanese keep their punctuation, for which there are no such rules.
+    The character U+2581 becomes a space, because the subword model interprets it as one. With ``punctuation``, the
+    function also applies the Moses punctuation rules (``normalize-punctuation.perl``, through sacremoses). They have
+    special rules for English, German, French, Spanish and Czech, and common rules for other languages. Chinese and
+    Japanese keep their punctuation, because there are no rules for it.
+
+    Args:
+        language: The language code.
+        punctuation: Whether to normalise punctuation.
+
+    Returns:
+        The function.
     """
     moses = None
     if punctuation and base_language(language) not in UNSPACED_LANGUAGES:

@@ -1,4 +1,4 @@
-"""Sentences that are the same but for case, spaces and punctuation; by them training and test sets are kept apart."""
+"""Comparison of sentences without case, spaces and punctuation, to keep training and test sets separate."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from wordorder.data.text import read_pairs
 
 
 def letters(line: str) -> str:
-    """The letters and digits of a line, in one form and case: 'Isn’t it ?' and 'isn't it' have the same."""
+    """Return the letters and digits of a line in one form and case: 'Isn’t it ?' and 'isn't it' give the same text."""
     folded = unicodedata.normalize("NFKC", line).casefold()
     return "".join(character for character in folded if character.isalnum())
 
 
 def bucket(line: str, buckets: int) -> int:
-    """0 to ``buckets`` - 1, by a hash of the letters of a line: the same on every machine, today and tomorrow."""
+    """Return 0 to ``buckets`` - 1 from a hash of the letters of a line, which is the same on every machine."""
     return int.from_bytes(hashlib.sha256(letters(line).encode()).digest()[:8]) % buckets
 
 
 class HeldOut:
-    """The sentences of validation and test sets, each side by itself."""
+    """The sentences of validation and test sets, each side separately."""
 
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
         self._sources: set[str] = set()
@@ -30,15 +30,15 @@ class HeldOut:
         for source, target in pairs:
             self._sources.add(letters(source))
             self._targets.add(letters(target))
-        # A line without letters ('...') is no sentence that could be learnt by heart.
+        # A line without letters ('...') cannot be memorised.
         self._sources.discard("")
         self._targets.discard("")
 
     @classmethod
     def read(cls, files: Iterable[tuple[str | Path, str | Path]]) -> HeldOut:
-        """From pairs of files."""
+        """Read held-out sentences from pairs of files."""
         return cls(pair for source, target in files for pair in read_pairs(source, target))
 
     def has(self, source: str, target: str) -> bool:
-        """Whether a side of this pair is, letter by letter, that side of a held-out pair."""
+        """Return whether a side of this pair equals that side of a held-out pair, letter by letter."""
         return letters(source) in self._sources or letters(target) in self._targets

@@ -1,4 +1,4 @@
-"""How many pairs a prepared dataset has, beside how many others report of it."""
+"""Comparison of the number of pairs of a prepared dataset with published numbers."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from wordorder.files import read_json
 
 
 def count_pairs(*, config: PublishedPairs, dataset: str, reports: Sequence[Path]) -> dict[str, dict[str, Any]]:
-    """Compare the numbers of pairs in cleaning reports with the published ones.
+    r"""Compare the numbers of pairs in cleaning reports with the published ones.
 
     Example:
-        wordorder stage count-pairs --config SLICE --dataset multi30k --reports train.report.json valid.report.json \\
+        wordorder stage count-pairs --config SLICE --dataset multi30k --reports train.report.json valid.report.json \
             --output pairs.json
 
     Args:
@@ -31,11 +31,17 @@ def count_pairs(*, config: PublishedPairs, dataset: str, reports: Sequence[Path]
 def compare_pairs(
     published: Mapping[str, int | Mapping[str, int]], reports: Iterable[str | Path]
 ) -> dict[str, dict[str, Any]]:
-    """By split: the pairs that are ``published``, that were imported and that cleaning kept; and the ``difference``.
+    """Compare the published numbers of pairs with the imported and the kept ones.
 
-    Where several publish a number, 'published' holds for each one's name its ``pairs`` and ``difference``.
-    Publications count before or after cleaning without saying so: the difference is that of the nearer of the two.
-    ``reports`` are the cleaning reports of the splits of ``published``, in their order.
+    Publications count before or after cleaning without saying so, so the smaller difference counts.
+
+    Args:
+        published: The published number of each split, or several numbers by their source.
+        reports: The cleaning reports of these splits, in their order.
+
+    Returns:
+        For each split the published, imported and kept numbers and the ``difference``. If several sources publish a
+        number, 'published' holds ``pairs`` and ``difference`` of each.
     """
     table: dict[str, dict[str, Any]] = {}
     reports = list(reports)
@@ -63,7 +69,7 @@ def _nearest(number: int, own: Mapping[str, int]) -> int:
 
 
 def describe_pairs(dataset: str, table: dict[str, dict[str, Any]]) -> str:
-    """A line for each split, or for each who publishes a number of its pairs."""
+    """Format one line per split, or per source of a published number."""
     lines = []
     for split, counts in table.items():
         said = counts["published"]

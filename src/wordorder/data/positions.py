@@ -1,12 +1,12 @@
 """Reordered positions: for each source token of a binary corpus, the position it would take in target order.
 
-They lie in a folder of their own, so that one corpus can have several kinds of them:
+They are in a separate folder, so that one corpus can have several kinds of them:
 
-    positions.npy    (source tokens,)  int32, all sentences end to end, at the offsets of the corpus
+    positions.npy    (source tokens,)  int32, all sentences concatenated, at the offsets of the corpus
     meta.json        format, kind, digest of the corpus, counts, SHA-256 of the data
 
-The positions of a sentence of n tokens are a permutation of 0 … n-1. Who finds them (gold trees, an aligner, a parser)
-only gives :func:`write_positions` one row a sentence.
+The positions of a sentence of n tokens are a permutation of 0 … n-1. Their source (gold trees, an aligner, a parser)
+only passes one row per sentence to :func:`write_positions`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from wordorder.files import atomic, write_json
 FORMAT = 1
 _ARRAY = "positions"
 _TYPE = np.dtype("<i4")
-_SENTENCES = 1 << 14  # looked at together when permutations are checked
+_SENTENCES = 1 << 14  # tokens per block when permutations are checked
 
 
 class Corpus(Protocol):
@@ -41,11 +41,21 @@ class Corpus(Protocol):
 def write_positions(
     directory: str | Path, rows: Iterable[Sequence[int] | Integers], *, kind: str, corpus: Corpus
 ) -> int:
-    """Write one row a source sentence of ``corpus``, in its order; return how many.
+    """Write one row per source sentence of ``corpus``, in its order.
 
-    ``kind`` says where the positions come from. The directory appears, or replaces an older one, when everything is
-    written. A row that is no permutation of its sentence, and too few or too many rows, are a ``ValueError``: the
-    caller mixed up two corpora.
+    The directory appears, or replaces an older one, when everything is written.
+
+    Args:
+        directory: The folder to write.
+        rows: The positions of each sentence.
+        kind: The origin of the positions.
+        corpus: The corpus.
+
+    Returns:
+        The number of rows.
+
+    Raises:
+        ValueError: A row is not a permutation, or the number of rows is wrong, because the caller confused two corpora.
     """
     offsets = corpus.arrays[0][1]
     pending: list[Integers] = []
@@ -84,7 +94,7 @@ def write_positions(
 
 
 def _append(array: ArrayFile, rows: list[Integers], offsets: NDArray[np.int64], first: int) -> None:
-    """Add the rows of sentences ``first``, … of a corpus whose source has these offsets."""
+    """Append the rows of sentences ``first``, … of a corpus whose source has these offsets."""
     if not rows:
         return
     lengths = np.array([len(row) for row in rows], dtype=np.int64)
@@ -104,9 +114,14 @@ def _append(array: ArrayFile, rows: list[Integers], offsets: NDArray[np.int64], 
 
 
 def unpermuted(values: Integers, offsets: NDArray[np.int64]) -> int | None:
-    """The number, from 0, of the first sentence whose values are no permutation of 0, 1, 2, …; None if all are.
+    """Find the first sentence whose values are not a permutation of 0, 1, 2, ….
 
-    values: (tokens,), those of sentence i at ``offsets[i]:offsets[i + 1]``; offsets: (sentences + 1,), from 0.
+    Args:
+        values: Values of all sentences, (tokens,).
+        offsets: Starts of the sentences, (sentences + 1,), from 0.
+
+    Returns:
+        The index of the sentence, or None if all are permutations.
     """
     for first in range(0, len(offsets) - 1, _SENTENCES):
         bounds = offsets[first : first + _SENTENCES + 1]
@@ -114,7 +129,7 @@ def unpermuted(values: Integers, offsets: NDArray[np.int64]) -> int | None:
         lengths = np.diff(bounds)
         inside = (block >= 0) & (block < np.repeat(lengths, lengths))
         places = np.repeat(bounds[:-1] - bounds[0], lengths) + block
-        # A sentence has as many values as places, so a wrong or repeated value leaves a place empty.
+        # A sentence has as many values as positions, so a wrong or repeated value leaves a position empty.
         taken = np.zeros(len(block), dtype=bool)
         taken[places[inside]] = True
         if not taken.all():
@@ -123,7 +138,7 @@ def unpermuted(values: Integers, offsets: NDArray[np.int64]) -> int | None:
 
 
 class SourcePositions:
-    """The reordered positions of the source of one corpus, mapped into memory. Make one with :meth:`open`."""
+    """The reordered positions of the source of one corpus, mapped into memory. Create them with :meth:`open`."""
 
     def __init__(self, directory: Path, *, kind: str, sha256: str, values: Integers, offsets: Integers) -> None:
         self.directory, self.kind, self.sha256 = directory, kind, sha256
@@ -131,9 +146,17 @@ class SourcePositions:
 
     @classmethod
     def open(cls, directory: str | Path, corpus: Corpus) -> SourcePositions:
-        """Map the positions in ``directory``, after all data were compared with their checksum.
+        """Map the positions in ``directory`` after comparing all data with their checksum.
 
-        Positions of another corpus, and anything missing, cut or changed, are a :class:`WordorderError`.
+        Args:
+            directory: The folder.
+            corpus: The corpus.
+
+        Returns:
+            The positions.
+
+        Raises:
+            WordorderError: They belong to another corpus, or something is missing, truncated or changed.
         """
         folder = ArrayFolder(Path(directory), "set of reordered positions")
         meta = folder.meta(format=FORMAT, counts=("pairs", "source_tokens"), arrays=(_ARRAY,))
@@ -158,5 +181,5 @@ class SourcePositions:
         return cls(folder.path, kind=meta["kind"], sha256=meta["sha256"][_ARRAY], values=values, offsets=offsets)
 
     def __getitem__(self, index: int) -> Integers:
-        """The positions of source sentence ``index``: a view, (its length,)."""
+        """Return the positions of source sentence ``index``, a view (its length,)."""
         return self._values[self._offsets[index] : self._offsets[index + 1]]

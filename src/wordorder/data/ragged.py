@@ -1,4 +1,4 @@
-"""Many sequences of numbers of different lengths in two arrays, as compiled code and memory maps like them."""
+"""Sequences of numbers of different lengths in two arrays, for compiled code and memory maps."""
 
 from __future__ import annotations
 
@@ -11,13 +11,19 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class Ragged:
-    """Sequence i is ``values[offsets[i]:offsets[i + 1]]``. values: (numbers,); offsets: (sequences + 1,)."""
+    """Sequences of numbers. Sequence i is ``values[offsets[i]:offsets[i + 1]]``.
+
+    Attributes:
+        values: All numbers, (numbers,).
+        offsets: Starts of the sequences, (sequences + 1,).
+    """
 
     values: NDArray[np.int32]
     offsets: NDArray[np.int64]
 
     @classmethod
     def of(cls, sequences: Iterable[Sequence[int]]) -> Ragged:
+        """Create from sequences."""
         rows = [np.asarray(sequence, dtype=np.int32) for sequence in sequences]
         values = np.concatenate(rows) if rows else np.empty(0, dtype=np.int32)
         return cls(values, np.cumsum([0, *map(len, rows)], dtype=np.int64))
@@ -26,7 +32,7 @@ class Ragged:
         return len(self.offsets) - 1
 
     def __getitem__(self, index: int) -> NDArray[np.int32]:
-        """Sequence ``index``, from 0: a view."""
+        """Return sequence ``index``, from 0, as a view."""
         if not 0 <= index < len(self):
             raise IndexError(f"sequence {index} of {len(self)}")
         return self.values[self.offsets[index] : self.offsets[index + 1]]
@@ -36,4 +42,5 @@ class Ragged:
 
     @property
     def lengths(self) -> NDArray[np.int64]:
+        """The length of each sequence, (sequences,)."""
         return np.diff(self.offsets)

@@ -1,8 +1,8 @@
-"""The words of Chinese and Japanese, which are written without spaces, by well-known segmenters.
+"""Word segmentation of Chinese and Japanese, which are written without spaces.
 
-'mecab' is MeCab with the IPA dictionary (Kudo, Yamamoto and Matsumoto 2004), the one with which sacreBLEU scores
-Japanese; 'jieba' is the Chinese segmenter of that name, whose dictionary comes with the package. Both work without a
-network and give the same words every time. They are optional: ``pip install 'wordorder[ja]'`` and ``'wordorder[zh]'``.
+'mecab' is MeCab with the IPA dictionary (Kudo, Yamamoto and Matsumoto 2004), which sacreBLEU uses to score Japanese.
+'jieba' is the Chinese segmenter of that name, whose package includes its dictionary. Both work without a network and
+are deterministic. They are optional: ``pip install 'wordorder[ja]'`` and ``'wordorder[zh]'``.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _RUNS = re.compile(f"([{WIDE}]+)")
 
 
 def segmenter(name: Segmenter, tokenise: Callable[[str], str]) -> Callable[[str], str]:
-    """A function that puts spaces between the words of runs of wide characters; the rest goes through ``tokenise``.
+    """Create a function that separates the words in runs of wide characters by spaces; ``tokenise`` handles other text.
 
-    A segmenter sees such runs only, so that it cannot cut numbers, addresses and Latin words.
+    A segmenter sees only such runs, so that it cannot split numbers, addresses and Latin words.
     """
     try:
         words = _mecab() if name == "mecab" else _jieba()
@@ -36,7 +36,7 @@ def segmenter(name: Segmenter, tokenise: Callable[[str], str]) -> Callable[[str]
         ) from error
 
     def segment(line: str) -> str:
-        runs = _RUNS.split(line)  # alternately the rest and wide runs
+        runs = _RUNS.split(line)  # other text and wide runs alternate
         texts = [" ".join(words(run)) if number % 2 else tokenise(run) for number, run in enumerate(runs)]
         return " ".join(" ".join(texts).split())
 

@@ -1,6 +1,6 @@
-"""Scatter a text into contiguous blocks for parallel jobs, and gather what they made, in order.
+"""Shards: scatter a text into contiguous blocks for parallel jobs, and gather the results in order.
 
-The gathered result is the same for any number of shards.
+The gathered result does not depend on the number of shards.
 """
 
 from __future__ import annotations

@@ -21,19 +21,19 @@ from wordorder.integrity import check_inside
 from wordorder.progress import track
 
 PAD, UNKNOWN, BEGIN, END = range(4)
-SPACE = "\u2581"  # what sentencepiece writes for the space before a word
+SPACE = "\u2581"  # sentencepiece's symbol for the space before a word
 
-# So many distinct characters are an alphabet, however small the vocabulary.
+# Number of distinct characters that always counts as an alphabet.
 _ALPHABET = 256
 _SMALLEST_SAMPLE = 100
 
 
 def character_coverage(lines: Iterable[str], vocabulary: int) -> float:
-    """The share of running text whose characters get a piece of their own.
+    """Choose the share of running text whose characters get their own subword.
 
-    1 as long as all characters take at most a tenth of the vocabulary: a smaller share would make rare letters of a
-    small corpus unknown. Beyond that (Chinese, Japanese, noise from the web) 0.9995, sentencepiece's default, or
-    characters seen once would fill the vocabulary.
+    It is 1 as long as all characters take at most a tenth of the vocabulary; less would make rare letters of a small
+    corpus unknown. Otherwise (Chinese, Japanese, noise from the web) it is 0.9995, sentencepiece's default; more would
+    fill the vocabulary with characters that occur once.
     """
     characters: set[str] = set()
     for line in lines:
@@ -82,7 +82,7 @@ def train_subword(inputs: Sequence[str | Path], output: str | Path, *, config: d
             character_coverage=character_coverage(lines(), vocabulary),
             input_sentence_size=sentences,
             shuffle_input_sentence=True,
-            # The lines are normalised already, and an own change here would not be seen in the text.
+            # The lines are already normalised, and further changes would not be visible in the text.
             normalization_rule_name="identity",
             pad_id=PAD,
             unk_id=UNKNOWN,
@@ -120,7 +120,7 @@ def _explain(message: str, vocabulary: int, names: str) -> str:
 
 
 class Subword:
-    """A trained subword model. Make one with :meth:`load`."""
+    """A trained subword model. Create one with :meth:`load`."""
 
     def __init__(self, processor: sentencepiece.SentencePieceProcessor) -> None:
         self._processor = processor
@@ -128,6 +128,7 @@ class Subword:
 
     @classmethod
     def load(cls, path: str | Path) -> Subword:
+        """Read a sentencepiece model."""
         remedy = f"Remake it: 'snakemake --force {path}'."
         with reading(path):
             size = check_inside(Path(path), remedy)
@@ -152,22 +153,22 @@ class Subword:
         return cls(processor)
 
     def encode(self, line: str) -> list[int]:
-        """Token ids of a line, without beginning and end."""
+        """Convert a line to token indices, without beginning and end."""
         return list(self._processor.encode(line))
 
     def pieces(self, line: str) -> list[str]:
-        """The subwords of a line as they are written in the model, one for each of :meth:`encode`'s numbers."""
+        """Split a line into subwords as the model writes them, one per index of :meth:`encode`."""
         return [str(piece) for piece in self._processor.encode(line, out_type=str)]
 
     def word_starts(self) -> NDArray[np.bool_]:
-        """Whether a token begins a word: (size,).
+        """Return whether each token begins a word, (size,).
 
-        A token that is the space alone begins the word whose first letter follows; an unknown letter goes on.
+        A token that is only a space begins the word whose first letter follows; an unknown letter continues a word.
         """
         return np.array([self._processor.id_to_piece(token).startswith(SPACE) for token in range(self.size)])
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """The line of token ids; special pieces vanish, except that an unknown one becomes ``⁇``."""
+        """Convert token indices to a line; special tokens vanish, except that an unknown one becomes ``⁇``."""
         return " ".join(str(self._processor.decode([int(token) for token in tokens])).split())
 
 

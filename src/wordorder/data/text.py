@@ -1,8 +1,8 @@
-"""Lines of text. One rule for every stage: a line ends at ``\\n`` and nowhere else.
+r"""Lines of text. One rule applies everywhere: only ``\n`` ends a line.
 
-Python's ``str.splitlines`` and text-mode files also end lines at U+2028, U+0085, ``\\r`` and others. Real corpora hold
-those inside sentences, and one stage that splits there shifts every later sentence of that side against the other. So
-text is read and written here only.
+Python's ``str.splitlines`` and text-mode files also split lines at U+2028, U+0085, ``\r`` and others. Real corpora
+contain those inside sentences, and one stage that splits there shifts every later sentence of that side. So only this
+module reads and writes text.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _CONTROL_BUT_TAB = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def one_line(text: str) -> str:
-    """``text`` with a space for each control character and line separator."""
+    """Replace each control character and line separator in ``text`` by a space."""
     return _CONTROL.sub(" ", text)
 
 
 def read_lines(path: str | Path) -> Iterator[str]:
-    """Yield the lines of a UTF-8 file (``.gz`` is decompressed), without their ends, in constant memory.
+    r"""Yield the lines of a UTF-8 file (``.gz`` is decompressed), without their ends, in constant memory.
 
-    One ``\\r`` before ``\\n`` and a byte order mark at the start of the file are dropped. Control characters and the
+    One ``\r`` before ``\n`` and a byte order mark at the start of the file are dropped. Control characters and the
     other Unicode line separators become spaces. A byte that is not UTF-8 and a line of more than LONGEST_LINE bytes
     are a :class:`WordorderError`.
     """
@@ -42,7 +42,7 @@ def read_lines(path: str | Path) -> Iterator[str]:
 
 
 def decode_lines(file: IO[bytes], name: object, *, keep_tabs: bool = False, encoding: str = "utf-8") -> Iterator[str]:
-    """:func:`read_lines` for an open binary file; ``name`` is what error messages call it."""
+    """Apply :func:`read_lines` to an open binary file; ``name`` is its name in error messages."""
     control = _CONTROL_BUT_TAB if keep_tabs else _CONTROL
     offset = 0
     for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), start=1):
@@ -71,7 +71,7 @@ T = TypeVar("T")
 def strict_pairs(
     source: Iterable[T], target: Iterable[T], source_name: object, target_name: object
 ) -> Iterator[tuple[T, T]]:
-    """Yield pairs of lines; two sides of different length are a :class:`WordorderError` that says both lengths."""
+    """Yield pairs of lines; sides of different lengths raise a :class:`WordorderError` with both lengths."""
     sources, targets = iter(source), iter(target)
     for read, (source_line, target_line) in enumerate(zip_longest(sources, targets)):
         if source_line is None or target_line is None:
@@ -95,7 +95,7 @@ def read_pairs(source: str | Path, target: str | Path) -> Iterator[tuple[str, st
 
 @contextmanager
 def line_writer(path: str | Path) -> Iterator[Callable[[str], None]]:
-    """Yield a function that appends one line to ``path``, which appears, as a whole, when the block ends well."""
+    """Yield a function that appends one line to ``path``, which appears as a whole if the block succeeds."""
     with atomic(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
 
         def write(line: str) -> None:
@@ -107,7 +107,7 @@ def line_writer(path: str | Path) -> Iterator[Callable[[str], None]]:
 
 
 def write_lines(path: str | Path, lines: Iterable[str]) -> int:
-    """Write ``lines``, without ends, as a UTF-8 file; return how many."""
+    """Write ``lines``, without ends, as a UTF-8 file, and return their number."""
     count = 0
     with line_writer(path) as write:
         for line in lines:
@@ -117,7 +117,7 @@ def write_lines(path: str | Path, lines: Iterable[str]) -> int:
 
 
 def write_pairs(source: str | Path, target: str | Path, pairs: Iterable[tuple[str, str]]) -> int:
-    """Write the two sides of ``pairs`` line by line; return how many."""
+    """Write the two sides of ``pairs`` line by line, and return their number."""
     count = 0
     with ExitStack() as stack:
         write_source, write_target = (stack.enter_context(line_writer(path)) for path in (source, target))

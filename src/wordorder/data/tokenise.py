@@ -1,11 +1,10 @@
 """Moses tokenisation and its inverse, through sacremoses.
 
-Sacremoses falls back to the English list of abbreviations for a language that it does not know, and leaves unspaced
-Chinese and Japanese as they are: a segmenter finds their words (:mod:`wordorder.data.segment`), or the subword model.
-Nothing is escaped (``&`` stays ``&``).
+For an unknown language, sacremoses uses the English list of abbreviations. It does not split unspaced Chinese and
+Japanese; a segmenter (:mod:`wordorder.data.segment`) or the subword model does. Nothing is escaped (``&`` stays ``&``).
 
-Sacremoses takes half a second to import: it is imported where it works, so that others may ask which languages are
-written without spaces.
+Sacremoses takes half a second to import. It is imported inside functions, so that other modules can query which
+languages are written without spaces.
 """
 
 from __future__ import annotations
@@ -18,23 +17,23 @@ from wordorder.data.text import read_lines, write_lines
 
 UNSPACED_LANGUAGES = ("ja", "zh")
 
-# What is written without spaces around it: Han, kana and their marks, full-width letters and punctuation.
+# Characters without surrounding spaces: Han, kana and their marks, full-width letters and punctuation.
 WIDE = (
     "\u2e80-\u303f\u3040-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\ufe30-\ufe4f\uff01-\uffef\U00020000-\U0003ffff"
 )
-_CLOSE = f"{WIDE}\u2014\u2018\u2019\u201c\u201d\u2026"  # also the dashes and quotes that Latin has too
+_CLOSE = f"{WIDE}\u2014\u2018\u2019\u201c\u201d\u2026"  # includes the dashes and quotes that Latin script shares
 _SPACE_AT_WIDE = re.compile(f"(?<=[{_CLOSE}]) +| +(?=[{_CLOSE}])")
 
 
 def base_language(language: str) -> str:
-    """'zh' of 'zh-TW'."""
+    """Return 'zh' for 'zh-TW'."""
     return re.split("[-_]", language.lower())[0]
 
 
 def tokeniser(language: str, *, aggressive_dash_splits: bool = False) -> Callable[[str], str]:
-    """A function that puts single spaces between the tokens of a line.
+    """Create a function that separates the tokens of a line by single spaces.
 
-    With ``aggressive_dash_splits`` the dash of ``word-word`` becomes a token of its own, ``@-@``.
+    With ``aggressive_dash_splits``, the dash of ``word-word`` becomes a separate token, ``@-@``.
     """
     from sacremoses import MosesTokenizer
 
@@ -47,10 +46,10 @@ def tokeniser(language: str, *, aggressive_dash_splits: bool = False) -> Callabl
 
 
 def detokeniser(language: str) -> Callable[[str], str]:
-    """A function that undoes :func:`tokeniser`, as far as the Moses rules for ``language`` can.
+    """Create a function that reverses :func:`tokeniser`, as far as the Moses rules for ``language`` can.
 
-    In Chinese and Japanese it also removes the spaces beside Han, kana and full-width characters, whoever put them
-    there; between Latin words they stay.
+    In Chinese and Japanese it also removes all spaces next to Han, kana and full-width characters; spaces between Latin
+    words stay.
     """
     from sacremoses import MosesDetokenizer
 

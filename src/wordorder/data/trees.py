@@ -16,7 +16,7 @@ _CLOSING = {"[": "]", "<": ">"}
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """``left`` and ``right`` are adjacent in the source; ``inverted`` tells whether the target swaps them."""
+    """A node whose halves ``left`` and ``right`` are adjacent in the source; ``inverted`` if the target swaps them."""
 
     left: Tree
     right: Tree
@@ -29,9 +29,15 @@ Tree = int | Node
 def parse_tree(text: str) -> Tree:
     """Read a tree from one line.
 
+    Args:
+        text: The line.
+
+    Returns:
+        The tree.
+
     Raises:
-        WordorderError: the brackets do not match, a node has not two halves, or the leaves are not 0, 1, 2, ... from
-            left to right.
+        WordorderError: The brackets do not match, a node does not have two halves, or the leaves are not 0, 1, 2, ...
+            from left to right.
     """
     stack: list[Tree | str] = []
     leaves = 0
@@ -48,7 +54,7 @@ def parse_tree(text: str) -> Tree:
             stack.append(leaves)
             leaves += 1
         else:
-            raise _malformed(text, f"'{token}' stands where the leaf {leaves} or a bracket is expected")
+            raise _malformed(text, f"'{token}' was found where the leaf {leaves} or a bracket is expected")
     match stack:
         case [int() | Node() as tree]:
             return tree
@@ -66,7 +72,7 @@ def _malformed(text: str, problem: str) -> WordorderError:
 
 
 def format_tree(tree: Tree) -> str:
-    """The text that :func:`parse_tree` reads."""
+    """Format a tree for :func:`parse_tree`."""
     words: list[str] = []
     stack: list[Tree | str] = [tree]
     while stack:
@@ -81,7 +87,7 @@ def format_tree(tree: Tree) -> str:
 
 
 def tree_order(tree: Tree) -> list[int]:
-    """The source indices in the order of the target language."""
+    """Return the source indices in the order of the target language."""
     order: list[int] = []
     stack = [tree]
     while stack:

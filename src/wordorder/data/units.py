@@ -1,4 +1,4 @@
-"""What alignment and reordering take for a word: the words of cleaned text, or its subwords."""
+"""The tokens of alignment and reordering: the words of cleaned text, or its subwords."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wordorder.data.subword import Subword
 from wordorder.data.text import read_lines
 from wordorder.errors import WordorderError
 
-UNKNOWN_UNIT = 0  # the number of every unit that a vocabulary does not hold
+UNKNOWN_UNIT = 0  # index of every token outside a vocabulary
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Shard:
 
     @classmethod
     def parse(cls, text: str) -> Shard:
-        """Read '3/64'."""
+        """Parse a shard such as '3/64'."""
         index, slash, count = text.partition("/")
         if slash and index.isdecimal() and count.isdecimal() and 1 <= int(index) <= int(count):
             return cls(int(index), int(count))
@@ -39,7 +39,7 @@ class Shard:
         )
 
     def range(self, sentences: int) -> range:
-        """The numbers, from 0, of the sentences of this shard."""
+        """Return the indices, from 0, of the sentences of this shard."""
         return range((self.index - 1) * sentences // self.count, self.index * sentences // self.count)
 
 
@@ -47,13 +47,14 @@ WHOLE = Shard(1, 1)
 
 
 def count_lines(path: str | Path) -> int:
+    """Count the lines of a text."""
     return sum(1 for _ in read_lines(path))
 
 
 def spread(sentences: int, most: int) -> NDArray[np.bool_]:
-    """Which of ``sentences`` to take so that ``most`` are, or all if there are fewer. Shape: (sentences,).
+    """Select ``most`` of ``sentences``, or all if there are fewer, (sentences,).
 
-    They are evenly spread, because the parts of a corpus stand one after the other.
+    The selection is evenly spread, because the parts of a corpus are concatenated.
     """
     most = min(most, sentences)
     return np.diff(np.arange(sentences + 1) * most // max(sentences, 1)) > 0
@@ -65,10 +66,18 @@ def read_units(
     shard: Shard = WHOLE,
     chosen: NDArray[np.bool_] | None = None,
 ) -> Iterator[list[str]]:
-    """The units of each line of a cleaned text: its words, or with a subword model its subwords.
+    """Yield the tokens of each line of a cleaned text: its words, or its subwords if there is a subword model.
 
-    An empty line has none. The file is read twice where only a shard of it is wanted. ``chosen`` has one entry a line
-    of the file and says which are read, instead of a shard.
+    An empty line has none. If only a shard is requested, the file is read twice.
+
+    Args:
+        path: The text.
+        subword: The subword model.
+        shard: The shard.
+        chosen: Whether to read each line of the file, instead of a shard.
+
+    Yields:
+        The tokens of each line.
     """
     lines = read_lines(path)
     if chosen is not None:
@@ -80,12 +89,12 @@ def read_units(
 
 
 def words(line: str) -> list[str]:
-    """The words between the spaces of a cleaned line. No other white space parts words for the subword model."""
+    """Split a cleaned line at spaces. No other white space separates words for the subword model."""
     return [word for word in line.split(" ") if word]
 
 
 class Vocabulary:
-    """Numbers for units, from 1; 0 is every unknown one."""
+    """Indices of tokens, from 1; 0 is any unknown token."""
 
     def __init__(self, units: Sequence[str]) -> None:
         self.units = list(units)
@@ -95,7 +104,7 @@ class Vocabulary:
 
     @classmethod
     def build(cls, sentences: Iterable[Sequence[str]], *, minimum: int = 1) -> Vocabulary:
-        """The units that occur at least ``minimum`` times, the most frequent first, equal ones by their letters."""
+        """Collect the tokens with at least ``minimum`` occurrences, most frequent first, then alphabetically."""
         counts: Counter[str] = Counter()
         for sentence in sentences:
             counts.update(sentence)
@@ -104,9 +113,10 @@ class Vocabulary:
 
     @property
     def size(self) -> int:
-        """Numbers in use, with that of the unknown unit."""
+        """The number of indices, including that of the unknown token."""
         return len(self.units) + 1
 
     def numbers(self, sentences: Iterable[Sequence[str]]) -> Ragged:
+        """Convert sentences to token indices."""
         find = self._numbers.get
         return Ragged.of([find(unit, UNKNOWN_UNIT) for unit in sentence] for sentence in sentences)

@@ -1,11 +1,11 @@
-"""The interface of dataset formats: how one side of a corpus is read, sentence by sentence, in constant memory.
+"""The interface of dataset formats: reading one side of a corpus sentence by sentence in constant memory.
 
 A file of this package declares the keys of a format, as a subclass of :class:`TextFile` that fixes ``format``, and a
-reader, which the decorator :func:`register` makes known under that name.
+reader, which the decorator :func:`register` registers under that name.
 
-A reader yields :class:`Sentence` objects. Their ``place`` says where a sentence stands (the talk, the document and the
-number of the segment), if the format knows it. The two sides of a pair must agree on it, so that a sentence missing on
-one side cannot shift those behind it. For the same reason, a format that holds both sides yields one sentence for
+A reader yields :class:`Sentence` objects. Their ``place`` identifies the sentence (the talk, the document and the
+number of the segment), if the format provides it. The two sides of a pair must have the same place, so that a sentence
+missing on one side cannot shift later ones. For the same reason, a format that holds both sides yields one sentence for
 every unit, even an empty one.
 """
 
@@ -22,6 +22,8 @@ from wordorder.registry import Registry
 
 
 class Sentence(NamedTuple):
+    """A sentence of one side, with its place if the format provides it."""
+
     text: str
     place: str | None = None
 
@@ -41,7 +43,7 @@ REGISTRY: Registry[Format] = Registry("dataset_formats", "dataset format")
 
 
 def register(configuration: type[TextFile]) -> Callable[[Read], Read]:
-    """Register the decorated function as the reader of the format that the default of the key ``format`` names.
+    """Register the decorated function as the reader of a format, whose name is the default of the key ``format``.
 
     The function is called with an open file, the :class:`TextFile` that describes it, and its name in errors.
     """
@@ -67,19 +69,19 @@ def read_sentences(file: IO[bytes], text: TextFile, name: str) -> Iterator[Sente
     return (Sentence(unescape(sentence.text), sentence.place) for sentence in sentences)
 
 
-# XML's own entities, and those of the Moses tokeniser.
+# the entities of XML, and those of the Moses tokeniser
 _ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 _ENTITY = re.compile(r"&(?:(amp|lt|gt|quot|apos)|#(\d{1,7})|#x([0-9a-fA-F]{1,6}));")
 
 
 def unescape(line: str) -> str:
-    """XML's five named and all numbered entities become characters, once: ``&amp;lt;`` is ``&lt;``."""
+    """Convert XML's five named and all numbered entities to characters, once: ``&amp;lt;`` becomes ``&lt;``."""
 
     def character(found: re.Match[str]) -> str:
         if found[1]:
             return _ENTITIES[found[1]]
         code = int(found[2]) if found[2] else int(found[3], 16)
-        # A control character or half a character is no text; a space keeps the words apart.
+        # Control characters and surrogates are not text; a space separates the words.
         whole = 0x20 <= code < 0xD800 or 0xE000 <= code <= 0x10FFFF
         return one_line(chr(code)) if whole else " "
 

@@ -1,4 +1,4 @@
-"""NIST's format, of WMT's .sgm and IWSLT's .xml files."""
+"""NIST's format, used by WMT's .sgm and IWSLT's .xml files."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from wordorder.errors import WordorderError, at_line
 
 
 class SGMFile(TextFile):
+    """Keys of a file with ``format: sgm``."""
+
     format: Literal["sgm"] = "sgm"
 
 
@@ -24,7 +26,7 @@ _LONGEST_SEGMENT = 1 << 20
 
 @register(SGMFile)
 def read(file: IO[bytes], text: SGMFile, name: str) -> Iterator[Sentence]:
-    """Yield the <seg> elements. The file is SGML or XML, but often well-formed as neither."""
+    """Yield the <seg> elements. Files are SGML or XML, but often not well-formed."""
     document, pending, opened, number, found_any = "", "", 0, 0, False
     for number, line in enumerate(decode_lines(file, name), start=1):
         pending = f"{pending} {line}" if pending else line

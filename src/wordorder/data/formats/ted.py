@@ -14,8 +14,10 @@ from wordorder.data.text import decode_lines
 
 
 class TEDFile(TextFile):
+    """Keys of a file with ``format: ted``."""
+
     format: Literal["ted"] = "ted"
-    keep_tags: list[str] = Field(default=[], description="Tags whose text is a sentence too, such as 'title'.")
+    keep_tags: list[str] = Field(default=[], description="Tags whose text is also a sentence, such as 'title'.")
 
 
 _TAG = re.compile(r"\s*<(\w+)\b[^>]*>(.*?)(?:</\1>)?\s*$")
@@ -23,7 +25,7 @@ _TAG = re.compile(r"\s*<(\w+)\b[^>]*>(.*?)(?:</\1>)?\s*$")
 
 @register(TEDFile)
 def read(file: IO[bytes], text: TEDFile, name: str) -> Iterator[Sentence]:
-    """Yield the plain lines. Each talk begins with a head of lines that begin with a tag."""
+    """Yield the plain lines. Each talk begins with lines that begin with a tag."""
     talk = 0
     for line in decode_lines(file, name):
         if not line.lstrip().startswith("<"):
@@ -31,6 +33,6 @@ def read(file: IO[bytes], text: TEDFile, name: str) -> Iterator[Sentence]:
             continue
         found = _TAG.match(line)
         tag = found[1].lower() if found else ""
-        talk += tag == "url"  # each talk has one; other tags, such as <reviewer>, may stand on one side only
+        talk += tag == "url"  # Each talk has one; other tags, such as <reviewer>, may occur on one side only.
         if found and tag in text.keep_tags:
             yield Sentence(found[2].strip(), f"talk {talk}")

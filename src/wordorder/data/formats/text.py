@@ -11,6 +11,8 @@ from wordorder.data.text import decode_lines
 
 
 class PlainFile(TextFile):
+    """Keys of a file with ``format: text``."""
+
     format: Literal["text"] = "text"
 
 

@@ -22,11 +22,11 @@ _CODES = {"bpt", "ept", "it", "ph", "ut"}  # native codes of a text editor, not 
 
 
 class _Unsafe(Exception):
-    """The document declares entities, by which a small file can grow without end."""
+    """The document declares entities, with which a small file can expand without limit."""
 
 
 class _Units:
-    """What the parser calls; ``texts`` are those of the units that have ended."""
+    """Callbacks of the parser; ``texts`` are those of the finished units."""
 
     def __init__(self, language: str) -> None:
         self.language = language
@@ -34,10 +34,11 @@ class _Units:
         self.seen: set[str] = set()
         self._found: str | None = None
         self._wanted = False  # inside a <tuv> of the language
-        self._codes = 0  # how many <ph> and the like are open
-        self._pieces: list[str] | None = None  # of the <seg> that is read
+        self._codes = 0  # number of open <ph> and similar elements
+        self._pieces: list[str] | None = None  # text of the current <seg>
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
+        """Handle the start of an element."""
         if tag == "tu":
             self._found = None
         elif tag == "tuv":
@@ -65,15 +66,25 @@ class _Units:
 
 
 class TMXFile(TextFile):
+    """Keys of a file with ``format: tmx``."""
+
     format: Literal["tmx"] = "tmx"
-    language: str = Field(description="The language to take, such as 'ro'.")
+    language: str = Field(description="Language to read, such as 'ro'.")
 
 
 @register(TMXFile)
 def read(file: IO[bytes], text: TMXFile, name: str) -> Iterator[Sentence]:
     """Yield the text in one language of every <tu>: the first if it has several, '' if it has none.
 
-    As every unit gives one sentence in any language, two languages read from one file belong together.
+    Every unit gives one sentence in any language, so two languages read from one file stay aligned.
+
+    Args:
+        file: The file.
+        text: The format and its keys.
+        name: The name of the file in errors.
+
+    Yields:
+        The sentences.
 
     Raises:
         WordorderError: The document is not well-formed, declares entities, or does not have the language.
@@ -95,7 +106,7 @@ def read(file: IO[bytes], text: TMXFile, name: str) -> Iterator[Sentence]:
     except expat.ExpatError as error:
         sentence = f"this is not well-formed XML ({expat.ErrorString(error.code)}). Delete the file and fetch it again."
         raise at_line(name, error.lineno, sentence, code="invalid-xml") from error
-    except (LookupError, ValueError) as error:  # UnicodeError, too
+    except (LookupError, ValueError) as error:  # includes UnicodeError
         raise WordorderError(
             f"{name}: the XML parser cannot read the encoding that the document declares ({error}). Convert the file "
             "to UTF-8, also in its first line.",
@@ -104,7 +115,8 @@ def read(file: IO[bytes], text: TMXFile, name: str) -> Iterator[Sentence]:
         ) from error
     except _Unsafe as error:
         sentence = (
-            "the document declares entities, which can blow up a small file. They are refused: write the text out."
+            "the document declares entities, which can expand a small file without limit. Replace the entities by "
+            "their text."
         )
         raise at_line(name, parser.CurrentLineNumber, sentence, code="xml-entities") from error
     if not found:
@@ -124,5 +136,5 @@ def _refuse(*_: Any) -> None:
 
 
 def _same(given: str, wanted: str) -> bool:
-    """Whether 'EN-us' is what 'en' means; 'pt-br' is only itself."""
+    """Return whether a language code matches: 'EN-us' matches 'en'; 'pt-br' only itself."""
     return given.lower() == wanted.lower() or base_language(given) == wanted.lower()

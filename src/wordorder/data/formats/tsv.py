@@ -15,6 +15,8 @@ from wordorder.errors import at_line
 
 
 class TSVFile(TextFile):
+    """Keys of a file with ``format: tsv``."""
+
     format: Literal["tsv"] = "tsv"
     column: Positive = Field(description="Counted from 1.")
     separator: Annotated[str, Field(min_length=1)] = "\t"
@@ -22,8 +24,8 @@ class TSVFile(TextFile):
 
 @register(TSVFile)
 def read(file: IO[bytes], text: TSVFile, name: str) -> Iterator[Sentence]:
-    """Yield one column. An empty line is a pair of empty sentences, with which many such files end."""
-    # decode_lines() turns tabs into spaces, as it does with all control characters, so the line is cut before.
+    """Yield one column. An empty line, with which many such files end, is a pair of empty sentences."""
+    # decode_lines() replaces tabs and all control characters by spaces, so the line is split before.
     for number, line in enumerate(decode_lines(file, name, keep_tabs=text.separator == "\t"), start=1):
         cells = line.split(text.separator) if line.strip() else [""] * text.column
         if len(cells) < text.column:

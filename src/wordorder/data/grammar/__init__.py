@@ -1,1 +1,1 @@
-"""The grammar of the generated language pair: lexicon, rules, and from a derivation to two sentences."""
+"""The grammar of the generated language pair: lexicon, rules, and derivation of sentence pairs."""

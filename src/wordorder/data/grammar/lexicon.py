@@ -1,8 +1,8 @@
 """The words of the generated pair.
 
 The source words are English, the target words invented. English past tenses and auxiliaries do not agree with their
-subject; every finite target verb does, in number and in the class ("sun" or "moon") of the subject's noun. A few
-source words share a translation (boy and lad, big and large, ...).
+subject. Every finite target verb does, in number and in the class ("sun" or "moon") of the subject's noun. A few source
+words share a translation (boy and lad, big and large, ...).
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A word and its translation. Nouns carry the ending that their verb takes; finite verbs are stems without it."""
+    """A word and its translation. Nouns carry the ending of their verb; finite verbs are stems without it."""
 
     source: str
     target: str | None
     ending: str = ""
 
 
-# The ending of a finite verb tells class and number of its subject.
+# The ending of a finite verb marks class and number of its subject.
 ENDINGS = {"sun": ("as", "an"), "moon": ("is", "in")}
 
 SUBJECT = "ka"
@@ -93,7 +93,7 @@ def _verbs(table: str, name: str) -> dict[str, list[Entry]]:
     }
 
 
-# Words of one category stand in each other's places freely; that is what makes a bag of words ambiguous.
+# Words of one category are interchangeable, which makes a bag of words ambiguous.
 LEXICON: dict[str, list[Entry]] = {
     "determiner": [Entry("the", None), *_plain("my lo  your ze  some ni  no bu")],
     "adjective": _plain(_ADJECTIVES),

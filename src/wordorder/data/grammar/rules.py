@@ -1,8 +1,8 @@
 """The rules of the generated pair.
 
-The source is head-initial (subject verb object, prepositions, modifiers after their noun) with adjuncts placed freely;
-the target is head-final (subject object verb auxiliary, postpositions, modifiers before their noun) with adjuncts in
-one fixed order. No sentence is ambiguous: modifiers belong to the noun right before them, only main clauses have
+The source is head-initial (subject verb object, prepositions, modifiers after their noun) with freely placed adjuncts.
+The target is head-final (subject object verb auxiliary, postpositions, modifiers before their noun) with adjuncts in a
+fixed order. No sentence is ambiguous: modifiers belong to the noun directly before them, only main clauses have
 adjuncts, and the prepositions of nouns and of clauses are different words.
 """
 
@@ -19,9 +19,9 @@ class Grammar:
     """Derives sentences at random.
 
     Args:
-        settings: the probabilities of the optional parts, and how deep modifiers nest.
-        random: gives numbers in [0, 1); decides on the structure.
-        choose: gives an entry of a category of the lexicon; decides on the words.
+        settings: The probabilities of the optional parts, and the depth of nested modifiers.
+        random: Returns numbers in [0, 1), which decide on the structure.
+        choose: Returns an entry of a category of the lexicon, which decides on the words.
     """
 
     def __init__(self, settings: Generator, *, random: Callable[[], float], choose: Callable[[str], Entry]) -> None:
@@ -30,7 +30,10 @@ class Grammar:
         self._choose = choose
 
     def sentence(self) -> Derivation:
-        """Target: time, place, subject, manner, objects, verb. Source: adjuncts before or after what they modify."""
+        """Derive a sentence.
+
+        Target: time, place, subject, manner, objects, verb. Source: adjuncts before or after what they modify.
+        """
         subject, ending = self._noun_phrase(self._settings.max_depth)
         predicate = self._predicate(ending)
         if self._chance(self._settings.adjuncts):
@@ -53,7 +56,7 @@ class Grammar:
             return self._verb("intransitive", ending)
         if draw < 0.75:
             return self._transitive(ending, depth)
-        # "sold the dog to the king": objects in opposite orders, both before the target verb.
+        # "sold the dog to the king": the objects have opposite orders, both before the target verb.
         verb = self._verb("ditransitive", ending)
         given, _ = self._noun_phrase(depth)
         receiver, _ = self._noun_phrase(depth)
@@ -65,7 +68,7 @@ class Grammar:
         return inverted(verb, Marked(thing, OBJECT))
 
     def _verb(self, valency: str, ending: str) -> Derivation:
-        """The finite word, verb or auxiliary, agrees with the subject."""
+        """Derive the finite word, verb or auxiliary, which agrees with the subject."""
         if self._chance(0.3):
             auxiliary = self._choose("auxiliary")
             return inverted(Word(auxiliary.source, f"{auxiliary.target}{ending}"), self._word(f"{valency} infinitive"))
@@ -73,7 +76,7 @@ class Grammar:
         return Word(verb.source, f"{verb.target}{ending}")
 
     def _noun_phrase(self, depth: int) -> tuple[Derivation, str]:
-        """A noun phrase with at most ``depth`` levels of modifiers, and the ending of the verb it is the subject of."""
+        """Derive a noun phrase with at most ``depth`` levels of modifiers, and the ending of its verb as a subject."""
         noun = self._choose("noun")
         phrase: Derivation = Word(noun.source, noun.target)
         if self._chance(self._settings.adjectives):
@@ -84,7 +87,7 @@ class Grammar:
         return phrase, noun.ending
 
     def _modifier(self, ending: str, depth: int) -> Derivation:
-        """A prepositional phrase, or a relative clause whose subject or object is the noun with this ending."""
+        """Derive a prepositional phrase, or a relative clause whose subject or object is the noun with this ending."""
         draw = self._random()
         if draw < 0.4:
             phrase, _ = self._noun_phrase(depth)
@@ -97,7 +100,7 @@ class Grammar:
         return inverted(Word(THAT.source, THAT.target), clause)
 
     def _free(self, first: Derivation, second: Derivation) -> Derivation:
-        """Two constituents in this order on the target side, in either order on the source side."""
+        """Join two constituents in this order on the target side, in either order on the source side."""
         return straight(first, second) if self._chance(0.5) else inverted(second, first)
 
     def _chance(self, probability: float) -> bool:

@@ -1,7 +1,7 @@
-"""An inversion transduction grammar derives both sides at once (Wu 1997).
+"""An inversion transduction grammar, which derives both sides at once (Wu 1997).
 
-A derivation is a binary tree over pairs of words. Each node keeps or swaps the order of its halves on the target side,
-so a finished derivation holds the two sentences, their alignment and their reordering tree, all exact.
+A derivation is a binary tree over pairs of words. Each node keeps or swaps the order of its halves on the target side.
+So a finished derivation contains the two sentences, their exact alignment and their exact reordering tree.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from wordorder.data.trees import Node, Tree
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A source word with its translation; ``None`` leaves it without a counterpart."""
+    """A source word with its translation; ``None`` means that it has no counterpart."""
 
     source: str
     target: str | None
@@ -41,24 +41,28 @@ Derivation = Word | Join | Marked
 
 
 def straight(left: Derivation, right: Derivation) -> Join:
+    """Join two constituents in the same order on both sides."""
     return Join(left, right, inverted=False)
 
 
 def inverted(left: Derivation, right: Derivation) -> Join:
+    """Join two constituents in opposite orders."""
     return Join(left, right, inverted=True)
 
 
 class SentencePair(NamedTuple):
+    """Two sentences with their alignment and reordering tree."""
+
     source: list[str]
     target: list[str]
     alignment: list[tuple[int, int]]
     """Pairs (source index, target index), counted from 0 and sorted."""
     tree: Tree
-    """Over all source words; one without a counterpart is the straight left sister of what follows it."""
+    """A tree over all source words; a word without a counterpart is the straight left sister of the next one."""
 
 
 def read_off(derivation: Derivation) -> SentencePair:
-    """Both sentences of a derivation, their alignment and their reordering tree."""
+    """Return both sentences of a derivation, their alignment and their reordering tree."""
     source: list[str] = []
 
     def visit(part: Derivation) -> tuple[Tree, list[tuple[str, int | None]]]:
