@@ -22,7 +22,7 @@ _VERDICTS = ("dataset", "size", "test", "metric", "verdict", "exact", "detectabl
 
 def summary(results: str | Path) -> str:
     """Scores (mean ± sd, n), signatures and verdicts, from the tables in ``results/tables``."""
-    scores = _read(Path(results) / "tables" / "scores.csv", _SCORES)
+    scores = read_table(Path(results) / "tables" / "scores.csv", _SCORES)
     parts: list[str] = []
     for (dataset, test), group in groups(scores, ["dataset", "test"]):
         rows: list[dict[str, str]] = []
@@ -39,7 +39,7 @@ def summary(results: str | Path) -> str:
         )
     path = Path(results) / "tables" / "significance.csv"
     if path.is_file():
-        verdicts = _read(path, _VERDICTS)
+        verdicts = read_table(path, _VERDICTS)
         for (dataset, size, test), group in groups(verdicts, ["dataset", "size", "test"]):
             lines = [f"- {verdict}" for verdict in group["verdict"]]
             lines += [_power(family.iloc[0]) for _, family in groups(group, ["metric"])]
@@ -68,7 +68,12 @@ def _cell(row: dict[Hashable, Any]) -> str:
     return f"{row['mean']:.{places}f}{spread} {'' if pd.isna(row['group']) else row['group']}".strip()
 
 
-def _read(path: Path, columns: Iterable[str]) -> pd.DataFrame:
+def read_table(path: Path, columns: Iterable[str] = ()) -> pd.DataFrame:
+    """Read a table of a study from its CSV file, which must have the given columns.
+
+    Raises:
+        WordorderError: There is no such file, or it is not such a table.
+    """
     if not path.exists():
         raise WordorderError(
             f"{path} does not exist. 'wordorder stage table' writes it; run the study (its table 'scores') first.",

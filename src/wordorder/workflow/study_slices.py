@@ -47,35 +47,38 @@ def systems_scoring(study: Study, dataset: Dataset, metric: str) -> SystemsScori
 
 def significance_slice(study: Study, dataset: Dataset) -> str:
     """``Family``: the comparisons, which are the same for all sizes and test sets."""
+    return canonical(family_of(study, dataset))
+
+
+def family_of(study: Study, dataset: Dataset) -> Family:
+    """Return the comparisons of a study on one dataset."""
     family = comparisons(study)
     compared = {name for comparison in family for name in (comparison.system, comparison.baseline)}
-    return canonical(
-        Family(
-            encodings=[name for name in study.encodings if name in compared],
-            seeds=study.seed_numbers,
-            baseline=study.baseline,
-            comparisons=family,
-            metrics=study.metrics,
-            target_language=dataset.target_language,
-            significance=study.significance,
-            margin=study.margin,
-            looks=study.looks,
-        )
+    return Family(
+        encodings=[name for name in study.encodings if name in compared],
+        seeds=study.seed_numbers,
+        baseline=study.baseline,
+        comparisons=family,
+        metrics=study.metrics,
+        target_language=dataset.target_language,
+        significance=study.significance,
+        margin=study.margin,
+        looks=study.looks,
     )
 
 
 def report_slice(study: Study, configuration: Configuration) -> str:
     """``Report``, for tables."""
-    return canonical(_report(study, configuration))
+    return canonical(report_of(study, configuration))
 
 
 def figure_slice(study: Study, configuration: Configuration, figure: FigureName) -> str:
     """``Report``, for a figure; how many positions are shown does not matter to figures without vectors."""
     shown = study.shown_positions if FIGURES[figure].reads == "models" else None
-    return canonical(_report(study, configuration).model_copy(update={"shown_positions": shown}))
+    return canonical(report_of(study, configuration).model_copy(update={"shown_positions": shown}))
 
 
-def _report(study: Study, configuration: Configuration, *, decoded: bool = True) -> Report:
+def report_of(study: Study, configuration: Configuration, *, decoded: bool = True) -> Report:
     """Return what there is to show; ``decoded`` names test sets with their decodings."""
     named = decoded_tests if decoded else test_names
     reported = [
@@ -99,7 +102,7 @@ def _report(study: Study, configuration: Configuration, *, decoded: bool = True)
 def published_scores_slice(study: Study, configuration: Configuration) -> str:
     """``PublishedReport``. An unknown table is a WordorderError."""
     published = published_tables(study, configuration)
-    return canonical(PublishedReport(report=_report(study, configuration), published=published))
+    return canonical(PublishedReport(report=report_of(study, configuration), published=published))
 
 
 def published_tables(study: Study, configuration: Configuration) -> list[PublishedInStudy]:
@@ -174,7 +177,7 @@ def page_slice(study: Study, configuration: Configuration) -> str:
     datasets = configuration.datasets_of(study)
     return canonical(
         Page(
-            report=_report(study, configuration),
+            report=report_of(study, configuration),
             tables=table_names(study),
             published=published_tables(study, configuration),
             paper=_paper(study, configuration),
@@ -206,7 +209,7 @@ def analysis_slice(study: Study, configuration: Configuration, name: str) -> str
     datasets = configuration.datasets_of(study)
     return canonical(
         Analysed(
-            report=_report(study, configuration, decoded=not isinstance(study.analyses[name], MeasuringAnalysis)),
+            report=report_of(study, configuration, decoded=not isinstance(study.analyses[name], MeasuringAnalysis)),
             settings=Analyses({name: study.analyses[name]}),
             source_languages={data.name: data.source_language for data in datasets},
             target_languages={data.name: data.target_language for data in datasets},

@@ -1,0 +1,1 @@
+"""The Python API, whose names ``wordorder`` has."""

@@ -1,0 +1,146 @@
+"""Comparisons of two systems by the project's statistics (docs/statistics.md)."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+
+import pandas as pd
+
+from wordorder.comparison.significance import compare
+from wordorder.config.models import Comparison, Family, Report, ReportedDataset
+from wordorder.errors import WordorderError, unknown_name
+from wordorder.files import write_text
+from wordorder.results.frames import systems_metrics, systems_path
+from wordorder.results.index import read_index
+from wordorder.results.translations import raw
+from wordorder.tables.comparisons import significance_table
+from wordorder.workflow.configuration import Configuration
+from wordorder.workflow.study_slices import family_of, report_of
+
+DEFAULT_METRICS = ("bleu", "chrf++")
+
+
+def compare_outputs(
+    system: Sequence[Sequence[str]],
+    baseline: Sequence[Sequence[str]],
+    references: Sequence[str],
+    *,
+    target_language: str,
+    metrics: Sequence[str] = DEFAULT_METRICS,
+    margin: float | None = None,
+) -> pd.DataFrame:
+    """Compare the translations of two systems, with one list of lines for each training seed.
+
+    The verdict (better, worse, equivalent or undecided) speaks of other seeds and needs at least two of them. With one
+    seed, sacreBLEU's paired tests of the two translations remain: columns such as ``bootstrap p seed 1``.
+
+    Args:
+        system: Detokenised translations by the system: for each seed one line per sentence.
+        baseline: Those of the baseline, of as many seeds.
+        references: One reference per sentence.
+        target_language: The language of the translations, such as "de"; it chooses BLEU's tokeniser.
+        metrics: Names of metrics.
+        margin: The difference in the first metric up to which two systems count as equivalent; that at which people
+            usually notice a difference if missing.
+
+    Returns:
+        One row per metric: difference, interval, p, verdict, and the other tests.
+
+    Raises:
+        WordorderError: The numbers of seeds or lines differ.
+    """
+    if len(system) != len(baseline) or not system:
+        raise WordorderError(
+            f"The system has {len(system)} translations and the baseline {len(baseline)}. Give one list of lines per "
+            "seed, for the same seeds.",
+            code="different-seeds",
+            found=len(system),
+            expected=len(baseline),
+        )
+    seeds = list(range(1, len(system) + 1))
+    family = Family(
+        encodings=["baseline", "system"],
+        seeds=seeds,
+        baseline="baseline",
+        comparisons=[Comparison(system="system", baseline="baseline")],
+        metrics=list(metrics),
+        target_language=target_language,
+        margin={} if margin is None else {metrics[0]: margin},
+    )
+    with tempfile.TemporaryDirectory() as name:
+        folder, outputs = Path(name), {"baseline": baseline, "system": system}
+        files = {(own, seed): folder / f"{own}.{seed}" for own, seed in product(outputs, seeds)}
+        for (own, seed), path in files.items():
+            write_text(path, "".join(f"{line}\n" for line in outputs[own][seed - 1]), checksum="none")
+        write_text(folder / "references", "".join(f"{line}\n" for line in references), checksum="none")
+        found = compare(family, files, "", "test", folder / "references")
+    report = Report(
+        study="outputs",
+        title="",
+        datasets=[ReportedDataset(name="outputs", title="", tests=["test"])],
+        encodings=family.encodings,
+        sizes=["any"],
+        seeds=seeds,
+        metrics=list(metrics),
+        baseline="baseline",
+    )
+    return significance_table([{"dataset": "outputs"} | found], report).data
+
+
+def compare_encodings(
+    system: str,
+    baseline: str,
+    study: str,
+    *,
+    results: str | Path = "results",
+    root: str | Path = "config",
+) -> pd.DataFrame:
+    """Compare two encodings of a finished study, on all of its datasets, sizes and test sets.
+
+    The comparison is a family of its own: its p-values are not corrected for other comparisons of the study. Use it to
+    look, and declare comparisons in the study before you report them.
+
+    Args:
+        system: The name of an encoding.
+        baseline: The name of the encoding to compare it with.
+        study: The name of the study.
+        results: The folder to which runs write.
+        root: The configuration folder.
+
+    Returns:
+        One row per dataset, size, test set and metric: difference, interval, p, verdict, and the other tests.
+
+    Raises:
+        WordorderError: The study does not have these encodings, or is not finished.
+    """
+    configuration = Configuration(Path(root))
+    asked = configuration.study(study)
+    for name in (system, baseline):
+        if name not in asked.encodings:
+            raise unknown_name(f"The study '{study}' has no encoding", name, asked.encodings, "encodings")
+    if system == baseline:
+        raise WordorderError(
+            f"'{system}' is compared with itself. Name two encodings.", code="same-encoding", found=system
+        )
+    pair = {
+        "encodings": [baseline, system],
+        "baseline": baseline,
+        "comparisons": [Comparison(system=system, baseline=baseline)],
+    }
+    folder, data = Path(results, study), Path(results, "data")
+    index, report, files = read_index(folder), report_of(asked, configuration), []
+    for dataset, size in product(report.datasets, report.sizes):
+        family = family_of(asked, configuration.dataset(dataset.name)).model_copy(update=pair)
+        for test in dataset.tests:
+            translations = {
+                (name, seed): index.cell(dataset.name, size, name, seed).hypotheses(test)
+                for name, seed in product(family.encodings, family.seeds)
+            }
+            scored = [systems_path(folder, name, dataset.name, size, test) for name in systems_metrics(report)]
+            references = raw(data, dataset.name, test, "target")
+            found = compare(family, translations, size, test, references, scored)
+            files.append({"dataset": dataset.name} | found)
+    return significance_table(files, report).data

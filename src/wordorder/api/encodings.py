@@ -1,0 +1,186 @@
+"""Encodings outside a translation model: their vectors, their effect on attention, and their use in one's own model.
+
+Shapes: B batch, L length, H heads, d model size, d_h head size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from wordorder.encodings.base import Encoding, Positions, Shape, Stack
+from wordorder.encodings.registry import build, parse
+from wordorder.errors import WordorderError
+from wordorder.model.attention.base import WeightsReader, attend
+from wordorder.model.attention.multihead import merge_heads, split_heads
+from wordorder.model.masks import causal_mask
+
+
+def build_encoding(entry: str | Mapping[str, Any], *, dim: int, heads: int, layers: int = 1) -> Encoding:
+    """Build an encoding for a model of your own.
+
+    Args:
+        entry: A type such as ``"rope"``, or an entry as in encodings.yaml, ``{"type": "opr", "k": 8}``.
+        dim: The model size d.
+        heads: The number of attention heads H.
+        layers: The number of layers with self-attention.
+
+    Returns:
+        A module; make it part of your model, so that its parameters are trained.
+
+    Raises:
+        WordorderError: There is no such type, or a parameter is wrong.
+    """
+    config = parse({"type": entry} if isinstance(entry, str) else entry)
+    return build(config, Shape(dim, heads, layers, layers))
+
+
+def positions(encoding: Encoding, tokens: Tensor, *, offset: int = 0) -> Positions:
+    """Return the positions of the tokens of a batch, for one pass through the model.
+
+    Args:
+        encoding: The encoding, which may draw random positions in training.
+        tokens: Token numbers, (B, L) int64.
+        offset: The position of the first token.
+    """
+    length = tokens.size(1)
+    limit = encoding.limit("decoder")
+    if limit is not None and offset + length > limit:
+        raise WordorderError(
+            f"The encoding '{encoding.config.type}' has {limit} positions, but the tokens need {offset + length}. "
+            "Shorten the sequences, or raise the size of the encoding's table.",
+            code="too-few-positions",
+            found=offset + length,
+            expected=limit,
+        )
+    drawn = encoding.draw(len(tokens))
+    return replace(
+        Positions.range(length, offset=offset, on=tokens.device),
+        tokens=tokens,
+        drawn=None if drawn is None else drawn.to(tokens.device),
+    )
+
+
+def embed(encoding: Encoding, embeddings: Tensor, positions: Positions, *, stack: Stack = "decoder") -> Tensor:
+    """Apply what an encoding does to embeddings.
+
+    Args:
+        encoding: The encoding.
+        embeddings: Token embeddings, (B, L, d). A Transformer scales them by √d first.
+        positions: Positions of the tokens.
+        stack: "decoder" for a model that reads from left to right, otherwise "encoder".
+
+    Returns:
+        Embeddings of the same shape, unchanged if the encoding acts only in attention.
+    """
+    return encoding.transform_embeddings(encoding.add_to_embeddings(embeddings, positions, stack), positions, stack)
+
+
+def attention(
+    encoding: Encoding,
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    positions: Positions,
+    *,
+    layer: int = 0,
+    inputs: Tensor | None = None,
+    causal: bool = True,
+    weights_reader: WeightsReader | None = None,
+) -> Tensor:
+    """Compute self-attention with everything that an encoding does inside it.
+
+    Args:
+        encoding: The encoding.
+        queries: Projected queries, (B, L, d); the function splits them into heads.
+        keys: Projected keys, (B, L, d).
+        values: Projected values, (B, L, d).
+        positions: Positions of the tokens.
+        layer: The layer, from 0; some encodings have parameters per layer.
+        inputs: What was projected, (B, L, d); only encodings with gates need it.
+        causal: Let a token attend to itself and earlier tokens only.
+        weights_reader: Called with the attention weights, (B, H, L, L).
+
+    Returns:
+        The concatenated heads before the output projection, (B, L, d).
+
+    Raises:
+        WordorderError: The encoding needs ``inputs``, or other inputs for each head.
+    """
+    own = encoding.attention("decoder" if causal else "encoder", layer)
+    if "head_inputs" in own.needs or ("gates" in own.needs and inputs is None):
+        needed = "an input of its own for each group of heads" if "head_inputs" in own.needs else "'inputs'"
+        raise WordorderError(
+            f"The encoding '{encoding.config.type}' needs {needed}, which this attention does not have. "
+            "Use wordorder.model.attention.multihead.SelfAttention, or another encoding.",
+            code="no-place-for-encoding",
+            found=encoding.config.type,
+        )
+    if inputs is not None and "gates" in own.needs:
+        positions = replace(positions, state=own.gates(inputs, positions))
+    split = [split_heads(each, encoding.shape.heads) for each in (queries, keys, values)]
+    rotated, rotated_keys = own.rotate(split[0], split[1], positions)
+    context = attend(
+        rotated,
+        rotated_keys,
+        own.values(split[2], positions),
+        mask=causal_mask(queries.size(1), on=queries.device) if causal else None,
+        dropout_probability=0.0,
+        training=encoding.training,
+        encoding=own,
+        query=positions,
+        key=positions,
+        unrotated=split[0],
+        weights_reader=weights_reader,
+    )
+    return merge_heads(context)
+
+
+@torch.no_grad()
+def attention_weights(
+    encoding: Encoding, length: int, *, layer: int = 0, causal: bool = False, seed: int = 1
+) -> Tensor:
+    """Compute the attention of equal tokens, in which only positions make a difference.
+
+    All tokens have the same random query, key and value, so that an encoding that does nothing gives equal weights.
+    What the encoding does to embeddings takes part: queries and keys are those of the marked embeddings.
+
+    Args:
+        encoding: The encoding.
+        length: The number of tokens L.
+        layer: The layer, from 0.
+        causal: Let a token attend to itself and earlier tokens only.
+        seed: The seed of the token's vector.
+
+    Returns:
+        Attention weights, (H, L, L); row i has the weights of query i.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    tokens = torch.zeros(1, length, dtype=torch.int64)
+    stack: Stack = "decoder" if causal else "encoder"
+    places = positions(encoding, tokens)
+    vector = torch.randn(1, 1, encoding.shape.dim, generator=generator).expand(1, length, -1)
+    x = embed(encoding, vector, places, stack=stack)
+    found: list[Tensor] = []
+    attention(encoding, x, x, x, places, layer=layer, inputs=x, causal=causal, weights_reader=found.append)
+    return found[0][0]
+
+
+def similarity(encoding: Encoding, length: int, *, stack: Stack = "encoder") -> Tensor | None:
+    """Compute the cosine similarity of the vectors of positions.
+
+    Args:
+        encoding: The encoding; ``encoding.table(length)`` has the vectors themselves.
+        length: The number of positions L.
+        stack: The stack whose vectors are compared.
+
+    Returns:
+        Similarities, (L, L), or None if the encoding gives no vector to a position.
+    """
+    table = encoding.table(length, stack)
+    return None if table is None else functional.cosine_similarity(table[:, None], table[None], dim=-1)

@@ -1,0 +1,101 @@
+"""Trained models that translate text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from wordorder.config.datasets import TextPreprocessing
+from wordorder.config.models import Decoding
+from wordorder.data.subword import Subword
+from wordorder.decoding.translate import translate_lines
+from wordorder.model.architectures.base import Translator
+from wordorder.results.index import read_index
+from wordorder.training.device import finished_model
+from wordorder.workflow.configuration import Configuration
+
+
+@dataclass(frozen=True)
+class TranslationModel:
+    """A trained model with everything that it needs to translate text.
+
+    Attributes:
+        module: The PyTorch module, in evaluation mode; ``module.encoding`` is its trained positional encoding.
+        subword: The subword model of its dataset.
+        source_language: The language of the text.
+        target_language: The language of the translations.
+        preprocessing: What happens to the text before the subwords.
+        decoding: The beam search.
+    """
+
+    module: Translator
+    subword: Subword
+    source_language: str
+    target_language: str
+    preprocessing: TextPreprocessing = field(default_factory=TextPreprocessing)
+    decoding: Decoding = field(default_factory=Decoding)
+
+    def translate(self, lines: Iterable[str]) -> list[str]:
+        """Translate sentences.
+
+        Args:
+            lines: One sentence each, as people write it.
+
+        Returns:
+            One translation per sentence.
+
+        Raises:
+            WordorderError: The encoding needs reordered positions, or a sentence is longer than its table.
+        """
+        return translate_lines(
+            self.module,
+            lines,
+            self.subword,
+            source_language=self.source_language,
+            target_language=self.target_language,
+            preprocessing=self.preprocessing,
+            config=self.decoding,
+        )
+
+
+def load_model(
+    study: str,
+    encoding: str,
+    *,
+    seed: int | None = None,
+    dataset: str | None = None,
+    size: str | None = None,
+    results: str | Path = "results",
+    root: str | Path = "config",
+    threads: int | None = None,
+) -> TranslationModel:
+    """Load a trained model of a study.
+
+    Args:
+        study: The name of the study.
+        encoding: The name of the encoding.
+        seed: The seed; the study's first if missing.
+        dataset: The dataset; the study's first if missing.
+        size: The model size; the study's first if missing.
+        results: The folder to which runs write.
+        root: The configuration folder.
+        threads: CPU threads of the process; PyTorch's choice if missing.
+
+    Raises:
+        WordorderError: There is no such study or model, or it is not trained yet.
+    """
+    configuration = Configuration(Path(root))
+    asked = configuration.study(study)
+    data = configuration.dataset(dataset or asked.datasets[0])
+    cell = read_index(Path(results, study)).cell(
+        data.name, size or asked.sizes[0], encoding, asked.seed_numbers[0] if seed is None else seed
+    )
+    return TranslationModel(
+        finished_model(cell.model, threads),
+        Subword.load(Path(results, "data", data.name, "subword", "model.model")),
+        data.source_language,
+        data.target_language,
+        data.preprocessing,
+        next(iter(asked.decodings.values())),
+    )

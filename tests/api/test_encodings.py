@@ -1,0 +1,76 @@
+"""Encodings outside a translation model, and in a model of one's own."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+import wordorder
+from raises import raises
+from wordorder.encodings.registry import encoding_types
+from wordorder.model.attention.multihead import SelfAttention
+from wordorder.model.masks import causal_mask
+
+# Encodings whose attention needs more than projected queries, keys and values.
+ELSEWHERE = {"headxl", "inxl"}
+
+
+def test_the_package_imports_no_library() -> None:
+    code = "import sys, wordorder; print(sorted({'torch', 'numpy', 'pandas', 'pydantic'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
+
+
+def test_every_name_of_the_package_exists() -> None:
+    for name in wordorder.__all__:
+        assert getattr(wordorder, name)
+    with pytest.raises(AttributeError):
+        _ = wordorder.nothing  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", sorted(set(encoding_types()) - ELSEWHERE))
+@pytest.mark.parametrize("causal", [True, False])
+def test_attention_is_that_of_the_models(name: str, causal: bool) -> None:
+    encoding = wordorder.build_encoding(name, dim=16, heads=4, layers=2).eval()
+    module = SelfAttention(16, 4, 0.0).eval()
+    positions = wordorder.positions(encoding, torch.zeros(2, 6, dtype=torch.int64))
+    x = torch.randn(2, 6, 16, generator=torch.Generator().manual_seed(1))
+    own = encoding.attention("decoder" if causal else "encoder", 1)
+    with torch.no_grad():
+        queries, keys, values = module.project_in(x).chunk(3, dim=-1)
+        found = wordorder.attention(encoding, queries, keys, values, positions, layer=1, inputs=x, causal=causal)
+        mask = causal_mask(6, on=torch.device("cpu")) if causal else None
+        assert_close(module.project_out(found), module(x, mask=mask, encoding=own, positions=positions))
+
+
+def test_equal_tokens_differ_by_position_only() -> None:
+    weights = wordorder.attention_weights(wordorder.build_encoding("none", dim=16, heads=4), 5)
+    assert_close(weights, torch.full((4, 5, 5), 0.2))
+    fading = wordorder.attention_weights(wordorder.build_encoding("alibi", dim=16, heads=4), 5, causal=True)
+    assert bool((fading[:, 4].diff() > 0).all())  # the nearest token has the largest weight
+    assert bool((fading.triu(1) == 0).all())
+
+
+def test_similarity_is_the_cosine_of_vectors() -> None:
+    encoding = wordorder.build_encoding({"type": "opr", "k": 4}, dim=16, heads=4)
+    found, table = wordorder.similarity(encoding, 9), encoding.table(9)
+    assert found is not None and table is not None
+    cosine = float(table[2] @ table[7] / (table[2].norm() * table[7].norm()))
+    assert math.isclose(float(found[2, 7]), cosine, rel_tol=1e-5)
+    assert wordorder.similarity(wordorder.build_encoding("rope", dim=16, heads=4), 9) is None
+
+
+def test_mistakes_are_sentences() -> None:
+    with raises(code="unknown-name"):
+        wordorder.build_encoding("ropes", dim=16, heads=4)
+    learned = wordorder.build_encoding({"type": "learned", "table": 4}, dim=16, heads=4)
+    with raises(code="too-few-positions", found=5, expected=4):
+        wordorder.positions(learned, torch.zeros(1, 5, dtype=torch.int64))
+    with raises(code="no-place-for-encoding", found="forgetting"):
+        forgetting = wordorder.build_encoding("forgetting", dim=16, heads=4)
+        x = torch.zeros(1, 3, 16)
+        wordorder.attention(forgetting, x, x, x, wordorder.positions(forgetting, torch.zeros(1, 3, dtype=torch.int64)))

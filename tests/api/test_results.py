@@ -1,0 +1,74 @@
+"""Results and comparisons as data frames, and trained models that translate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import wordorder
+from evaluation_samples import noisy, sentences
+from little_study import Workspace
+from raises import raises
+from snakemake_runs import ROOT
+
+DEMO = ROOT / "results" / "reference" / "demo"
+
+
+def test_results_have_one_row_per_score() -> None:
+    scores, table = wordorder.load_results(DEMO), wordorder.load_table(DEMO)
+    assert len(scores) == len(table) * 3
+    row = table[(table["encoding"] == "opr") & (table["metric"] == "bleu")].iloc[0]
+    own = scores[(scores["encoding"] == "opr") & (scores["metric"] == "bleu")]
+    assert list(own["seed"]) == [1, 2, 3]
+    assert np.isclose(own["score"].mean(), row["mean"]) and np.isclose(own["score"].std(), row["sd"])
+
+
+def test_missing_results_are_named(tmp_path: Path) -> None:
+    with raises(code="no-results", path=tmp_path / "nothing"):
+        wordorder.load_results("nothing", results=tmp_path)
+    with raises(code="unknown-name", suggestion="parameters"):
+        wordorder.load_table(DEMO, "parameter")
+
+
+def test_a_better_system_is_found() -> None:
+    references = sentences(60)
+    better = [noisy(references, 0.1, seed) for seed in (1, 2, 3)]
+    worse = [noisy(references, 0.5, seed) for seed in (4, 5, 6)]
+    found = wordorder.compare_outputs(better, worse, references, target_language="de", metrics=["bleu"])
+    assert list(found["outcome"]) == ["better"] and found["low"][0] > 0
+    assert wordorder.compare_outputs(worse, better, references, target_language="de", metrics=["bleu"])[
+        "difference"
+    ][0] == pytest.approx(-found["difference"][0])
+
+
+def test_one_seed_has_paired_tests_only() -> None:
+    references = sentences(60)
+    found = wordorder.compare_outputs(
+        [noisy(references, 0.1, 1)], [noisy(references, 0.5, 2)], references, target_language="de", metrics=["bleu"]
+    )
+    assert found["p"].isna().all() and found["bootstrap p seed 1"][0] < 0.05
+
+
+def test_as_many_seeds_of_both_are_needed() -> None:
+    with raises(code="different-seeds", found=2, expected=1):
+        wordorder.compare_outputs([["a"], ["b"]], [["a"]], ["a"], target_language="de")
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("finished_study")
+def test_a_finished_study_is_read_translated_and_compared(finished: Workspace) -> None:
+    where = {"results": finished.folder / "results", "root": finished.config}
+    model = wordorder.load_model("little", "opr", **where)
+    source = finished.folder / "results/data/pair/raw/test.source"
+    lines = source.read_text().splitlines()[:3]
+    assert len(model.translate(lines)) == 3
+    assert model.module.encoding.config.type == "opr" and model.target_language == "xx"
+    assert set(wordorder.load_results("little", results=where["results"])["encoding"]) == {"opr", "sinusoidal"}
+    compared = wordorder.compare_encodings("opr", "sinusoidal", "little", **where)
+    assert list(compared["system"].unique()) == ["opr"]
+    with raises(code="unknown-name", suggestion="opr"):
+        wordorder.compare_encodings("op", "sinusoidal", "little", **where)
+    with raises(code="same-encoding"):
+        wordorder.compare_encodings("opr", "opr", "little", **where)
