@@ -26,7 +26,7 @@ setup-dev: $(VENV)/.stamp-dev  ## Create the environment with the developers' to
 
 demo: STUDY = demo
 demo: study report  ## Run the demo study, build its page and report, and print its results
-	wordorder summary --results results/demo
+	wordorder results demo
 	@echo "Snakemake's report is $(CURDIR)/results/demo/report.html"
 	@echo "The page to open is   $(CURDIR)/results/demo/index.html"
 

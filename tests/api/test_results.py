@@ -38,9 +38,9 @@ def test_a_better_system_is_found() -> None:
     worse = [noisy(references, 0.5, seed) for seed in (4, 5, 6)]
     found = wordorder.compare_outputs(better, worse, references, target_language="de", metrics=["bleu"])
     assert list(found["outcome"]) == ["better"] and found["low"][0] > 0
-    assert wordorder.compare_outputs(worse, better, references, target_language="de", metrics=["bleu"])[
-        "difference"
-    ][0] == pytest.approx(-found["difference"][0])
+    assert wordorder.compare_outputs(worse, better, references, target_language="de", metrics=["bleu"])["difference"][
+        0
+    ] == pytest.approx(-found["difference"][0])
 
 
 def test_one_seed_has_paired_tests_only() -> None:

@@ -132,7 +132,7 @@ def reported(arguments: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
         "stage figure scores --results nope",
         "stage figure value_range --length 0",
         "stage analyse length --results nope",
-        "summary --results nope",
+        "results demo --results nope",
         "stage page --results nope",
         "plan demo --results nope",
         "plan demo --root nope",

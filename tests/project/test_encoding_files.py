@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fidelity import sections
+from wordorder.encodings.documentation import sections
 from wordorder.encodings.registry import encoding_types
 
 

@@ -22,8 +22,9 @@ import torch
 from torch import Tensor, nn
 
 from wordorder.config.load import load_encodings, load_published, load_sizes
-from wordorder.encodings.base import REGISTRY, AttentionEncoding, EncodingConfig, Positions, Shape
+from wordorder.encodings.base import AttentionEncoding, EncodingConfig, Positions, Shape
 from wordorder.encodings.compose import ComposedConfig
+from wordorder.encodings.documentation import sections
 from wordorder.encodings.registry import encoding_types, parse
 from wordorder.model.attention.base import REGISTRY as BACKENDS
 from wordorder.model.attention.base import Attention
@@ -270,18 +271,6 @@ its comparisons from `tests/fidelity/NAME.py`.
 | Encoding | Compared with | Outputs | Gradients | Departures |
 | --- | --- | --- | --- | --- |
 """
-
-
-def sections(encoding: str) -> dict[str, str]:
-    """Split the docstring of an encoding's file: its title, and the texts after 'Source:', 'Start:' and so on."""
-    text = REGISTRY.module(encoding).__doc__ or ""
-    parts = re.split(r"\n\n|^(Source|Start|Promises|Departures)(?: values)?: ", text, flags=re.MULTILINE)
-    found = {"Title": parts[0].rstrip(".")}
-    # A split keeps what its group matched between the texts, and None at an empty line.
-    for heading, body in zip(parts[1::2], parts[2::2], strict=True):
-        if heading is not None:
-            found[heading] = " ".join(body.split()).replace("``", "`")
-    return found
 
 
 def render(rows: dict[tuple[str, str, str], Row]) -> str:

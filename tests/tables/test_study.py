@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -300,9 +301,8 @@ def test_a_file_of_another_shape_is_said(
     write_text(tmp_path / file, content)
     command = ["stage", "figure" if name == "perplexity" else "table", name, "--config", study.model_dump_json()]
     command += ["--output-prefix", str(tmp_path / "t")]
-    if name == "summary":
-        command = ["summary"]
-    assert main([*command, "--results", str(tmp_path)]) == 1
+    command = ["results", str(tmp_path)] if name == "summary" else [*command, "--results", str(tmp_path)]
+    assert main(command) == 1
     assert capsys.readouterr().err == (
         f"wordorder: error: {tmp_path / file} has no '{key}', so it was not written by this version of wordorder. "
         "Delete it and run its stage again.\n"
@@ -326,17 +326,20 @@ def test_frames_have_a_row_for_every_cell(study: Report, tmp_path: Path) -> None
 
 
 def test_summary(study: Report, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["summary", "--results", str(tmp_path)]) == 1
-    assert "tables/scores.csv does not exist" in capsys.readouterr().err
+    assert main(["results", str(tmp_path)]) == 1
+    assert str(tmp_path) in capsys.readouterr().err
     data, _, _ = table("scores", study, tmp_path)
     verdicts, _, _ = table("significance", study, tmp_path)
     capsys.readouterr()
-    assert main(["summary", "--results", str(tmp_path)]) == 0
+    assert main(["results", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
     row = data[(data["encoding"] == "learned_t5") & (data["test"] == "test_1")].set_index("metric")
     bleu, chrf = (f"{row.loc[m, 'mean']:.2f} ± {row.loc[m, 'sd']:.2f}" for m in ("bleu", "chrf++"))
     assert re.search(rf"tiny +learned_t5 +{bleu} +{chrf} +2 of 3\n", printed)
     assert re.search(r"tiny +null +– +– +0 of 3\n", printed), "a name, not a missing value"
     assert "BLEU: nrefs:1|case:mixed" in printed
+    assert main(["results", str(tmp_path), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["encoding"] for row in rows] == list(data["encoding"])
     for verdict in verdicts["verdict"]:
         assert f"- {verdict}\n" in printed

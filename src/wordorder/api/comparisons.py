@@ -8,15 +8,18 @@ from itertools import product
 from pathlib import Path
 
 import pandas as pd
+from tabulate import tabulate
 
 from wordorder.comparison.significance import compare
 from wordorder.config.models import Comparison, Family, Report, ReportedDataset
 from wordorder.errors import WordorderError, unknown_name
 from wordorder.files import write_text
+from wordorder.metrics.base import metric
 from wordorder.results.frames import systems_metrics, systems_path
 from wordorder.results.index import read_index
 from wordorder.results.translations import raw
 from wordorder.tables.comparisons import significance_table
+from wordorder.tables.table import format_p
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.study_slices import family_of, report_of
 
@@ -144,3 +147,36 @@ def compare_encodings(
             found = compare(family, translations, size, test, references, scored)
             files.append({"dataset": dataset.name} | found)
     return significance_table(files, report).data
+
+
+def comparison_text(compared: pd.DataFrame) -> str:
+    """Return a comparison as plain text: a table, and one verdict per row.
+
+    Args:
+        compared: From :func:`compare_encodings`.
+    """
+    rows = []
+    for row in compared.to_dict("records"):
+        label, digits = metric(row["metric"]).label, metric(row["metric"]).digits
+        numbers = {name: f"{row[name]:+.{digits}f}" for name in ("difference", "low", "high")}
+        p = "" if pd.isna(row["p"]) else format_p(row["p"])
+        place = {name: row[name] for name in ("dataset", "size", "test")}
+        rows.append(place | {"metric": label} | numbers | {"p": p, "seeds": row["n"]})
+    table = tabulate(rows, headers="keys", tablefmt="simple", disable_numparse=True)
+    return "\n\n".join([table, "\n".join(f"- {verdict}" for verdict in compared["verdict"])])
+
+
+def draw_comparison(compared: pd.DataFrame, prefix: str | Path, study: str, *, root: str | Path = "config") -> None:
+    """Draw a comparison with its intervals.
+
+    Args:
+        compared: From :func:`compare_encodings`.
+        prefix: Writes PREFIX.svg, .pdf, .png and .csv.
+        study: The name of the study.
+        root: The configuration folder.
+    """
+    from wordorder.drawing import style
+    from wordorder.figures.comparisons import draw_forest
+
+    configuration = Configuration(Path(root))
+    style.save(draw_forest(compared, report_of(configuration.study(study), configuration)), prefix, compared)

@@ -164,6 +164,8 @@ def attention_weights(
     tokens = torch.zeros(1, length, dtype=torch.int64)
     stack: Stack = "decoder" if causal else "encoder"
     places = positions(encoding, tokens)
+    if encoding.config.needs_reordered:  # as if the source were in target order already
+        places = places.with_reordered(places.absolute)
     vector = torch.randn(1, 1, encoding.shape.dim, generator=generator).expand(1, length, -1)
     x = embed(encoding, vector, places, stack=stack)
     found: list[Tensor] = []

@@ -1,15 +1,40 @@
-"""Commands on encodings: params and mathematics."""
+"""Commands on encodings: inspect, params and mathematics."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
 
-from typer import Option
+from typer import Argument, Option
 
 from wordorder.cli.app import ENCODING, command
 from wordorder.cli.options import Root, complete_size, flag
 from wordorder.errors import WordorderError
+
+
+@command(ENCODING, "inspect rope", "inspect opr_16 --figure opr_16", "inspect alibi --json")
+def inspect(
+    encoding: Annotated[str, Argument(metavar="ENCODING", help="a name in encodings.yaml, or a type")],
+    *,
+    figure: Annotated[Path | None, Option(metavar="PREFIX", help="writes PREFIX.svg, .pdf, .png and .csv")] = None,
+    length: Annotated[int, Option(min=1, help="positions to draw")] = 32,
+    dim: Annotated[int, Option(min=1, help="model size")] = 64,
+    heads: Annotated[int, Option(min=1, help="attention heads")] = 4,
+    json: Annotated[bool, flag("json", "print JSON")] = False,
+    root: Root = Path("config"),
+) -> None:
+    """Explain an encoding and draw what it does.
+
+    Print its formula, source, promises, departures from the source and trainable parameters in one layer. The figure
+    shows the vectors of positions and their similarity, where there are any, and the attention of equal tokens, which
+    differs by position only.
+    """
+    from wordorder.api.inspection import inspect, write_figure
+
+    found = inspect(encoding, root=root, dim=dim, heads=heads)
+    print(found.as_json() if json else found)
+    if figure is not None:
+        write_figure(found.encoding, figure, length)
 
 
 @command(ENCODING, "params --size base --vocabulary 37000", "params --published")

@@ -63,4 +63,5 @@ def run(
     words += ["--profile", profile or ("local" if Path("local/profile.yaml").is_file() else str(FOLDER / "local"))]
     words += ["--cores", cores] if cores else []
     words += ["--dry-run"] if dry_run else []
+    words += ["--nocolor"] if os.environ.get("NO_COLOR") else []
     os.execv(sys.executable, words)

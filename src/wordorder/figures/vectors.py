@@ -103,7 +103,7 @@ def draw_similarity(encodings: Panels) -> Figure:
     """A heat map of :func:`similarity` for each encoding, on one common scale from -1 to 1."""
     figure, drawn = _panels(encodings, 4, 2.6, 2.5)
     for panel, vectors in drawn:
-        image = _heatmap(panel, similarity(vectors), ("position j", "position i"), limit=1.0)
+        image = heatmap(panel, similarity(vectors), ("position j", "position i"), limit=1.0)
     if drawn:
         figure.set_figwidth(figure.get_figwidth() + 0.8)  # the colour bar
         axes = [panel for panel, _ in drawn]
@@ -116,7 +116,7 @@ def draw_matrix(encodings: Panels) -> Figure:
     """The vectors of each encoding, positions x dimensions, each with its own range of values around zero."""
     figure, drawn = _panels(encodings, 3, 3.6, 2.5)
     for panel, vectors in drawn:
-        image = _heatmap(panel, vectors, ("dimension", "position"), square=False)
+        image = heatmap(panel, vectors, ("dimension", "position"), square=False)
         figure.colorbar(image, ax=panel, label="value")
     return figure
 
@@ -126,7 +126,7 @@ def draw_products(encodings: Panels) -> Figure:
     """P_i · P_j of all positions, a heat map for each encoding, each with its own range (figure 3 of the blog)."""
     figure, drawn = _panels(encodings, 3, 3.4, 2.6)
     for panel, vectors in drawn:
-        image = _heatmap(panel, vectors @ vectors.T, ("position j", "position i"))
+        image = heatmap(panel, vectors @ vectors.T, ("position j", "position i"))
         figure.colorbar(image, ax=panel, label="dot product of i and j", shrink=0.8)
     return figure
 
@@ -199,7 +199,7 @@ def _panels(encodings: Panels, columns: int, width: float, height: float) -> tup
     return figure, list(zip(axes, found.values(), strict=True))
 
 
-def _heatmap(
+def heatmap(
     panel: Axes, values: Vectors, labels: tuple[str, str], *, limit: float | None = None, square: bool = True
 ) -> AxesImage:
     """``values`` from -``limit`` to ``limit``, or to the largest of them."""

@@ -1,0 +1,48 @@
+"""The commands that print results and encodings: results, compare and inspect."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from little_study import Workspace
+from snakemake_runs import ROOT
+from wordorder.cli.main import main
+
+DEMO = str(ROOT / "results" / "reference" / "demo")
+
+
+def test_results_print_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["results", DEMO, "--table", "parameters"]) == 0
+    assert capsys.readouterr().out == (Path(DEMO) / "tables" / "parameters.md").read_text("utf-8") + "\n"
+    assert main(["results", DEMO, "--table", "significance", "--json"]) == 0
+    assert {row["system"] for row in json.loads(capsys.readouterr().out)} == {"none", "opr", "inxl"}
+
+
+def test_an_encoding_is_explained_and_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = ["--root", str(ROOT / "config")]
+    assert main(["inspect", "opr_16", "--json", "--figure", str(tmp_path / "opr"), "--length", "8", *root]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["settings"] == {"type": "opr", "k": 16}
+    assert found["parameters"] == 0 and {"Title", "Source", "Promises", "Departures"} < set(found["texts"]["opr"])
+    assert {path.suffix for path in tmp_path.glob("opr.*")} == {".svg", ".pdf", ".png", ".csv"}
+    assert main(["inspect", "opr_rpr", *root]) == 0
+    assert {"Shaw", "Source:"} <= set(capsys.readouterr().out.split())
+
+
+def test_an_unknown_encoding_is_a_sentence(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORDORDER_ERRORS", "json")
+    assert main(["inspect", "ropee", "--root", str(ROOT / "config")]) == 1
+    assert json.loads(capsys.readouterr().err)["suggestion"] == "rope"
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("finished_study")
+def test_two_encodings_are_compared(finished: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    where = ["--study", "little", "--results", str(finished.folder / "results"), "--root", str(finished.config)]
+    assert main(["compare", "opr", "sinusoidal", *where, "--figure", str(tmp_path / "pair")]) == 0
+    assert "opr" in capsys.readouterr().out and (tmp_path / "pair.svg").is_file()
+    assert main(["compare", "opr", "sinusoidal", *where, "--json"]) == 0
+    assert {row["metric"] for row in json.loads(capsys.readouterr().out)} >= {"bleu"}
