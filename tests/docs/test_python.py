@@ -1,0 +1,31 @@
+"""docs/python.md: its blocks run in one process, and print what the page shows."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+from guide import DOCS, blocks
+from snakemake_runs import ROOT
+
+
+def test_the_page_prints_what_it_shows() -> None:
+    own = [each for each in blocks("python.md")]
+    code = "\n".join(each.text for each in own if each.language == "python")
+    shown = "".join(each.text for each in own if each.language == "text")
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert numbers_rounded(done.stdout) == numbers_rounded(shown)
+
+
+def numbers_rounded(text: str) -> list[str]:
+    """The words of a text, with numbers to one digit: training magnifies rounding."""
+    return [f"{float(word):.1f}" if re.fullmatch(r"-?[\d.]+", word) else word for word in text.split()]
+
+
+def test_every_name_of_the_api_is_on_the_page() -> None:
+    text = (DOCS / "python.md").read_text("utf-8")
+    import wordorder
+
+    assert [name for name in wordorder.__all__ if name not in text] == ["__version__"]
