@@ -11,7 +11,7 @@ from snakemake_runs import ROOT
 
 
 def test_the_page_prints_what_it_shows() -> None:
-    own = [each for each in blocks("python.md")]
+    own = blocks("python.md")
     code = "\n".join(each.text for each in own if each.language == "python")
     shown = "".join(each.text for each in own if each.language == "text")
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
