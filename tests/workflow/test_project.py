@@ -132,4 +132,4 @@ def test_a_wheel_works_in_an_empty_environment(tmp_path: Path) -> None:
     run(project, tools / "snakemake", "little", "--cores", "2", **clean)
     run(project, tools / "snakemake", "little", "--report", "report.html", **clean)
     assert "my_slope" in (project / "results/little/index.html").read_text(encoding="utf-8")
-    assert "Positional encodings" in (project / "report.html").read_text(encoding="utf-8")
+    assert "results/little/figures/scores.svg" in (project / "report.html").read_text(encoding="utf-8")

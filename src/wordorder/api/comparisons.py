@@ -11,7 +11,7 @@ import pandas as pd
 from tabulate import tabulate
 
 from wordorder.comparison.significance import compare
-from wordorder.config.models import Comparison, Family, Report, ReportedDataset
+from wordorder.config.models import Comparison, Family, Report, ReportedDataset, Study
 from wordorder.errors import WordorderError, unknown_name
 from wordorder.files import write_text
 from wordorder.metrics.base import metric
@@ -23,8 +23,6 @@ from wordorder.tables.table import format_p
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.study_slices import family_of, report_of
 
-DEFAULT_METRICS = ("bleu", "chrf++")
-
 
 def compare_outputs(
     system: Sequence[Sequence[str]],
@@ -32,7 +30,7 @@ def compare_outputs(
     references: Sequence[str],
     *,
     target_language: str,
-    metrics: Sequence[str] = DEFAULT_METRICS,
+    metrics: Sequence[str] | None = None,
     margin: float | None = None,
 ) -> pd.DataFrame:
     """Compare the translations of two systems, with one list of lines for each training seed.
@@ -45,7 +43,7 @@ def compare_outputs(
         baseline: Those of the baseline, of as many seeds.
         references: One reference per sentence.
         target_language: The language of the translations, such as "de"; it chooses BLEU's tokeniser.
-        metrics: Names of metrics.
+        metrics: Names of metrics; those of a study that names none if missing.
         margin: The difference in the first metric up to which two systems count as equivalent; that at which people
             usually notice a difference if missing.
 
@@ -63,15 +61,16 @@ def compare_outputs(
             found=len(system),
             expected=len(baseline),
         )
+    names: list[str] = list(metrics or Study.model_fields["metrics"].default)
     seeds = list(range(1, len(system) + 1))
     family = Family(
         encodings=["baseline", "system"],
         seeds=seeds,
         baseline="baseline",
         comparisons=[Comparison(system="system", baseline="baseline")],
-        metrics=list(metrics),
+        metrics=[*names],
         target_language=target_language,
-        margin={} if margin is None else {metrics[0]: margin},
+        margin={} if margin is None else {names[0]: margin},
     )
     with tempfile.TemporaryDirectory() as name:
         folder, outputs = Path(name), {"baseline": baseline, "system": system}
@@ -87,7 +86,7 @@ def compare_outputs(
         encodings=family.encodings,
         sizes=["any"],
         seeds=seeds,
-        metrics=list(metrics),
+        metrics=[*names],
         baseline="baseline",
     )
     return significance_table([{"dataset": "outputs"} | found], report).data
