@@ -14,7 +14,7 @@ MINUTES ?= 10
 export PATH := $(abspath $(VENV))/bin:$(PATH)
 SNAKEFILES = Snakefile workflow
 
-.PHONY: help setup setup-dev demo study report gpu-report reference verify-reference rebuild-references test test-slow test-all test-comet fidelity fuzz lint format comet lock audit sbom clean
+.PHONY: help setup setup-dev demo study report gpu-report reference verify-reference rebuild-references test test-slow test-all test-comet fidelity fuzz docs lint format comet lock audit sbom clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -69,6 +69,12 @@ fidelity: setup-dev  ## Compare the encodings with packages of other authors, an
 
 fuzz: setup-dev  ## Damage files, inputs and answers of servers for about MINUTES minutes, each time others
 	WORDORDER_FUZZ_MINUTES=$(MINUTES) pytest -n 2 tests/fuzz
+
+docs: setup-dev  ## Build the documentation site in build/site; a dead link fails
+	requirements/install $(PYTHON) $(VENV) main --editable '.[ja,zh,dev,docs]'
+	python -m sphinx -W --keep-going -q -b html docs build/site
+	pytest tests/docs/test_site.py
+	@echo "The page to open is $(CURDIR)/build/site/index.html"
 
 lint: setup-dev  ## Check the style, the spelling, the documents and the types
 	ruff check
