@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import subprocess
 import sys
@@ -17,6 +19,17 @@ def test_the_page_prints_what_it_shows() -> None:
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert numbers_rounded(done.stdout) == numbers_rounded(shown)
+
+
+def test_the_notebook_runs() -> None:
+    notebook = DOCS / "examples" / "first_look.ipynb"
+    cells = json.loads(notebook.read_text("utf-8"))["cells"]
+    code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    environment = os.environ | {"MPLBACKEND": "agg"}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=notebook.parent, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "opr is better than sinusoidal" in done.stdout
 
 
 def numbers_rounded(text: str) -> list[str]:
