@@ -157,7 +157,7 @@ def _paper(study: Study, configuration: Configuration) -> Paper | None:
         claims=claims,
         studies=[
             PaperStudy(
-                report=_report(member, configuration),
+                report=report_of(member, configuration),
                 published=published_tables(member, configuration),
                 analyses=member.analyses.names,
             )
