@@ -100,7 +100,7 @@ class Bench:
             source=torch.cat((words[0], END * edge), 1),
             target_input=torch.cat((BEGIN * edge, target), 1),
             target_output=torch.cat((target, END * edge), 1),
-            padded=False,
+            real=None,
             target_tokens=count * length,
             source_positions=reordered,
         )

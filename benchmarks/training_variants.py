@@ -151,7 +151,9 @@ class Marian:
             return loss
         # Without the model's last step, which adds a bias of zeros to all logits.
         hidden, labels = self.model.model(**inputs).last_hidden_state, batch.target_output
-        hidden, labels = (hidden[real], labels[real]) if batch.padded else (hidden.flatten(0, 1), labels.flatten())
+        hidden, labels = (
+            (hidden[real], labels[real]) if batch.real is not None else (hidden.flatten(0, 1), labels.flatten())
+        )
         return functional.cross_entropy(self.model.lm_head(hidden), labels, label_smoothing=self.recipe.label_smoothing)
 
     def check(self, sentences: Indices) -> tuple[float, float]:

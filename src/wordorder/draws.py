@@ -1,4 +1,4 @@
-"""Random draws outside training, repeatable and without any effect on what is drawn afterwards."""
+"""Random draws: repeatable ones outside training, and the way of what a CPU has drawn to the device."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
+from torch import Tensor
 
 
 @contextmanager
@@ -22,3 +23,15 @@ def repeatable(number: int) -> Iterator[None]:
         yield
     finally:
         generator.set_state(state)
+
+
+def moved(values: Tensor, to: torch.device) -> Tensor:
+    """Copy numbers of the CPU to a device, for which the host does not wait.
+
+    Rows that are one and the same row are copied once.
+    """
+    one_row = values.dim() > 0 and len(values) > 1 and values.stride(0) == 0
+    own = values[:1] if one_row else values
+    # From memory that can be swapped out, the driver copies more than 64 KiB only while the host waits.
+    own = own.pin_memory() if to.type == "cuda" else own
+    return own.to(to, non_blocking=True).expand(values.shape)

@@ -108,7 +108,7 @@ def pass_of(weights: dict[int, Tensor], monkeypatch: pytest.MonkeyPatch) -> None
     layers = [layer for _, layer in sorted(weights.items())]
     count = len(layers[0])
     nothing = torch.full((count, 1), PAD)
-    batch = Batch(nothing, nothing, nothing, padded=False, target_tokens=count)
+    batch = Batch(nothing, nothing, nothing, real=None, target_tokens=count)
     # The longer sentence comes first, as in a batch by length.
     forced = Forced(np.array([1, 0]), batch, torch.zeros(count, 1), {"cross": layers})
     monkeypatch.setattr("wordorder.decoding.forced.force", lambda *_, **__: iter([forced]))

@@ -37,7 +37,7 @@ def corpus(tmp_path: Path) -> ParallelCorpus:
 
 def test_by_hand(corpus: ParallelCorpus, monkeypatch: pytest.MonkeyPatch) -> None:
     output = torch.tensor([[5, UNKNOWN, END], [6, END, PAD]])
-    batch = Batch(output, output, output, padded=True, target_tokens=5)
+    batch = Batch(output, output, output, real=None, target_tokens=5)
     logs = torch.tensor([[0.5, 0.25, 0.5], [0.25, 0.125, 1.0]]).log()
 
     def force(*_: Any) -> Iterator[Forced]:

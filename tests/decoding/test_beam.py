@@ -72,7 +72,7 @@ def copying_model() -> Transformer:
         tokens = torch.randint(4, COPIED, (64, length), generator=generator)
         begin, end = torch.full((64, 1), BEGIN), torch.full((64, 1), END)
         source = torch.cat((tokens, end), 1)
-        batch = Batch(source, torch.cat((begin, tokens), 1), source, padded=False, target_tokens=source.numel())
+        batch = Batch(source, torch.cat((begin, tokens), 1), source, real=None, target_tokens=source.numel())
         loss, _ = objective(batch)
         optimizer.zero_grad()
         (loss / source.numel()).backward()

@@ -94,8 +94,9 @@ def idle(model: Transformer, parameter: str) -> bool:
 
 
 def loss_of(model: Transformer, source: Tensor, target: Tensor) -> Tensor:
-    padded, tokens = bool((target == PAD).any()), int((target != PAD).sum())
-    batch = Batch(source, target, target.roll(1, dims=0), padded, tokens, positions_of(source).reordered)
+    gold = target.roll(1, dims=0)
+    real = (gold != PAD).flatten().nonzero().flatten()
+    batch = Batch(source, target, gold, real, len(real), positions_of(source).reordered)
     loss: Tensor = TranslationObjective(model, 0.1)(batch)[0]
     return loss
 

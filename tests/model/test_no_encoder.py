@@ -185,7 +185,7 @@ def test_training_decoding_and_saving(tmp_path: Path, entry: dict[str, object]) 
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
     source = torch.cat((sentences([4] * 32), torch.full((32, 1), END)), dim=1)
     begun = torch.cat((torch.full((32, 1), BEGIN), source[:, :-1]), dim=1)
-    batch = Batch(source, begun, source, padded=False, target_tokens=source.numel())
+    batch = Batch(source, begun, source, real=None, target_tokens=source.numel())
     losses = []
     for _ in range(30):
         loss, _ = objective(batch)

@@ -15,6 +15,7 @@ from wordorder.encodings.registry import parse
 from wordorder.errors import WordorderError
 from wordorder.model.batch import PAD, Batch
 from wordorder.model.objective import _ROWS, TranslationObjective, _LinearCrossEntropy
+from wordorder.training.batches import real_places
 
 ROWS = [1, 7, _ROWS - 1, _ROWS, _ROWS + 1, 2 * _ROWS + 3]
 
@@ -78,8 +79,7 @@ def test_without_gradients_none_is_computed() -> None:
 
 def batch_of(lengths: list[int]) -> Batch:
     source, target = sentences(lengths), sentences(lengths, seed=1)
-    padded = bool((target == PAD).any())
-    return Batch(source, target, sentences(lengths, seed=2), padded, sum(lengths))
+    return Batch(source, target, sentences(lengths, seed=2), real_places(lengths), sum(lengths))
 
 
 def test_a_batch_is_the_sum_of_its_sentences() -> None:
@@ -93,7 +93,7 @@ def test_a_batch_is_the_sum_of_its_sentences() -> None:
         source, target, gold = (
             tokens[one, :length] for tokens in (batch.source, batch.target_input, batch.target_output)
         )
-        own, own_nll = objective(Batch(source, target, gold, False, length))
+        own, own_nll = objective(Batch(source, target, gold, None, length))
         logits = model.logits(model(source, target)).flatten(0, 1)
         assert_close(own, cross_entropy(logits, gold.flatten(), label_smoothing=0.1, reduction="sum"))
         assert_close(own_nll, cross_entropy(logits, gold.flatten(), reduction="sum").detach())

@@ -57,7 +57,11 @@ def test_a_batch_holds_what_the_corpus_says(corpus: ParallelCorpus) -> None:
         assert [piece for piece in batch.target_input[row].tolist() if piece != PAD] == [BEGIN, *target]
         assert [piece for piece in batch.target_output[row].tolist() if piece != PAD] == [*target, END]
     assert batch.target_tokens == int((batch.target_output != PAD).sum())
-    assert batch.padded == bool((batch.target_output == PAD).any())
+    assert batch.real is not None
+    assert batch.real.tolist() == (batch.target_output.flatten() != PAD).nonzero().flatten().tolist()
+    assert batch.source_lengths is not None
+    assert batch.source_lengths.tolist() == (batch.source != PAD).sum(1).tolist()
+    assert collate(corpus, np.array([3])).real is None
 
 
 def test_a_batch_brings_the_positions_of_its_corpus(tmp_path: Path) -> None:

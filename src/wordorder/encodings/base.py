@@ -24,9 +24,9 @@ They also carry what an encoding draws at random once per pass (:meth:`Encoding.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, TypeVar, get_args
 
 from torch import Tensor, arange, cat, device, nn
 
@@ -36,6 +36,8 @@ from wordorder.errors import WordorderError
 from wordorder.registry import Registry
 
 __all__ = ["REGISTRY", "AttentionEncoding", "Encoding", "EncodingConfig", "Positions", "Shape", "Stack"]
+
+T = TypeVar("T")
 
 # The hooks inside attention, which an AttentionEncoding declares in ``needs``.
 Place = Literal["head_inputs", "rotate", "values", "gates", "bias", "scores", "context"]
@@ -58,6 +60,8 @@ class Positions:
             None.
         lengths: The number of tokens of each sentence, (B, 1) int64. None if it is not yet known, as in a target.
         tokens: The subword indices of the tokens, (B, L) int64. Controls read them; models set them.
+        ascending: ``absolute`` itself if its positions are known to ascend from token to token; see :attr:`ordered`.
+        shared: What layers compute once per pass, see :meth:`once`; models set it. None if nothing is shared.
     """
 
     absolute: Tensor
@@ -67,11 +71,43 @@ class Positions:
     state: Tensor | None = None
     lengths: Tensor | None = None
     tokens: Tensor | None = None
+    ascending: Tensor | None = None
+    shared: dict[Hashable, Any] | None = None
 
     @staticmethod
     def range(length: int, *, offset: int = 0, on: device | str = "cpu") -> Positions:
         """Create the positions offset, offset + 1, … of ``length`` tokens, shared by all sentences of a batch."""
-        return Positions(arange(offset, offset + length, device=on)[None], offset + length)
+        absolute = arange(offset, offset + length, device=on)[None]
+        return Positions(absolute, offset + length, ascending=absolute)
+
+    @property
+    def ordered(self) -> bool:
+        """Whether positions are known to ascend from token to token; forgotten where they are replaced."""
+        return self.ascending is self.absolute
+
+    def once(self, name: Hashable, compute: Callable[[], T]) -> T:
+        """Compute a value that depends on these positions once per pass, for all layers.
+
+        On a CPU, each layer computes trained values itself: gradients summed in another order have other bits.
+
+        Args:
+            name: What is computed, and everything else that it depends on.
+            compute: Computes the value.
+
+        Returns:
+            The value.
+        """
+        if self.shared is None:
+            return compute()
+        key = name, id(self.absolute)
+        if key not in self.shared:
+            found = compute()
+            if isinstance(found, Tensor) and found.requires_grad and found.device.type == "cpu":
+                return found
+            # The tensor is kept too, so that no other tensor gets its id.
+            self.shared[key] = self.absolute, found
+        kept: T = self.shared[key][1]
+        return kept
 
     def with_reordered(self, reordered: Tensor | None) -> Positions:
         """Return these positions with the given reordered positions."""
@@ -116,6 +152,11 @@ class Positions:
         return replace(self, absolute=absolute, **others)
 
 
+def of_pairs(query: Positions, key: Positions, name: Hashable, compute: Callable[[], T]) -> T:
+    """Compute a value once per pass if queries and keys are the same tokens; see :meth:`Positions.once`."""
+    return query.once(name, compute) if query.absolute is key.absolute else compute()
+
+
 class AttentionEncoding(nn.Module):
     """The effect of an encoding inside one attention. By default no hook does anything.
 
@@ -128,6 +169,9 @@ class AttentionEncoding(nn.Module):
 
     # True if the class overrides ``score_function``, which applies ``bias`` and ``scores`` pair by pair.
     pairwise: bool = False
+
+    # True if ``scores`` adds a term that does not depend on the scores, which fused attention takes as a bias.
+    additive: bool = False
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
@@ -218,6 +262,12 @@ class AttentionEncoding(nn.Module):
             The bias, (1 | B, 1 | H, Lq, Lk), or None.
         """
         return None
+
+    def shared_bias(self, query: Positions, key: Positions) -> Tensor | None:
+        """Return the bias, computed once per pass for all layers that share this object and their positions."""
+        if "gates" in self.needs:
+            return self.bias(query, key)
+        return of_pairs(query, key, (self, "bias"), lambda: self.bias(query, key))
 
     def scores(self, scores: Tensor, queries: Tensor, keys: Tensor, query: Positions, key: Positions) -> Tensor:
         """Change the scores.

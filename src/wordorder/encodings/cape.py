@@ -25,6 +25,7 @@ from pydantic import Field
 from torch import Tensor
 from typing_extensions import override
 
+from wordorder.draws import moved
 from wordorder.encodings.base import EncodingConfig, Positions, Shape, Stack
 from wordorder.encodings.registry import register
 from wordorder.encodings.sinusoidal import frequencies
@@ -71,10 +72,9 @@ class CAPE(WaveEncoding):
     def _add_to_embeddings(self, x: Tensor, positions: Positions, stack: Stack) -> Tensor:
         if positions.drawn is None:
             return super()._add_to_embeddings(x, positions, stack)
-        local = self.local_shift * _between_minus_one_and_one(*x.shape[:2]).to(x.device)
-        return x + waves(augmented(positions.absolute, positions.drawn, local), self._frequencies.to(x.device)).to(
-            x.dtype
-        )
+        local = moved(self.local_shift * _between_minus_one_and_one(*x.shape[:2]), x.device)
+        places = augmented(positions.absolute, positions.drawn, local)
+        return x + waves(places, moved(self._frequencies, x.device)).to(x.dtype)
 
 
 def _between_minus_one_and_one(*shape: int) -> Tensor:

@@ -78,6 +78,7 @@ class ComposedAttention(AttentionEncoding):
         self.parts = parts
         self.needs = frozenset().union(*(part.needs for part in parts))
         self.pairwise = all(part.pairwise for part in parts if "scores" in part.needs)
+        self.additive = all(part.additive for part in parts if "scores" in part.needs)
 
     @override
     def head_inputs(self, x: Tensor, positions: Positions, drop: Drop) -> list[tuple[int, Tensor]] | None:
@@ -105,9 +106,11 @@ class ComposedAttention(AttentionEncoding):
     def bias(self, query: Positions, key: Positions) -> Tensor | None:
         total: Tensor | None = None
         for part in self.parts:
-            bias = part.bias(query, key)
+            bias = part.shared_bias(query, key)
             total = bias if total is None else total if bias is None else total + bias
         return total
+
+    shared_bias = bias  # the parts share theirs
 
     @override
     def scores(self, scores: Tensor, queries: Tensor, keys: Tensor, query: Positions, key: Positions) -> Tensor:

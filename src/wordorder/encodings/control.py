@@ -31,7 +31,7 @@ class ControlAttention(AttentionEncoding):
     def __init__(self, inside: AttentionEncoding, places: int) -> None:
         super().__init__()
         self.inside, self.places = inside, places
-        self.needs, self.pairwise = inside.needs, inside.pairwise
+        self.needs, self.pairwise, self.additive = inside.needs, inside.pairwise, inside.additive
 
     @override
     def rotate(self, queries: Tensor, keys: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
@@ -44,6 +44,8 @@ class ControlAttention(AttentionEncoding):
     @override
     def bias(self, query: Positions, key: Positions) -> Tensor | None:
         return self.inside.bias(of_tokens(query, self.places), of_tokens(key, self.places))
+
+    shared_bias = bias  # each layer makes positions of its own
 
     @override
     def scores(self, scores: Tensor, queries: Tensor, keys: Tensor, query: Positions, key: Positions) -> Tensor:
@@ -113,4 +115,4 @@ def of_tokens(positions: Positions, places: int) -> Positions:
             code="missing-tokens",
             key="control",
         )
-    return replace(positions, absolute=positions.tokens % places, limit=places)
+    return replace(positions, absolute=positions.tokens % places, limit=places, shared=None)

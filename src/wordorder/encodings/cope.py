@@ -92,16 +92,20 @@ class CoPEAttention(AttentionEncoding):
             The changed scores, (B, H, Lq, Lk).
         """
         apart = distances(query, key)[:, None]  # (1 | B, 1, Lq, Lk)
-        sums = self._sums(scores, apart, key)
+        sums = self._sums(scores, apart, query, key)
         products = queries @ self._undivided().mT.to(queries.dtype)  # (sides, B, H, Lq, table)
         added = self._interpolated(products[0], sums)
         if len(products) > 1:
             added = torch.where(apart > 0, self._interpolated(products[1], sums), added)
         return scores + added
 
-    def _sums(self, scores: Tensor, apart: Tensor, key: Positions) -> Tensor:
+    def _sums(self, scores: Tensor, apart: Tensor, query: Positions, key: Positions) -> Tensor:
         """Compute p_ij, (B, H, Lq, Lk). Gates are summed in the order of the keys' positions, not of their indices."""
         gates = torch.sigmoid(scores.to(_computed(scores)))
+        if key.ordered and query.absolute is key.absolute:
+            upto = gates.cumsum(-1)
+            own = upto.diagonal(dim1=-2, dim2=-1)[..., None]
+            return torch.where(apart > 0, upto - own, own - upto + gates)
         order = key.absolute.argsort(dim=-1)  # (1 | B, Lk)
         places = order.argsort(dim=-1)
         shape = gates.shape

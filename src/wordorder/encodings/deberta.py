@@ -116,6 +116,7 @@ class DeBERTaAttention(AttentionEncoding):
     """The projections of one layer, and R."""
 
     needs = frozenset({"rotate", "scores"})
+    additive = True
 
     def __init__(self, config: DeBERTaConfig, shape: Shape, stack: Stack, table: DistanceTable) -> None:
         super().__init__()

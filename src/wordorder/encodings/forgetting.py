@@ -65,6 +65,9 @@ class ForgettingAttention(AttentionEncoding):
     @override
     def bias(self, query: Positions, key: Positions) -> Tensor:
         assert key.state is not None
+        if key.ordered and query.absolute is key.absolute:
+            upto_each = key.state.cumsum(1).mT.contiguous()  # (B, 2H, L)
+            return self._between(upto_each[..., None], upto_each[..., None, :], query, key)
         order = key.absolute.argsort(dim=-1)  # (1 | B, Lk)
         places = key.absolute.gather(-1, order)
         sorted_gates = key.state.gather(1, order[..., None].expand(key.state.shape))
@@ -75,7 +78,10 @@ class ForgettingAttention(AttentionEncoding):
             counts = torch.searchsorted(places, positions.absolute.contiguous(), right=True).expand(len(sums), -1)
             return sums.gather(1, counts[..., None].expand(-1, -1, sums.size(2))).mT.contiguous()
 
-        rows, columns = upto(query)[..., None], upto(key)[..., None, :]
+        return self._between(upto(query)[..., None], upto(key)[..., None, :], query, key)
+
+    def _between(self, rows: Tensor, columns: Tensor, query: Positions, key: Positions) -> Tensor:
+        """Compute the bias from the sums up to the queries, (B, 2H, Lq, 1), and up to the keys, (B, 2H, 1, Lk)."""
         before = rows[:, : self.heads] - columns[:, : self.heads]  # (B, H, Lq, Lk)
         if not self.both_sides:
             return before

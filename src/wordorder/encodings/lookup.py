@@ -5,13 +5,13 @@ from __future__ import annotations
 from torch import Tensor
 from torch.nn import functional
 
-from wordorder.encodings.base import Positions
+from wordorder.encodings.base import Positions, of_pairs
 from wordorder.errors import WordorderError
 
 
 def distances(query: Positions, key: Positions) -> Tensor:
     """Compute key position - query position, (1 | B, Lq, Lk) int64."""
-    return key.absolute[:, None, :] - query.absolute[:, :, None]
+    return of_pairs(query, key, "distances", lambda: key.absolute[:, None, :] - query.absolute[:, :, None])
 
 
 def spread(values: Tensor, rows: Tensor) -> Tensor:

@@ -157,7 +157,7 @@ class Draws:
         drawn = self.sorted(positions, positions.limit, layer=layer)
         rows = max(len(drawn), len(positions.absolute))
         absolute = drawn.expand(rows, -1).gather(1, positions.absolute.expand(rows, -1))
-        return replace(positions, absolute=absolute, limit=self.among + positions.limit)
+        return replace(positions, absolute=absolute, limit=self.among + positions.limit, shared=None)
 
     def distances(self, query: Positions, key: Positions, *, layer: int) -> tuple[Tensor, Tensor]:
         """Find the distances of all neighbours, and the index of each pair of tokens among them.
@@ -211,6 +211,7 @@ class RandomizedTransformerXL(AttentionEncoding):
     """Adds Transformer-XL's terms of drawn distances."""
 
     needs = frozenset({"rotate", "scores"})
+    additive = True
 
     def __init__(self, base: TransformerXLAttention, draws: Draws, layer: int) -> None:
         super().__init__()

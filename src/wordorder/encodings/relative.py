@@ -38,6 +38,7 @@ from wordorder.encodings.base import (
     ScoreFunction,
     Shape,
     Stack,
+    of_pairs,
 )
 from wordorder.encodings.lookup import distances
 from wordorder.encodings.registry import register
@@ -86,7 +87,7 @@ class RelativeAttention(AttentionEncoding):
     """The vectors of one layer: ``keys`` and ``values`` are (1 | H, distances, d_h) or None."""
 
     needs = frozenset({"scores", "context"})
-    pairwise = True
+    pairwise = additive = True
 
     def __init__(self, config: RelativeConfig, shape: Shape, stack: Stack) -> None:
         super().__init__()
@@ -105,14 +106,34 @@ class RelativeAttention(AttentionEncoding):
 
     def _rows(self, query: Positions, key: Positions, heads: int) -> Tensor:
         """Find the row of every pair's distance, (1 | B, H, Lq, Lk) int64."""
-        rows = distances(query, key).clamp(-self.clip, self.ahead) + self.clip
-        return rows[:, None].expand(-1, heads, -1, -1)
+        return self._row(query, key)[:, None].expand(-1, heads, -1, -1)
+
+    def _row(self, query: Positions, key: Positions) -> Tensor:
+        """Return the row of the distance of each pair, (1 | B, Lq, Lk) int64."""
+        clip, ahead = self.clip, self.ahead
+        return of_pairs(query, key, ("row", clip, ahead), lambda: distances(query, key).clamp(-clip, ahead) + clip)
+
+    def _one_hot(self, query: Positions, key: Positions, kind: torch.dtype) -> Tensor:
+        """Return 1 at the row of the distance of each pair and 0 elsewhere, (1 | B, Lq, Lk, distances).
+
+        Products with it look numbers up and sum them by distance, as gather and scatter-add do, but always in the same
+        order.
+        """
+
+        def compute() -> Tensor:
+            rows = self._row(query, key)[..., None]
+            return (rows == torch.arange(self.clip + self.ahead + 1, device=rows.device)).to(kind)
+
+        return of_pairs(query, key, ("one-hot", self.clip, self.ahead, kind), compute)
 
     @override
     def scores(self, scores: Tensor, queries: Tensor, keys: Tensor, query: Positions, key: Positions) -> Tensor:
         if self.key_vectors is None:
             return scores
         products = queries @ self.key_vectors.transpose(-1, -2).to(queries.dtype)  # (B, H, Lq, distances)
+        if scores.device.type != "cpu":
+            one_hot = self._one_hot(query, key, products.dtype)
+            return scores + torch.einsum("bhqd,bqkd->bhqk", products, one_hot)
         rows = self._rows(query, key, scores.size(1)).expand(scores.size(0), -1, -1, -1)
         return scores + products.gather(-1, rows)
 
@@ -134,9 +155,12 @@ class RelativeAttention(AttentionEncoding):
     def context(self, context: Tensor, weights: Tensor, query: Positions, key: Positions) -> Tensor:
         if self.value_vectors is None:
             return context
-        rows = self._rows(query, key, weights.size(1)).expand(weights.size(0), -1, -1, -1)
-        sums = weights.new_zeros((*weights.shape[:-1], self.value_vectors.size(1)))
-        sums = sums.scatter_add(-1, rows, weights)  # (B, H, Lq, distances)
+        if weights.device.type != "cpu":
+            sums = torch.einsum("bhqk,bqkd->bhqd", weights, self._one_hot(query, key, weights.dtype))
+        else:
+            rows = self._rows(query, key, weights.size(1)).expand(weights.size(0), -1, -1, -1)
+            sums = weights.new_zeros((*weights.shape[:-1], self.value_vectors.size(1)))
+            sums = sums.scatter_add(-1, rows, weights)  # (B, H, Lq, distances)
         return context + sums @ self.value_vectors.to(weights.dtype)
 
 

@@ -109,7 +109,8 @@ class RoPEAttention(AttentionEncoding):
 
     @override
     def rotate(self, queries: Tensor, keys: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
-        cosine, sine = self._cosine_and_sine(positions).to(queries.dtype)
+        kind = queries.dtype
+        cosine, sine = positions.once((self, kind), lambda: self._cosine_and_sine(positions).to(kind))
         return self._turn(queries, cosine, sine), self._turn(keys, cosine, sine)
 
     def _cosine_and_sine(self, positions: Positions) -> Tensor:

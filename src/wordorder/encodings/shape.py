@@ -18,6 +18,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
+from wordorder.draws import moved
 from wordorder.encodings.base import EncodingConfig, Positions, Shape, Stack
 from wordorder.encodings.registry import register
 from wordorder.encodings.sinusoidal import frequencies
@@ -54,7 +55,7 @@ class SHAPE(WaveEncoding):
 
     def _drawn(self, x: Tensor) -> Tensor:
         # On the CPU, because the saved state of a training includes its generator.
-        return torch.randint(self.shift, (len(x), 1)).to(x.device)
+        return moved(torch.randint(self.shift, (len(x), 1)), x.device)
 
     def _table(self, length: int, stack: Stack) -> Tensor:
         return self._vectors(torch.arange(self.start, self.start + length), self.start + length)

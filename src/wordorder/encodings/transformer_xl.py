@@ -92,7 +92,7 @@ class TransformerXLAttention(AttentionEncoding):
     """
 
     needs = frozenset({"rotate", "scores"})
-    pairwise = True
+    pairwise = additive = True
 
     def __init__(self, shape: Shape, stack: Stack, biases: list[nn.Parameter], waves: DistanceWaves) -> None:
         super().__init__()

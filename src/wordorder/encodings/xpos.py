@@ -25,6 +25,7 @@ from pydantic import Field
 from torch import Tensor
 from typing_extensions import override
 
+from wordorder.draws import moved
 from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
 from wordorder.encodings.lookup import distances
 from wordorder.encodings.registry import register
@@ -58,6 +59,7 @@ class XPosAttention(RoPEAttention):
     """
 
     needs = frozenset({"rotate", "scores"})
+    additive = True
 
     def __init__(self, head_dim: int, config: XPosConfig, *, symmetric: bool) -> None:
         super().__init__(head_dim, config.base, interleaved=config.layout == "interleaved")
@@ -68,8 +70,11 @@ class XPosAttention(RoPEAttention):
 
     def _factors(self, positions: Positions) -> Tensor:
         """Compute ζ^(position / scale_base), (1 | B, 1, L, d_h/2)."""
-        exponents = self._exponents.to(positions.absolute.device)
-        return (positions.absolute[:, None, :, None] * exponents).exp()
+        absolute = positions.absolute[:, None, :, None]
+        return positions.once((self, "factors"), lambda: (absolute * moved(self._exponents, absolute.device)).exp())
+
+    def _shared_turns(self, positions: Positions) -> Tensor:
+        return positions.once((self, "turns"), lambda: self._cosine_and_sine(positions))
 
     def _scaled(self, x: Tensor, turns: Tensor, factors: Tensor) -> Tensor:
         """Rotate queries or keys and multiply them by factors."""
@@ -78,14 +83,14 @@ class XPosAttention(RoPEAttention):
 
     @override
     def rotate(self, queries: Tensor, keys: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
-        turns, factors = self._cosine_and_sine(positions), self._factors(positions)
+        turns, factors = self._shared_turns(positions), self._factors(positions)
         return self._scaled(queries, turns, factors), self._scaled(keys, turns, 1 / factors)
 
     @override
     def scores(self, scores: Tensor, queries: Tensor, keys: Tensor, query: Positions, key: Positions) -> Tensor:
         if not self.symmetric:
             return scores
-        turns, factors = self._cosine_and_sine(query), self._factors(query)
+        turns, factors = self._shared_turns(query), self._factors(query)
         squares = self._factors(key).square().to(keys.dtype)
         squares = squares.repeat_interleave(2, dim=-1) if self.interleaved else squares.repeat(1, 1, 1, 2)
         # The decay to the other side, minus what the scores already contain.

@@ -9,11 +9,13 @@ from torch import Tensor, nn
 
 from wordorder.encodings.base import Positions
 from wordorder.model.architectures.base import Translator
-from wordorder.model.batch import PAD, Batch
+from wordorder.model.batch import Batch
 from wordorder.precision import autocast_dtype
 
-# Rows of logits computed at a time: 512 x 32,000 in single precision are 64 MB.
+# Rows of logits computed at a time on a CPU: 512 x 32,000 in single precision are 64 MB.
 _ROWS = 512
+# On other devices the logits, their probabilities and their gradient may take this share of the memory.
+_SHARE = 1 / 8
 
 
 class _LinearCrossEntropy(torch.autograd.Function):
@@ -36,8 +38,9 @@ class _LinearCrossEntropy(torch.autograd.Function):
         nll = torch.zeros_like(loss)
         hidden_gradient = torch.empty_like(rows) if needs_gradient else None
         weight_gradient = torch.zeros_like(weight, dtype=torch.float32) if needs_gradient else None
-        for start in range(0, len(rows), _ROWS):
-            block, gold = rows[start : start + _ROWS], labels[start : start + _ROWS, None]
+        count = _rows_at_once(hidden.device, vocabulary)
+        for start in range(0, len(rows), count):
+            block, gold = rows[start : start + count], labels[start : start + count, None]
             logits = block @ matrix.T
             probabilities = torch.softmax(logits, dim=-1, dtype=torch.float32)
             # log Σ exp(logits), from the most likely subword, whose probability cannot underflow.
@@ -49,9 +52,9 @@ class _LinearCrossEntropy(torch.autograd.Function):
                 loss += smoothing * (normaliser.sum() - logits.sum(dtype=torch.float32) / vocabulary)
             if hidden_gradient is not None and weight_gradient is not None:
                 # d loss / d logits = p - (1 - ε) · one-hot - ε / V; the last term, the same everywhere, is added below.
-                gradient = probabilities.scatter_add_(-1, gold, probabilities.new_full((len(gold), 1), smoothing - 1))
+                gradient = probabilities.scatter_(-1, gold, probabilities.gather(-1, gold) + (smoothing - 1))
                 gradient = gradient.to(low_precision)
-                torch.mm(gradient, matrix, out=hidden_gradient[start : start + _ROWS])
+                torch.mm(gradient, matrix, out=hidden_gradient[start : start + count])
                 weight_gradient += gradient.T @ block
         if hidden_gradient is not None and weight_gradient is not None and smoothing:
             hidden_gradient -= (smoothing / vocabulary) * matrix.sum(0, dtype=torch.float32)
@@ -65,6 +68,14 @@ class _LinearCrossEntropy(torch.autograd.Function):
     def backward(context: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None]:
         hidden_gradient, weight_gradient = context.saved_tensors
         return hidden_gradient * gradients[0], weight_gradient * gradients[0], None, None
+
+
+def _rows_at_once(on: torch.device, vocabulary: int) -> int:
+    """Return how many rows of logits are computed at a time: on a GPU, as a rule, those of the whole batch."""
+    if on.type == "cpu":
+        return _ROWS
+    memory = torch.cuda.get_device_properties(on).total_memory if on.type == "cuda" else 1 << 34
+    return max(_ROWS, int(_SHARE * memory) // (12 * vocabulary))  # bytes of a logit, once in 4 and twice in up to 4
 
 
 class TranslationObjective(nn.Module):
@@ -85,11 +96,12 @@ class TranslationObjective(nn.Module):
             The smoothed loss, and the negative log-likelihood in nats.
         """
         positions = Positions.range(batch.source.size(1), on=batch.source.device).with_reordered(batch.source_positions)
-        hidden = self.transformer(batch.source, batch.target_input, source_positions=positions)
-        real = (batch.target_output != PAD).flatten()
+        hidden = self.transformer(
+            batch.source, batch.target_input, source_positions=positions, source_lengths=batch.source_lengths
+        )
         hidden, labels = hidden.flatten(0, 1), batch.target_output.flatten()
-        if batch.padded:
-            hidden, labels = hidden[real], labels[real]
+        if batch.real is not None:
+            hidden, labels = hidden.index_select(0, batch.real), labels.index_select(0, batch.real)
         weight = self.transformer.output.weight
         loss, nll = _LinearCrossEntropy.apply(hidden, weight, labels, self.label_smoothing)  # type: ignore[no-untyped-call]
         return loss, nll

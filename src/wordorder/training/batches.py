@@ -76,10 +76,25 @@ def collate(corpus: ParallelCorpus, sentences: Indices) -> Batch:
         source=_pad(sources, end=True),
         target_input=_pad(targets, begin=True),
         target_output=_pad(targets, end=True),
-        padded=min(lengths) != max(lengths),
+        real=real_places(lengths),
         target_tokens=sum(lengths),
         source_positions=None if positions is None else pad_positions([positions[int(i)] for i in sentences]),
+        source_lengths=torch.from_numpy(corpus.source_lengths[sentences] + 1),
     )
+
+
+def real_places(lengths: Sequence[int]) -> torch.Tensor | None:
+    """Return the places of the tokens in a padded and flattened matrix; None if all its rows are of one length.
+
+    Args:
+        lengths: Number of tokens of each row.
+
+    Returns:
+        The places, (tokens,) int64.
+    """
+    if min(lengths) == max(lengths):
+        return None
+    return torch.from_numpy(np.flatnonzero(np.arange(max(lengths)) < np.array(lengths)[:, None]))
 
 
 def pad_sources(sources: Sequence[NDArray[np.integer]]) -> torch.Tensor:

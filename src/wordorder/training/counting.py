@@ -201,7 +201,7 @@ def _fused_attention(
 
 
 @contextmanager
-def _as_on_a_gpu() -> Iterator[None]:
+def as_on_a_gpu() -> Iterator[None]:
     """Let the device take what GPUs have: fused attention, and operations of the optimizer for many tensors at once.
 
     Algorithms need not be deterministic, as in :func:`.device.prepare` on a GPU.
@@ -250,7 +250,7 @@ def count_update(cell: Cell, corpus: ParallelCorpus) -> Update:
     """
     model = build_model(cell, corpus.vocabulary_size)
     fabric = Fabric(strategy=SingleDeviceStrategy(DEVICE, accelerator=_Meta()))
-    with tempfile.TemporaryDirectory() as folder, _as_on_a_gpu():
+    with tempfile.TemporaryDirectory() as folder, as_on_a_gpu():
         trainer = Trainer(
             cell,
             fabric,

@@ -21,6 +21,7 @@ from torch.nn import functional
 
 from wordorder.config.models import Recipe
 from wordorder.config.sizes import ArchitectureSize
+from wordorder.draws import moved
 from wordorder.dropout import Drop, Dropout
 from wordorder.encodings.base import Encoding, Positions, Shape, Stack
 from wordorder.model.attention.base import WeightsReader
@@ -152,13 +153,21 @@ class Translator(nn.Module, ABC):
         """Return the stacks whose tokens a weight matrix is applied to, "encoder" or "decoder"."""
         return ("encoder",) if parameter.startswith("encoder") or "project_memory" in parameter else ("decoder",)
 
-    def forward(self, source: Tensor, target: Tensor, *, source_positions: Positions | None = None) -> Tensor:
+    def forward(
+        self,
+        source: Tensor,
+        target: Tensor,
+        *,
+        source_positions: Positions | None = None,
+        source_lengths: Tensor | None = None,
+    ) -> Tensor:
         """Compute the hidden states of target tokens.
 
         Args:
             source: Source tokens, (B, S), padded at the right.
             target: Target tokens that start with BEGIN, (B, T), padded at the right.
             source_positions: Positions of the source; by default 0, 1, ….
+            source_lengths: Number of tokens of each source, (B,) int64 on the CPU, for models whose host must know it.
 
         Returns:
             Hidden states, (B, T, d).
@@ -173,8 +182,8 @@ class Translator(nn.Module, ABC):
         """Add source tokens (B, S), their number per sentence, and the random numbers of the encoding for this pass."""
         drawn = self.encoding.draw(len(tokens))
         lengths = None if self.one_stream else (tokens != PAD).sum(1, keepdim=True)
-        drawn = None if drawn is None else drawn.to(tokens.device)
-        return replace(positions, drawn=drawn, lengths=lengths, tokens=tokens)
+        drawn = None if drawn is None else moved(drawn, tokens.device)
+        return replace(positions, drawn=drawn, lengths=lengths, tokens=tokens, shared={})
 
     def _reader(self, kind: Kind, layer: int) -> WeightsReader | None:
         """Return the function that receives the weights of one attention."""

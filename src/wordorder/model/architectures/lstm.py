@@ -28,6 +28,7 @@ from typing_extensions import override
 from wordorder.config.base import Positive
 from wordorder.config.models import Recipe
 from wordorder.config.sizes import ArchitectureSize
+from wordorder.draws import moved
 from wordorder.dropout import Dropout, dropout
 from wordorder.encodings.base import Encoding, Positions, Shape
 from wordorder.model.architectures.base import Translator, register
@@ -176,18 +177,38 @@ class LSTMTranslator(Translator):
         """Return the states of the last encoder layer, (B, S, d)."""
         return self.encode(source, positions=positions).states
 
+    @override
+    def forward(
+        self,
+        source: Tensor,
+        target: Tensor,
+        *,
+        source_positions: Positions | None = None,
+        source_lengths: Tensor | None = None,
+    ) -> Tensor:
+        return self.decode(target, self._encoded(source, source_positions, source_lengths))
+
     def encode(self, source: Tensor, *, positions: Positions | None = None) -> Memory:
         """Encode source tokens (B, S), padded at the right."""
+        return self._encoded(source, positions, None)
+
+    def _encoded(self, source: Tensor, positions: Positions | None, lengths: Tensor | None) -> Memory:
+        """Encode source tokens (B, S); ``lengths`` is their number in each sentence, (B,) on the CPU, if it is known."""
         positions = self._drawn(positions or Positions.range(source.size(1), on=source.device), source)
         x = self._embed(self.source_embedding, source, positions, "encoder")[0].to(self.output.weight.dtype)
         # Packing makes the backward direction begin at the end of each sentence.
-        packed = pack_padded_sequence(x, (source != PAD).sum(1).cpu(), batch_first=True, enforce_sorted=False)
+        lengths = (source != PAD).sum(1).cpu() if lengths is None else lengths
+        lengths, order = lengths.sort(descending=True)
+        # Sorted here and not by PyTorch, which would wait for the device.
+        longest_first, back = moved(order, source.device), moved(order.argsort(), source.device)
+        packed = pack_padded_sequence(x.index_select(0, longest_first), lengths, batch_first=True)
         start = []
         with _single_precision(source):
             for number, layer in enumerate(self.encoder):
                 packed, (hidden, cell) = layer(_dropped(packed, self.dropout) if number else packed)
-                start.append((_joined(hidden), _joined(cell)))
+                start.append(_rows((_joined(hidden), _joined(cell)), back))
         states, _ = pad_packed_sequence(packed, batch_first=True, total_length=source.size(1))
+        states = states.index_select(0, back)
         mask = padding_mask(source)
         mask = None if mask is None else mask.squeeze(1)
         return Memory(self.attention.score(states), states, mask, start, positions.drawn)
@@ -200,7 +221,7 @@ class LSTMTranslator(Translator):
         cache.begin(memory, 1)
         if not self.input_feeding:
             return self._advance(x, memory, cache)
-        return torch.cat([self._advance(x[:, [place]], memory, cache) for place in range(x.size(1))], dim=1)
+        return torch.cat([self._advance(x[:, place : place + 1], memory, cache) for place in range(x.size(1))], dim=1)
 
     def step(self, tokens: Tensor, memory: Memory, caches: list[Cache], step: int) -> Tensor:
         """Decode one more token of each hypothesis, (B, K) tokens at position ``step`` to (B, K, d).

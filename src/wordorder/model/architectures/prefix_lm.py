@@ -144,6 +144,7 @@ class PrefixLM(Translator):
         keys_values = [(cache.keys, cache.values) for cache in caches]
         states = [None if cache.positions is None else cache.positions.state for cache in caches]
         start = positions.absolute.masked_fill(~real, -1).amax(1) + 1
+        positions = replace(positions, shared=None)
         return Memory(keys_values, states, mask, positions, real, start)  # type: ignore[arg-type]
 
     def encoder_output(self, source: Tensor, *, positions: Positions | None = None) -> Tensor:
@@ -173,9 +174,11 @@ class PrefixLM(Translator):
         absolute = memory.start[:, None] + torch.arange(count, device=target.device)  # (B, T)
         limit = memory.positions.limit + count
         positions = Positions(absolute, limit, drawn=memory.positions.drawn, tokens=target)
-        if (known := self.encoding.limit("decoder")) is not None:
-            # The longest source and the longest target need not belong together; only padding is cut off.
-            positions = _cut(positions, max(known, int(absolute.masked_fill(target == PAD, 0).amax()) + 1))
+        if (known := self.encoding.limit("decoder")) is not None and limit > known:
+            # The longest source and the longest target need not belong together; only padding is cut off. A training
+            # has compared all lengths with the limit before its first update, and need not wait for the answer.
+            needed = 0 if self.training else int(absolute.masked_fill(target == PAD, 0).amax()) + 1
+            positions = _cut(positions, max(known, needed))
         mask = causal_mask(count, on=target.device)  # (1, 1, T, T)
         if memory.mask is None:
             mask = functional.pad(mask, (memory.real.size(1), 0))  # (1, 1, T, S + T)
@@ -244,6 +247,5 @@ class PrefixLM(Translator):
 
 
 def _cut(positions: Positions, limit: int) -> Positions:
-    """Return positions below a limit, with the exact number of positions that they need."""
-    absolute = positions.absolute.clamp(max=limit - 1)
-    return replace(positions, absolute=absolute, limit=int(absolute.amax()) + 1)
+    """Return positions below a limit."""
+    return replace(positions, absolute=positions.absolute.clamp(max=limit - 1), limit=min(limit, positions.limit))

@@ -93,7 +93,8 @@ class Transformer(Translator):
         """Return the keys and values of source tokens (B, S) for each decoder layer."""
         positions = self._drawn(positions or Positions.range(source.size(1), on=source.device), source)
         x, mask = self._encoded(source, positions)
-        return Memory([layer.cross_attention.read(x) for layer in self._decoder_layers()], mask, positions)
+        keys_values = [layer.cross_attention.read(x) for layer in self._decoder_layers()]
+        return Memory(keys_values, mask, replace(positions, shared=None))
 
     def encoder_output(self, source: Tensor, *, positions: Positions | None = None) -> Tensor:
         """Return the representation to which the decoder attends, (B, S, d); without encoder layers, the embeddings."""
@@ -113,7 +114,8 @@ class Transformer(Translator):
     def decode(self, target: Tensor, memory: Memory) -> Tensor:
         """Decode all target positions at once, each of which sees the earlier ones, (B, T) to (B, T, d)."""
         drawn = memory.positions.drawn
-        positions = replace(Positions.range(target.size(1), on=target.device), drawn=drawn, tokens=target)
+        positions = Positions.range(target.size(1), on=target.device)
+        positions = replace(positions, drawn=drawn, tokens=target, shared={})
         x, drop = self._embed(self.target_embedding, target, positions, "decoder")
         mask = causal_mask(target.size(1), on=target.device)
         for number, layer in enumerate(self.decoder):

@@ -2,8 +2,8 @@
 
 A backend declares where it runs and what it supports. What an attention needs of it follows from the declarations of
 its encoding (:attr:`.AttentionEncoding.needs`), from dropout and from a request for the weights. The backend that fits
-and has the highest rank is taken. On a CPU this is always ``eager``; on a GPU it is ``sdpa`` where nothing but a bias
-is needed, and ``eager`` elsewhere.
+and has the highest rank is taken. On a CPU this is always ``eager``; on a GPU it is ``sdpa`` where nothing is needed
+but what is added to the scores, and ``eager`` elsewhere.
 
 The environment variable ``WORDORDER_ATTENTION`` names a backend to prefer where it fits, such as ``flex``. It is a
 property of the machine, like the number of threads, and no part of a study's configuration: which kernel computes the
@@ -32,7 +32,10 @@ VARIABLE = "WORDORDER_ATTENTION"
 # bias, scores, context: the hooks of AttentionEncoding that act within the attention itself.
 # score_function: the hook "scores" of an encoding that also offers it pair by pair.
 # weights: the caller wants to read the attention weights. dropout: of the attention weights, in training.
-Need = Literal["bias", "scores", "score_function", "context", "weights", "dropout"]
+# added_…: the same of an encoding whose "scores" adds what does not depend on the scores.
+Need = Literal[
+    "bias", "scores", "score_function", "added_scores", "added_score_function", "context", "weights", "dropout"
+]
 WeightsReader = Callable[[Tensor], object]
 
 
@@ -86,7 +89,8 @@ class AttentionBackend(ABC):
     @classmethod
     def fits(cls, device: str, needs: frozenset[Need]) -> bool:
         """Return whether the backend runs on a type of device and supports all needs."""
-        return (cls.devices is None or device in cls.devices) and needs <= cls.supports
+        supports = cls.supports | {f"added_{need}" for need in cls.supports}
+        return (cls.devices is None or device in cls.devices) and needs <= supports
 
 
 REGISTRY: Registry[AttentionBackend] = Registry("attention_backends", "attention backend")
@@ -145,7 +149,10 @@ def needs_of(encoding: AttentionEncoding, *, dropout: bool, weights: bool) -> fr
     if "bias" in encoding.needs:
         needs.add("bias")
     if "scores" in encoding.needs:
-        needs.add("score_function" if encoding.pairwise else "scores")
+        if encoding.additive:
+            needs.add("added_score_function" if encoding.pairwise else "added_scores")
+        else:
+            needs.add("score_function" if encoding.pairwise else "scores")
     if "context" in encoding.needs:
         needs.add("context")
     if dropout:

@@ -26,7 +26,7 @@ class Eager(AttentionBackend):
         """Compute attention; see :meth:`.AttentionBackend.attend`."""
         queries, encoding, mask = asked.queries, asked.encoding, asked.mask
         places = asked.query, asked.key
-        bias = encoding.bias(*places)  # (1 | B, 1 | H, Lq, Lk)
+        bias = encoding.shared_bias(*places)  # (1 | B, 1 | H, Lq, Lk)
         if bias is not None:
             mask = bias if mask is None else mask + bias  # (1 | B, 1 | H, Lq, Lk)
         scale = 1 / math.sqrt(queries.size(-1))

@@ -1,6 +1,8 @@
-"""PyTorch's fused kernel, ``scaled_dot_product_attention``, for a mask and a bias on a GPU."""
+"""PyTorch's fused kernel, ``scaled_dot_product_attention``, for all that is added to the scores on a GPU."""
 
 from __future__ import annotations
+
+import math
 
 from torch import Tensor
 from torch.nn import functional
@@ -14,16 +16,31 @@ class SDPA(AttentionBackend):
     """The fused kernel, which never stores the scores or the weights."""
 
     name = "sdpa"
-    supports = frozenset({"bias", "dropout"})
+    supports = frozenset({"bias", "added_scores", "added_score_function", "dropout"})
     devices = frozenset({"cuda"})
     rank = 2
 
     def attend(self, asked: Attention) -> Tensor:
         """Compute attention; see :meth:`.AttentionBackend.attend`."""
-        bias, mask = asked.encoding.bias(asked.query, asked.key), asked.mask
-        if bias is not None:
-            mask = bias if mask is None else mask + bias
-        mask = None if mask is None else as_precise_as(asked.queries, mask)
         return functional.scaled_dot_product_attention(
-            asked.queries, asked.keys, asked.values, attn_mask=mask, dropout_p=asked.dropout
+            asked.queries, asked.keys, asked.values, attn_mask=_added(asked), dropout_p=asked.dropout
         )
+
+
+def _added(asked: Attention) -> Tensor | None:
+    """Return what is added to the scores, (1 | B, 1 | H, 1 | Lq, Lk), in the precision of the queries."""
+    queries, encoding, mask = asked.queries, asked.encoding, asked.mask
+    bias = encoding.shared_bias(asked.query, asked.key)
+
+    def compute() -> tuple[Tensor | None, ...]:
+        added = mask if bias is None else bias if mask is None else mask + bias
+        # The mask and the bias are kept too, so that no other tensors get their ids.
+        return None if added is None else as_precise_as(queries, added), mask, bias
+
+    added, *_ = asked.query.once(("added", id(mask), id(bias), queries.dtype), compute)
+    if "scores" not in encoding.needs:
+        return added
+    own = asked.unrotated / math.sqrt(queries.size(-1))  # (B, H, Lq, d_h)
+    nothing = own.new_zeros(()).expand(*own.shape[:-1], asked.keys.size(2))  # (B, H, Lq, Lk)
+    term = as_precise_as(queries, encoding.scores(nothing, own, asked.keys, asked.query, asked.key))
+    return term if added is None else added + term

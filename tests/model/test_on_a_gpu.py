@@ -1,0 +1,115 @@
+"""What models do on a GPU, on a machine without one: nothing waits, and the numbers are those of a CPU."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.testing import assert_close
+
+import elsewhere
+from tiny_models import PREFIX_LM, SIZE, VOCABULARY, configurations, positions_of, sentences
+from wordorder.config.encodings import EncodingConfig
+from wordorder.config.models import Recipe
+from wordorder.config.sizes import ArchitectureSize
+from wordorder.encodings.registry import build
+from wordorder.errors import WordorderError
+from wordorder.model.architectures.base import Translator, architecture_of
+from wordorder.model.architectures.lstm import LSTMSize
+from wordorder.model.attention.sdpa import SDPA
+from wordorder.model.batch import BEGIN, Batch
+from wordorder.model.objective import TranslationObjective
+from wordorder.training.batches import real_places
+from wordorder.training.counting import DEVICE, Counts, Dispatches, as_on_a_gpu
+
+LENGTHS = [5, 2, 7]
+SIZES: dict[str, ArchitectureSize] = {
+    "transformer": SIZE,
+    "prefix_lm": PREFIX_LM,
+    "lstm": LSTMSize(architecture="lstm", layers=1, dim=16, dropout=0.1),
+    "lstm_feeding": LSTMSize(
+        architecture="lstm", layers=1, dim=16, dropout=0.1, bidirectional=False, input_feeding=True
+    ),
+}
+CONFIGURATIONS = configurations()
+
+
+def model_of(config: EncodingConfig, size: ArchitectureSize, *, dropout: float) -> Translator:
+    """A new model in training; a test that needs a model that does not exist is skipped."""
+    torch.manual_seed(0)
+    kind = architecture_of(size)
+    # The device that is none has no tied weights: moving a model there makes new parameters.
+    rates = dict.fromkeys(("dropout", "attention_dropout", "activation_dropout"), dropout)
+    recipe = Recipe(max_updates=1, tie_embeddings="none", **rates)
+    try:
+        return kind(size, recipe, build(config, kind.shape(size)), VOCABULARY).train()
+    except WordorderError as error:
+        pytest.skip(str(error))
+
+
+def batch_of(lengths: list[int]) -> Batch:
+    source, gold = sentences(lengths), sentences(lengths, seed=1)
+    inputs = torch.cat((torch.full((len(gold), 1), BEGIN), gold[:, :-1]), dim=1)
+    return Batch(
+        source, inputs, gold, real_places(lengths), sum(lengths), positions_of(source).reordered, torch.tensor(lengths)
+    )
+
+
+def counted(model: Translator) -> Counts:
+    """Count a training pass on the device 'meta'."""
+    objective = TranslationObjective(model, 0.1).to(DEVICE)
+    with as_on_a_gpu(), Dispatches() as counter:
+        loss, _ = objective(batch_of(LENGTHS).to(DEVICE))
+        loss.backward()
+    return counter.counts()
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+@pytest.mark.parametrize("size", SIZES)
+def test_no_pass_waits_for_the_gpu(name: str, size: str) -> None:
+    assert not counted(model_of(CONFIGURATIONS[name], SIZES[size], dropout=0.1)).waits_by_name
+
+
+def test_a_pass_that_waits_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = model_of(CONFIGURATIONS["none"], SIZE, dropout=0.0)
+    forward = nn.LayerNorm.forward
+
+    def asks(self: nn.LayerNorm, x: Tensor) -> Tensor:
+        return forward(self, x) if bool(x.isfinite().all()) else x
+
+    monkeypatch.setattr(nn.LayerNorm, "forward", asks)
+    assert counted(model).waits_by_name == {"_local_scalar_dense": 12}
+
+
+@pytest.fixture
+def fused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let attention be fused, for all encodings that it can compute, on the device that is none."""
+    monkeypatch.setattr(SDPA, "devices", frozenset({elsewhere.DEVICE.type}))
+
+
+def results(model: Translator, batch: Batch) -> list[Tensor]:
+    """The loss, and its gradients."""
+    loss, _ = TranslationObjective(model, 0.1)(batch)
+    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    gradients = torch.autograd.grad(loss, parameters, allow_unused=True)
+    return [loss, *(each for each in gradients if each is not None)]
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+@pytest.mark.parametrize("size", ["transformer", "prefix_lm"])
+@pytest.mark.usefixtures("fused")
+def test_loss_and_gradients_are_those_of_a_cpu(name: str, size: str) -> None:
+    model, batch = model_of(CONFIGURATIONS[name], SIZES[size], dropout=0.0), batch_of(LENGTHS)
+    for module in model.modules():  # encodings have dropout of their own
+        for name in ("dropout", "probability"):
+            if isinstance(getattr(module, name, None), float):
+                setattr(module, name, 0.0)
+    torch.manual_seed(0)
+    expected = results(model, batch)
+    with elsewhere.Elsewhere():
+        torch.manual_seed(0)
+        found = results(model.to(elsewhere.DEVICE), batch.to(elsewhere.DEVICE))
+        found = [each.to("cpu") for each in found]
+    assert len(found) == len(expected)
+    for own, theirs in zip(found, expected, strict=True):
+        assert_close(own.detach(), theirs.detach(), rtol=1e-4, atol=1e-5)
