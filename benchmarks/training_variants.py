@@ -79,7 +79,7 @@ class Wordorder:
 
     def update(self, sentences: Indices) -> None:
         # Private, but a copy of it would measure something else one day.
-        self.trainer.update([sentences])
+        self.trainer.update(self.trainer.prepare([sentences]))
 
     def check(self, sentences: Indices) -> tuple[float, float]:
         batch = collate(self.corpus, sentences)

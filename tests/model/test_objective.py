@@ -14,7 +14,7 @@ from tiny_models import VOCABULARY, full, positions_of, sentences, tiny_model
 from wordorder.encodings.registry import parse
 from wordorder.errors import WordorderError
 from wordorder.model.batch import PAD, Batch
-from wordorder.model.objective import _ROWS, TranslationObjective, _LinearCrossEntropy
+from wordorder.model.objective import _ROWS, TranslationObjective, _LinearCrossEntropy, _rows_at_once
 from wordorder.training.batches import real_places
 
 ROWS = [1, 7, _ROWS - 1, _ROWS, _ROWS + 1, 2 * _ROWS + 3]
@@ -48,6 +48,23 @@ def test_value_and_gradients_are_pytorch_s(
     assert not nll.requires_grad
     gradients = torch.autograd.grad(loss * factor, (hidden, weight))
     assert_close(gradients, torch.autograd.grad(expected * factor, (hidden, weight)), rtol=1e-4, atol=1e-4)
+
+
+def test_all_rows_at_once_give_the_same_to_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a GPU, which has the memory."""
+    hidden, weight, labels = example(2 * _ROWS + 3, 33, 8, seed=0)
+    found = []
+    for count in (_ROWS, 10 * _ROWS):
+        monkeypatch.setattr("wordorder.model.objective._rows_at_once", lambda *_, count=count: count)
+        loss, nll = _LinearCrossEntropy.apply(hidden, weight, labels, 0.1)
+        found.append((loss, nll, *torch.autograd.grad(loss, (hidden, weight))))
+    assert_close(*found, rtol=1e-5, atol=1e-5)
+
+
+def test_a_gpu_computes_all_rows_of_a_usual_batch_at_once() -> None:
+    assert _rows_at_once(torch.device("cpu"), 37_000) == _ROWS
+    assert _rows_at_once(torch.device("meta"), 37_000) > 4096
+    assert _rows_at_once(torch.device("meta"), 10**9) == _ROWS  # as many as there is room for, and not none
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import itertools
+import math
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from lightning_fabric import Fabric
 
-from training_runs import VOCABULARY, write_reversals
+from training_runs import VOCABULARY, cell, write_reversals
 from wordorder.data.binary import ParallelCorpus, write_corpus
 from wordorder.data.positions import write_positions
 from wordorder.errors import WordorderError
 from wordorder.model.batch import BEGIN, END, PAD
-from wordorder.training.batches import collate, epoch_batches, plan_batches
+from wordorder.model.checkpoint import build_model
+from wordorder.model.objective import TranslationObjective
+from wordorder.training import loop
+from wordorder.training.batches import ahead, collate, epoch_batches, plan_batches
 from wordorder.training.lengths import kept_pairs
+from wordorder.training.state import StateDirectory
 
 
 @pytest.fixture(scope="module")
@@ -116,3 +125,95 @@ def test_a_sentence_longer_than_a_batch_is_an_error_that_says_what_to_do(tmp_pat
     write_corpus(tmp_path / "long", [([4], [5]), ([4] * 40, [5])], vocabulary_size=VOCABULARY)
     with pytest.raises(WordorderError, match=r"Sentence pair 2 .* 41 subwords.*batch_tokens = 32.*Raise batch_tokens"):
         plan_batches(ParallelCorpus.open(tmp_path / "long"), 32)
+
+
+def planned_one_by_one(corpus: ParallelCorpus, batch_tokens: int, seed: int, epoch: int) -> list[list[int]]:
+    """The batches of an epoch as the loop made them that looked at each sentence."""
+    generator = np.random.default_rng([seed, epoch])
+    longest = np.maximum(corpus.source_lengths, corpus.target_lengths).astype(np.int64) + 1
+    order = np.lexsort((generator.permutation(len(corpus)), corpus.source_lengths, corpus.target_lengths))
+    batches, start, widest = [], 0, 0
+    for place, sentence in enumerate(order):
+        wider = max(widest, int(longest[sentence]))
+        if wider * (place - start + 1) > batch_tokens:
+            batches.append(order[start:place].tolist())
+            start, wider = place, int(longest[sentence])
+        widest = wider
+    batches.append(order[start:].tolist())
+    return [batches[number] for number in generator.permutation(len(batches))]
+
+
+@pytest.mark.parametrize("batch_tokens", [10, 11, 64, 1000, 100_000])
+def test_batches_are_those_of_the_loop_over_sentences(corpus: ParallelCorpus, batch_tokens: int) -> None:
+    """Whoever trains a model again gets the same batches as before planning was fast."""
+    for epoch in (0, 1):
+        found = [batch.tolist() for batch in epoch_batches(corpus, batch_tokens, seed=1, epoch=epoch)]
+        assert found == planned_one_by_one(corpus, batch_tokens, seed=1, epoch=epoch)
+
+
+def test_sentences_of_more_than_16_bits_are_sorted_as_others(tmp_path: Path) -> None:
+    lengths = [(70_000, 3), (5, 66_000), (5, 3), (1 << 16, 3)]
+    pairs = (([4] * source, [5] * target) for source, target in lengths)
+    write_corpus(tmp_path / "corpus", pairs, vocabulary_size=VOCABULARY)
+    corpus = ParallelCorpus.open(tmp_path / "corpus")
+    assert [batch.tolist() for batch in plan_batches(corpus, 70_001)] == [[2], [3], [0], [1]]
+
+
+def test_what_is_made_ahead_comes_in_order() -> None:
+    """A slow worker, a slow user, and one that stops early."""
+    threads: set[str] = set()
+    made: list[int] = []
+
+    def make(item: int) -> int:
+        threads.add(threading.current_thread().name)
+        made.append(item)
+        return item * item
+
+    assert list(ahead(make, range(7), depth=0)) == [item * item for item in range(7)]
+    assert threads == {threading.current_thread().name}
+    assert list(ahead(make, range(7), depth=3)) == [item * item for item in range(7)]
+    assert len(threads) == 2 and made == [*range(7), *range(7)]
+    made.clear()
+    some = ahead(make, range(100), depth=2)
+    assert [next(some), next(some)] == [0, 1]
+    some.close()  # type: ignore[attr-defined]
+    assert made == list(range(len(made))) and len(made) <= 4
+
+
+def test_a_worker_that_fails_fails_where_its_result_is_due() -> None:
+    def make(item: int) -> int:
+        if item == 2:
+            raise KeyError(item)
+        return item
+
+    found = []
+    with pytest.raises(KeyError):
+        for each in ahead(make, range(5), depth=4):
+            found.append(each)
+    assert found == [0, 1]
+
+
+def test_batches_from_the_background_train_the_same_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a GPU, where batches are made while it works."""
+    original, depths = loop.ahead, []
+
+    def in_background(make: Callable[[Any], Any], items: list[Any], *, depth: int) -> Iterator[Any]:
+        depths.append(depth)
+        return original(make, items, depth=depth + added)
+
+    monkeypatch.setattr(loop, "ahead", in_background)
+    corpus = ParallelCorpus.open(write_reversals(tmp_path / "train", pairs=60, seed=1))
+    asked = cell(max_epochs=2, accumulate=2)
+    weights = []
+    for added in (0, 3):
+        torch.manual_seed(1)
+        model = build_model(asked, VOCABULARY)
+        (tmp_path / str(added)).mkdir()
+        trainer = loop.Trainer(
+            asked, Fabric(accelerator="cpu", devices=1), TranslationObjective(model, 0.1), train=corpus, valid=corpus,
+            state=StateDirectory(tmp_path / str(added)), save_seconds=math.inf, stop_requested=lambda: False,
+        )  # fmt: skip
+        trainer.run()
+        weights.append(torch.nn.utils.parameters_to_vector(model.parameters()))
+    assert depths == [0, 0, 0, 0]  # a CPU has no time to spare
+    assert torch.equal(*weights)

@@ -118,7 +118,7 @@ def test_a_fused_optimizer_has_its_gradients_unscaled_and_clipped(tmp_path: Path
         )  # fmt: skip
         assert trainer.optimizer.param_groups[0]["fused"]
         torch.manual_seed(1)
-        trainer.update(trainer.groups()[0])
+        trainer.update(trainer.prepare(trainer.groups()[0]))
         moved = torch.cat([(own - old).flatten() for own, old in zip(model.parameters(), before, strict=True)])
         found.append((float(trainer._window.sums[2]), moved.detach()))
     (norm, step), (scaled_norm, scaled_step), (lost_norm, no_step) = found

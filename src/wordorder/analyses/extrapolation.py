@@ -56,6 +56,6 @@ class Extrapolation(BucketAnalysis):
         return f"; {trained} are within the first bucket"
 
 
-def longest_trained(lengths: NDArray[np.int64], percentile: float) -> int:
+def longest_trained(lengths: NDArray[np.int32], percentile: float) -> int:
     """Compute the nearest-rank percentile of the training source lengths."""
     return int(np.percentile(lengths, percentile, method="inverted_cdf"))

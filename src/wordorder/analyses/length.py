@@ -87,7 +87,7 @@ def word_lengths(path: Path, language: str) -> NDArray[np.int64]:
     return np.array([len(tokenise(line).split()) for line in read_lines(path)], dtype=np.int64)
 
 
-def subword_lengths(data: Path, test: TranslatedSet) -> NDArray[np.int64]:
+def subword_lengths(data: Path, test: TranslatedSet) -> NDArray[np.int32]:
     """Count the subwords of each source sentence of a test set as the model reads it, without the end, (pairs,)."""
     from wordorder.results.translations import check_count
 
@@ -97,7 +97,7 @@ def subword_lengths(data: Path, test: TranslatedSet) -> NDArray[np.int64]:
     return lengths
 
 
-def length_buckets(lengths: NDArray[np.int64], edges: list[int]) -> list[Bucket]:
+def length_buckets(lengths: NDArray[np.int64] | NDArray[np.int32], edges: list[int]) -> list[Bucket]:
     """Create buckets that begin at 0 and at each edge and end before the next; the last ends with the longest one."""
     begins = [0, *edges]
     buckets = []

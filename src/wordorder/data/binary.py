@@ -175,8 +175,9 @@ class ParallelCorpus:
         arrays: tuple[tuple[Integers, NDArray[np.int64]], tuple[Integers, NDArray[np.int64]]],
     ) -> None:
         self.directory, self.vocabulary_size, self.digest, self.arrays = directory, vocabulary_size, digest, arrays
-        self.source_lengths: NDArray[np.int64] = np.diff(arrays[0][1])
-        self.target_lengths: NDArray[np.int64] = np.diff(arrays[1][1])
+        # In 32 bits: of a large corpus the planning of an epoch takes several such arrays.
+        self.source_lengths: NDArray[np.int32] = np.diff(arrays[0][1]).astype(np.int32)
+        self.target_lengths: NDArray[np.int32] = np.diff(arrays[1][1]).astype(np.int32)
         self.positions: SourcePositions | None = None
 
     @classmethod

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -20,13 +22,12 @@ class Batch:
         source: Each sentence followed by END, (B, S).
         target_input: BEGIN and the sentence, (B, T).
         target_output: The sentence and END, (B, T).
-        real: Places of the target tokens in the flattened ``target_output`` without padding, (N,) int64. None if nothing
-            is padded.
+        real: Places of the target tokens in the flattened ``target_output``, (N,) int64. None if nothing is padded.
         target_tokens: Number of target tokens without padding.
         source_positions: The position that each source token takes in target order, (B, S), or None. END and padding
             keep their positions, so every row is a permutation of 0 … S - 1.
-        source_lengths: Number of tokens of each source with END, (B,) int64. It stays on the CPU, so that no host waits for
-            a device to count. None if it is not known.
+        source_lengths: Number of tokens of each source with END, (B,) int64. It stays on the CPU, so that no host
+            waits for a device to count. None if it is not known.
     """
 
     source: Tensor
@@ -37,8 +38,16 @@ class Batch:
     source_positions: Tensor | None = None
     source_lengths: Tensor | None = None
 
+    def pinned(self) -> Batch:
+        """Move the batch to memory that is never swapped out, from which a GPU copies while the host goes on."""
+        return self._with(Tensor.pin_memory)
+
     def to(self, where: torch.device) -> Batch:
         """Copy the batch to a device without waiting for it."""
+        return self._with(lambda part: moved(part, where))
+
+    def _with(self, change: Callable[[Tensor], Tensor]) -> Batch:
         names = ("source", "target_input", "target_output", "real", "source_positions")
         parts = {name: part for name in names if (part := getattr(self, name)) is not None}
-        return replace(self, **{name: moved(part, where) for name, part in parts.items()})
+        changed: dict[str, Any] = {name: change(part) for name, part in parts.items()}
+        return replace(self, **changed)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -13,7 +17,9 @@ from wordorder.errors import WordorderError
 from wordorder.model.batch import BEGIN, END, PAD, Batch
 from wordorder.training.lengths import kept_pairs
 
-Indices = NDArray[np.int64]
+Indices = NDArray[np.int64] | NDArray[np.int32]
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 def plan_batches(
@@ -29,33 +35,63 @@ def plan_batches(
     length are mixed and the batches come in random order; without, the order is by length. Pairs of more than
     ``max_positions`` are left out, see :mod:`wordorder.training.lengths`.
     """
-    kept = kept_pairs(corpus, max_positions)
-    source, target = corpus.source_lengths[kept] + 1, corpus.target_lengths[kept] + 1
-    longest = np.maximum(source, target)
-    if len(longest) and longest.max() > batch_tokens:
+    source, target = corpus.source_lengths, corpus.target_lengths
+    kept = None if max_positions is None else kept_pairs(corpus, max_positions)
+    if kept is not None:
+        source, target = source[kept], target[kept]
+    if len(source) and max(source.max(), target.max()) + 1 > batch_tokens:
+        longest = np.maximum(source, target) + 1
         worst = int(longest.argmax())
         raise WordorderError(
-            f"Sentence pair {kept[worst] + 1} of the binary corpus has {longest[worst]} subwords, more than a batch of "
-            f"batch_tokens = {batch_tokens}. Raise batch_tokens, or leave long training pairs out with 'max_positions' "
-            "of the recipe.",
+            f"Sentence pair {(worst if kept is None else kept[worst]) + 1} of the binary corpus has {longest[worst]} "
+            f"subwords, more than a batch of batch_tokens = {batch_tokens}. Raise batch_tokens, or leave long training "
+            "pairs out with 'max_positions' of the recipe.",
             code="too-long",
         )
-    tie = generator.permutation(len(longest)) if generator else np.arange(len(longest))
-    order = np.lexsort((tie, source, target))
-    numbers = kept[order]
-    batches, start = [], 0
-    widest = 0
-    for place, sentence in enumerate(order):
-        wider = max(widest, int(longest[sentence]))
-        if wider * (place - start + 1) > batch_tokens:
-            batches.append(numbers[start:place])
-            start, wider = place, int(longest[sentence])
-        widest = wider
-    if start < len(order):
-        batches.append(numbers[start:])
+    order = _mixed(len(source), generator)
+    for lengths in (source, target):  # sorted by the target, then by the source
+        order = order[_ascending(lengths[order])]
+    starts = _starts(np.maximum(source[order], target[order]) + 1, batch_tokens)
+    numbers = order if kept is None else kept[order]
+    batches = [numbers[start:end] for start, end in pairwise([*starts, len(order)])]
     if generator:
         batches = [batches[number] for number in generator.permutation(len(batches))]
     return batches
+
+
+def _mixed(count: int, generator: np.random.Generator | None) -> NDArray[np.int32]:
+    """Return the order of sentences that are of equal length: a random one if there is a generator."""
+    every = np.arange(count, dtype=np.int32)
+    if generator is None:
+        return every
+    ranks = every.copy()
+    generator.shuffle(ranks)
+    order = np.empty_like(every)
+    order[ranks] = every
+    return order
+
+
+def _ascending(lengths: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Return a stable order of ascending lengths; numbers of 16 bits are sorted by their digits, many times faster."""
+    narrow = not len(lengths) or lengths.max() < 1 << 16
+    return np.argsort(lengths.astype(np.uint16) if narrow else lengths, kind="stable")
+
+
+def _starts(longest: NDArray[np.int32], batch_tokens: int) -> list[int]:
+    """Return where each batch starts, if each takes sentences until the next one would not fit.
+
+    Args:
+        longest: Tokens of the longer side of each sentence pair, in order, none more than ``batch_tokens``.
+        batch_tokens: What the longest pair of a batch, times the number of its pairs, must not exceed.
+    """
+    starts, start = [], 0
+    counts = np.arange(1, batch_tokens + 1)
+    while start < len(longest):
+        starts.append(start)
+        window = longest[start : start + batch_tokens // int(longest[start])]
+        tokens = np.maximum.accumulate(window) * counts[: len(window)]
+        start += int(tokens.searchsorted(batch_tokens, side="right"))
+    return starts
 
 
 def epoch_batches(
@@ -64,6 +100,34 @@ def epoch_batches(
     """The batches of one epoch of training."""
     generator = np.random.default_rng([seed, epoch])
     return plan_batches(corpus, batch_tokens, generator=generator, max_positions=max_positions)
+
+
+def ahead(make: Callable[[T], R], items: Sequence[T], *, depth: int) -> Generator[R, None, None]:
+    """Make what is needed next while the current one is in use.
+
+    Args:
+        make: Makes one; it is called in the order of the items, in one thread, and must not use random generators that
+            others use.
+        items: What to make them from.
+        depth: How many may wait for their use; with 0 each is made when it is asked for.
+
+    Yields:
+        What ``make`` returns, in the order of the items. An error of it is raised where its result is due.
+    """
+    if not depth:
+        yield from map(make, items)
+        return
+    waiting: deque[Future[R]] = deque()
+    worker = ThreadPoolExecutor(1, thread_name_prefix="batches")
+    try:
+        for item in items:
+            waiting.append(worker.submit(make, item))
+            if len(waiting) > depth:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        worker.shutdown(cancel_futures=True)
 
 
 def collate(corpus: ParallelCorpus, sentences: Indices) -> Batch:

@@ -261,13 +261,13 @@ def count_update(cell: Cell, corpus: ParallelCorpus) -> Update:
             save_seconds=math.inf,
             stop_requested=lambda: False,
         )
-        group = trainer.groups()[0]
+        prepared = trainer.prepare(trainer.groups()[0])
         with Dispatches():
-            trainer.update(group)
+            trainer.update(prepared)
         before = trainer.counters.target_tokens
         with Dispatches() as of_update:
-            trainer.update(group)
+            trainer.update(prepared)
         with Dispatches() as of_report:
             trainer.report()
         tokens = trainer.counters.target_tokens - before
-        return Update(of_update.counts(), of_report.counts(), len(group), tokens)
+        return Update(of_update.counts(), of_report.counts(), len(prepared.batches), tokens)

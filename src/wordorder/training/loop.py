@@ -6,7 +6,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -18,9 +18,10 @@ from wordorder.config.models import Cell
 from wordorder.data.binary import ParallelCorpus
 from wordorder.draws import repeatable
 from wordorder.errors import Interrupted
+from wordorder.model.batch import Batch
 from wordorder.model.objective import TranslationObjective
 from wordorder.progress import Progress
-from wordorder.training.batches import Indices, collate, epoch_batches, plan_batches
+from wordorder.training.batches import Indices, ahead, collate, epoch_batches, plan_batches
 from wordorder.training.metrics import Metrics
 from wordorder.training.processes import Processes
 from wordorder.training.schedule import learning_rate
@@ -29,6 +30,7 @@ from wordorder.training.window import Window, summed
 
 REPORT_EVERY = 50  # updates
 PROGRESS_SECONDS = 10.0
+AHEAD = 2  # updates whose batches wait for a GPU
 
 
 @dataclass
@@ -47,6 +49,21 @@ class Counters:
     metrics_bytes: int = 0
     metrics_sha256: str = ""
     status: str = "running"  # then: finished, or diverged
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The micro-batches of one update in one process.
+
+    Attributes:
+        batches: Micro-batches, on the CPU.
+        tokens: Target tokens of the update in all processes.
+        counts: Whether the losses of these micro-batches count.
+    """
+
+    batches: list[Batch]
+    tokens: int
+    counts: bool
 
 
 class Trainer:
@@ -119,8 +136,8 @@ class Trainer:
         with self._shown() as progress:
             while not self._ended():
                 groups = self.groups()
-                for group in groups[self.counters.group :]:
-                    self.update(group)
+                for prepared in self._prepared_ahead(groups[self.counters.group :]):
+                    self.update(prepared)
                     if progress:
                         progress.advance(note=self._window.note)
                     self.counters.group += 1
@@ -145,25 +162,18 @@ class Trainer:
             return nullcontext()
         return Progress("train", total=self._planned, unit="updates", initial=self.counters.update)
 
-    def update(self, group: list[Indices]) -> None:
-        """One step of the optimizer on the micro-batches of ``group``, shared out over the processes.
+    def update(self, prepared: Prepared) -> None:
+        """Do one step of the optimizer on the micro-batches of one update, of which this process has its share.
 
         Nothing here waits for the device: a GPU works through the operations while the next ones are prepared.
         """
         counters, world = self.counters, self.fabric.world_size
         for settings in self.optimizer.param_groups:
             settings["lr"] = learning_rate(self.recipe, counters.update + 1)
-        tokens = int(sum((self.train_corpus.target_lengths[batch] + 1).sum() for batch in group))
-        mine = group[self.fabric.global_rank :: world]
-        # A process left without a micro-batch still takes part in the exchange of gradients, with weight 0.
-        weight = world / tokens if mine else 0.0
-        mine = mine or group[:1]
-        for number, sentences in enumerate(mine):
-            began = time.perf_counter()
-            batch = collate(self.train_corpus, sentences).to(self.fabric.device)
-            self.batch_seconds += time.perf_counter() - began
-            with self.fabric.no_backward_sync(self.model, enabled=number + 1 < len(mine)):
-                loss, nll = self.model(batch)
+        weight = world / prepared.tokens if prepared.counts else 0.0
+        for number, batch in enumerate(prepared.batches):
+            with self.fabric.no_backward_sync(self.model, enabled=number + 1 < len(prepared.batches)):
+                loss, nll = self.model(batch.to(self.fabric.device))
                 # Processes average their gradients; times world / tokens that is the mean over all target tokens.
                 self.fabric.backward(loss * weight)
             if weight:
@@ -172,9 +182,29 @@ class Trainer:
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         counters.update += 1
-        counters.target_tokens += tokens
-        self._window.add_update(norm, tokens)
+        counters.target_tokens += prepared.tokens
+        self._window.add_update(norm, prepared.tokens)
         self._lap()
+
+    def prepare(self, group: list[Indices]) -> Prepared:
+        """Make the micro-batches of one update that belong to this process."""
+        tokens = int(sum((self.train_corpus.target_lengths[batch] + 1).sum() for batch in group))
+        mine = group[self.fabric.global_rank :: self.fabric.world_size]
+        # A process left without a micro-batch still takes part in the exchange of gradients, with weight 0.
+        batches = [collate(self.train_corpus, sentences) for sentences in mine or group[:1]]
+        on_gpu = self.fabric.device.type == "cuda"
+        return Prepared([batch.pinned() for batch in batches] if on_gpu else batches, tokens, counts=bool(mine))
+
+    def _prepared_ahead(self, groups: list[list[Indices]]) -> Iterator[Prepared]:
+        """Make the micro-batches of updates, for a GPU in the background; the order and the numbers are the same."""
+        with closing(ahead(self.prepare, groups, depth=0 if self.fabric.device.type == "cpu" else AHEAD)) as made:
+            while True:
+                began = time.perf_counter()
+                prepared = next(made, None)
+                self.batch_seconds += time.perf_counter() - began
+                if prepared is None:
+                    return
+                yield prepared
 
     def _clip(self) -> Tensor:
         """Clip the gradients and return their norm; 0 where scaled gradients overflow and the step is left out.

@@ -193,7 +193,7 @@ class LSTMTranslator(Translator):
         return self._encoded(source, positions, None)
 
     def _encoded(self, source: Tensor, positions: Positions | None, lengths: Tensor | None) -> Memory:
-        """Encode source tokens (B, S); ``lengths`` is their number in each sentence, (B,) on the CPU, if it is known."""
+        """Encode source tokens (B, S); ``lengths`` is their number in each sentence, (B,) on the CPU, if known."""
         positions = self._drawn(positions or Positions.range(source.size(1), on=source.device), source)
         x = self._embed(self.source_embedding, source, positions, "encoder")[0].to(self.output.weight.dtype)
         # Packing makes the backward direction begin at the end of each sentence.
