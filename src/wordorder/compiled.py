@@ -1,11 +1,11 @@
 """Loops compiled to machine code by numba, for the two stages that Python would make slow: alignment and reordering.
 
-Everything compiled goes through :func:`compiled`, so that one place decides how: the result is kept on disk beside the
-modules (or in the user's cache, where that cannot be written), other threads run meanwhile, and arithmetic is IEEE,
-so that the same input gives the same bits on every machine.
+All compiled functions use :func:`compiled`, which sets the same options everywhere. The result is stored on disk with
+the modules (or in the user's cache, if that is not writable), other threads can run meanwhile, and arithmetic follows
+IEEE. So the same input gives the same bits on every machine.
 
-numba notices when the file of a function changes, but not when that of a function changes which it calls: the old code
-of the latter would live on in it. So what is kept lies in a folder named after the content of all these files.
+numba notices a changed file of a function, but not a changed file of a function that it calls; the old code would stay
+in use. Therefore the folder of stored code is named after the content of all these files.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ import numba
 
 F = TypeVar("F", bound=Callable[..., object])
 
-PACKAGES = ("alignment", "reordering")  # those with compiled functions
+PACKAGES = ("alignment", "reordering")  # packages with compiled functions
 _PATIENCE = 1.5  # seconds before a first call is explained; a cached one takes less
 
 
 def cache_folder(package: Path) -> Path:
-    """Where the code of these very sources is kept: NUMBA_CACHE_DIR, beside them, or the user's cache."""
+    """Return the folder for the compiled code of these sources: NUMBA_CACHE_DIR, next to them, or the user's cache."""
     digest = hashlib.sha256(Path(__file__).read_bytes())
     for file in sorted(file for name in PACKAGES for file in (package / name).glob("*.py")):
         digest.update(file.name.encode() + file.read_bytes())
@@ -45,13 +45,13 @@ numba.config.CACHE_DIR = str(cache_folder(Path(__file__).parent))  # type: ignor
 
 
 def compiled(function: F) -> F:
-    """Compile ``function`` at its first call with arguments of new types. It may use no Python object."""
+    """Compile ``function`` at its first call with arguments of new types. It must not use Python objects."""
     return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
 
 
 @contextmanager
 def first_call(what: str) -> Iterator[None]:
-    """Tell, if the block takes a while, that ``what`` is being compiled. The block should do next to no work itself."""
+    """Report, if the block takes some time, that ``what`` is being compiled. The block should do little else."""
     timer = threading.Timer(_PATIENCE, _explain, [what])
     timer.daemon = True
     timer.start()

@@ -20,7 +20,7 @@ Drop = Callable[[Tensor], Tensor]  # a dropout whose mask is drawn already
 
 
 def _scaled(x: Tensor, keep: Tensor, scale: float) -> Tensor:
-    """x * keep * scale in one pass."""
+    """Compute x * keep * scale in one pass."""
     scaled: Tensor = torch.ops.aten.native_dropout_backward(x, keep, scale)
     return scaled
 
@@ -39,7 +39,7 @@ class _Masked(torch.autograd.Function):
 
 
 def _keep(x: Tensor, dropped: int) -> Tensor:
-    """A boolean mask of x's shape; each element is False with probability dropped / 2**16."""
+    """Draw a boolean mask of x's shape; each element is False with probability dropped / 2**16."""
     seed = int(torch.randint(2**63 - 1, ()))
     count = x.numel()
     draws = np.random.SFC64(seed).random_raw((count + 3) // 4).view(np.uint16)[:count]
@@ -70,7 +70,7 @@ def drawn(x: Tensor, probability: float, training: bool) -> tuple[Tensor, Drop]:
 
 
 def unchanged(x: Tensor) -> Tensor:
-    """The dropout that drops nothing."""
+    """Drop nothing."""
     return x
 
 
@@ -87,10 +87,13 @@ class Dropout(nn.Module):
         self.probability = probability
 
     def forward(self, x: Tensor) -> Tensor:
+        """Apply dropout in training."""
         return dropout(x, self.probability, self.training)
 
     def drawn(self, x: Tensor) -> tuple[Tensor, Drop]:
+        """Apply dropout, and return a function that applies the same mask again."""
         return drawn(x, self.probability, self.training)
 
     def extra_repr(self) -> str:
+        """Return the probability."""
         return f"{self.probability}"

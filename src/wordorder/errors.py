@@ -61,7 +61,7 @@ class WordorderError(Exception):
 def at_line(
     path: str | Path, line: int, sentence: str, *, code: str = "malformed-line", **attributes: Any
 ) -> WordorderError:
-    """Return an error in a line, from 1, of a file; ``sentence`` follows the place, and may be several sentences."""
+    """Create an error in a line, from 1, of a file; ``sentence`` follows the location, and may be several sentences."""
     return WordorderError(f"{path}, line {line}: {sentence}", code=code, path=path, line=line, **attributes)
 
 
@@ -84,7 +84,7 @@ def unknown_name(
 
 
 def nearest(name: str, known: Iterable[str], plural: str) -> str:
-    """The end of a sentence that said that ``name`` is unknown: the nearest of ``known``, and all of them."""
+    """Return the end of a sentence about the unknown ``name``: the nearest of ``known``, and all of them."""
     names = sorted(known)
     close = closest(name, names)
     question = f"; did you mean '{close}'?" if close else "."
@@ -92,7 +92,7 @@ def nearest(name: str, known: Iterable[str], plural: str) -> str:
 
 
 def closest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is most like ``name``, if one is."""
+    """Return the most similar known name, if one is similar."""
     return next(iter(difflib.get_close_matches(name, sorted(known), n=1)), None)
 
 
@@ -110,6 +110,7 @@ class SeveralErrors(WordorderError):
 
     @property
     def parts(self) -> list[WordorderError]:
+        """The single mistakes."""
         return [part for error in self._parts for part in error.parts]
 
 

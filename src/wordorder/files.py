@@ -1,4 +1,4 @@
-"""Small things that every stage does with files: atomic writing, guarded reading, checksums, JSON."""
+"""File operations of all stages: atomic writing, guarded reading, checksums, JSON."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from wordorder import integrity
 from wordorder.errors import WordorderError
 from wordorder.integrity import Checksum
 
-# Errors of a write that mean: no room.
+# Error codes for a full disk or an exceeded limit.
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Folders in which files are written, and the lock that tells whether their owner lives.
 _PARTIAL, _LOCK = ".partial", ".lock"
 _YOUNG, _OLD = 60.0, 86_400.0  # seconds
-# The devices /dev/zero, /dev/full, /dev/random and /dev/urandom.
+# the devices /dev/zero, /dev/full, /dev/random and /dev/urandom
 _ENDLESS = {os.makedev(1, minor) for minor in (5, 7, 8, 9)}
 
 
@@ -78,10 +78,10 @@ def _workplace(path: Path) -> Iterator[Path]:
         folder.mkdir()
         try:
             with (folder / _LOCK).open("w") as lock:
-                with suppress(OSError):  # the file system has no locks
+                with suppress(OSError):  # The file system does not support locks.
                     fcntl.flock(lock, fcntl.LOCK_EX)
                 if not (folder / _LOCK).exists():
-                    continue  # another process took the folder for abandoned before it was locked
+                    continue  # Another process considered the folder abandoned before it was locked.
                 yield folder
                 return
         finally:
@@ -100,7 +100,7 @@ def _is_abandoned(leftover: Path) -> bool:
     except BlockingIOError:
         return False
     except FileNotFoundError:
-        return False  # its owner has just removed it
+        return False  # Its owner has just removed it.
     except OSError:
         return age > _OLD
 
@@ -117,7 +117,7 @@ def check_writable(path: str | Path) -> None:
 
 
 class _Tried(Exception):
-    """A file could be begun, and is not wanted."""
+    """Raised to discard a file that could be created."""
 
 
 def _refuse_special(path: Path) -> None:
@@ -131,7 +131,7 @@ def _refuse_special(path: Path) -> None:
 
 
 def _concerns(error: OSError, path: Path) -> bool:
-    """Return whether ``error`` is about the place of ``path`` and not about something else that the block opened."""
+    """Return whether ``error`` is about the location of ``path`` and not about another file that the block opened."""
     named = Path(error.filename) if isinstance(error.filename, str | os.PathLike) else None
     inside = named is not None and any(place.name.endswith(_PARTIAL) for place in (named, *named.parents))
     return inside or any(_names(error, place) for place in (path, *path.parents))
@@ -142,7 +142,7 @@ def _names(error: OSError, path: Path) -> bool:
 
 
 def _sync(path: Path) -> None:
-    """Force the bytes to disk before the rename, so that a power cut cannot leave an empty file under the name."""
+    """Force the bytes to disk before the rename, so that a power failure cannot leave an empty file."""
     for file in [path, *path.rglob("*")] if path.is_dir() else [path]:
         descriptor = os.open(file, os.O_RDONLY)
         try:
@@ -156,7 +156,7 @@ def move_into_place(temporary: Path, path: Path, checksum: Checksum = "beside") 
     integrity.record(temporary, checksum)
     _sync(temporary)
     new, note = integrity.note_of(temporary), integrity.note_of(path)
-    note.unlink(missing_ok=True)  # first, so that no moment has a new file with an old checksum
+    note.unlink(missing_ok=True)  # Done first, so that a new file never has an old checksum.
     if path.is_dir() and temporary.is_dir():
         _replace_directory(temporary, path)
     else:
@@ -166,7 +166,7 @@ def move_into_place(temporary: Path, path: Path, checksum: Checksum = "beside") 
 
 
 def _replace_directory(temporary: Path, path: Path) -> None:
-    # A directory cannot replace a full one: move the old one aside.
+    # A directory cannot replace a non-empty one, so the old one is moved first.
     aside = temporary.with_name(f"{temporary.name}.old")
     os.replace(path, aside)
     try:
@@ -178,7 +178,7 @@ def _replace_directory(temporary: Path, path: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a file and its checksum; neither need exist."""
+    """Remove a file and its checksum, if they exist."""
     path.unlink(missing_ok=True)
     integrity.note_of(path).unlink(missing_ok=True)
 
@@ -228,7 +228,7 @@ def _refuse_endless(path: str | Path) -> None:
 
 
 def decompressed(file: IO[bytes], name: str | Path) -> IO[bytes]:
-    """``file``, decompressed on the fly where its name ends in ``.gz`` or ``.bz2``."""
+    """Return ``file``, decompressed on the fly if its name ends in ``.gz`` or ``.bz2``."""
     if str(name).endswith(".gz"):
         return cast(IO[bytes], gzip.open(file))
     if str(name).endswith(".bz2"):
@@ -244,17 +244,19 @@ def open_bytes(path: str | Path, *, name: str | Path | None = None) -> Iterator[
 
 
 def write_text(path: str | Path, text: str, *, checksum: Checksum = "beside") -> None:
+    """Write a text file atomically."""
     with atomic(path, checksum=checksum) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
 def read_bytes(path: str | Path) -> bytes:
+    """Read a file after checking its checksum."""
     with reading(path):
         return Path(path).read_bytes()
 
 
 def read_text(path: str | Path) -> str:
-    """The text of a small UTF-8 file. Its lines end as they do in the file."""
+    """Read a small UTF-8 text file without changing its line ends."""
     try:
         return read_bytes(path).decode()
     except UnicodeDecodeError as error:
@@ -264,10 +266,12 @@ def read_text(path: str | Path) -> str:
 
 
 def write_json(path: str | Path, value: Any, *, checksum: Checksum = "beside") -> None:
+    """Write a JSON file atomically."""
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n", checksum=checksum)
 
 
 def read_json(path: str | Path) -> Any:
+    """Read a JSON file after checking its checksum."""
     if not Path(path).exists():
         raise WordorderError(
             f"{path} does not exist. It should hold JSON written by an earlier stage.", code="missing-file", path=path
@@ -281,14 +285,14 @@ def read_json(path: str | Path) -> Any:
 
 
 def read_object(path: str | Path, *keys: str) -> dict[str, Any]:
-    """The JSON object in ``path``, which must have ``keys``, of which 'a.b' is the key 'b' of the object 'a'."""
+    """Read the JSON object in ``path``, which must have ``keys``; 'a.b' is the key 'b' of the object 'a'."""
     content: dict[str, Any] = read_json(path)
     demand(path, content, *keys)
     return content
 
 
 def demand(path: str | Path, content: Any, *keys: str) -> None:
-    """Raise WordorderError where ``content``, which was read from ``path``, is no object with ``keys``."""
+    """Raise WordorderError unless ``content``, which was read from ``path``, is an object with ``keys``."""
     if (key := first_missing(content, keys)) is not None:
         raise WordorderError(
             f"{path} has no '{key}', so it was not written by this version of wordorder. "
@@ -300,7 +304,7 @@ def demand(path: str | Path, content: Any, *keys: str) -> None:
 
 
 def first_missing(content: Any, keys: Iterable[str]) -> str | None:
-    """The first of ``keys``, as in :func:`read_object`, that ``content`` has not; None where it has all."""
+    """Return the first of ``keys``, as in :func:`read_object`, that ``content`` lacks, or None."""
     for key in keys:
         place = content
         for part in key.split("."):
@@ -311,6 +315,6 @@ def first_missing(content: Any, keys: Iterable[str]) -> str | None:
 
 
 def sha256(path: str | Path) -> str:
-    """Hexadecimal SHA-256 of the bytes of a file."""
+    """Compute the hexadecimal SHA-256 of the bytes of a file."""
     with reading(path):
         return integrity.digest(Path(path))

@@ -93,7 +93,7 @@ def check_beside(path: Path) -> None:
                 code="damaged-file",
                 path=path,
             )
-        before = now  # read it once more: another process may have replaced both files
+        before = now  # Read it again, because another process may have replaced both files.
 
 
 def _read(note: Path) -> bytes | None:
@@ -140,7 +140,7 @@ def check_inside(path: Path, remedy: str) -> int:
 def seal(files: Sequence[Path], /) -> None:
     """Add the checksum that this version expects to files of earlier versions.
 
-    Nothing tells whether such a file is whole: use it on files that you trust.
+    Nothing can detect damage in such a file, so use this command only on files that you trust.
 
     Args:
         files: Models, saved states, aligners, parsers or subword models.

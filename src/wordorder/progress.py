@@ -13,10 +13,10 @@ T = TypeVar("T")
 
 
 class Progress:
-    """Counts ``total`` steps; ``note`` is a short text shown beside the count. The unit "B", bytes, is scaled.
+    """Counts ``total`` steps; ``note`` is a short text next to the count. The unit "B", bytes, is scaled.
 
-    On a terminal this is a tqdm bar. Elsewhere one line is printed at most every ``interval`` seconds, so that a
-    job's log stays readable.
+    On a terminal this is a tqdm bar. Elsewhere one line is printed at most every ``interval`` seconds, so that a job's
+    log stays readable.
     """
 
     def __init__(
@@ -34,6 +34,7 @@ class Progress:
             )
 
     def advance(self, steps: int = 1, note: str | None = None) -> None:
+        """Count steps, and show a note."""
         self.count += steps
         if note is not None:
             self.note = note
@@ -64,7 +65,7 @@ class Progress:
 
 
 def track(items: Iterable[T], description: str, *, total: int | None = None, unit: str = "it") -> Iterator[T]:
-    """Yield ``items`` and show how many were done."""
+    """Yield ``items`` and show how many are done."""
     with Progress(description, total=total, unit=unit) as progress:
         for item in items:
             yield item

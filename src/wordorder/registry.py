@@ -43,10 +43,10 @@ Member = TypeVar("Member")
 
 
 def registry_of(kind: str) -> Registry[Any]:
-    """Return the registry of a kind, which the module ``base`` of its package holds as ``REGISTRY``.
+    """Return the registry of a kind, which is ``REGISTRY`` in the module ``base`` of its package.
 
-    For code to the left of the kind in the order of imports, such as the models of configuration files. It names the
-    kind, and the package is imported when the question is asked.
+    This is for code that the kind's package imports, such as the models of configuration files. The package is imported
+    only when this function is called.
     """
     registry: Registry[Any] = importlib.import_module(f"{KINDS[kind]}.base").REGISTRY
     return registry
@@ -81,7 +81,7 @@ class Registry(Generic[Member]):
         definition = defined_by or (member if isinstance(member, type) else type(member))
         place = (definition.__module__, definition.__qualname__)
         known = self._modules.get(name, place)
-        # The same class comes again when its file is read again after another file was broken.
+        # The same class is registered again if its file is imported again after an error in another file.
         if known != place:
             raise WordorderError(
                 f"Two {self.noun}s are called '{name}': {known[1]} of {known[0]} and {place[1]} of {place[0]}. "
@@ -135,13 +135,13 @@ class Registry(Generic[Member]):
         self._discovered = True
 
     def forget_discovery(self) -> None:
-        """Look for members again when the next question comes. Members that are known stay."""
+        """Search for members again at the next query. Known members stay."""
         self._discovered = False
 
     def _import_file(self, file: Path) -> None:
-        name = str(file.resolve())  # as the module's name, so that files of one name in two folders stay apart
+        name = str(file.resolve())  # The name of the module distinguishes files with the same name in two folders.
         spec = importlib.util.spec_from_file_location(name, file)
-        assert spec is not None and spec.loader is not None  # always so for an existing .py file
+        assert spec is not None and spec.loader is not None  # always true for an existing .py file
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module
         with _loading(f"The {self.noun} file {file}", file):
@@ -150,7 +150,7 @@ class Registry(Generic[Member]):
 
 @contextmanager
 def _loading(what: str, file: Path | None = None) -> Iterator[None]:
-    """Turn whatever the code of a user raises while it is imported into an error that names it."""
+    """Convert any error of a user's code during its import into an error that names the code."""
     try:
         yield
     except WordorderError as error:

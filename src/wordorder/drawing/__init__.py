@@ -1,1 +1,1 @@
-"""The style and the parts that all figures share."""
+"""The common style and parts of all figures."""

@@ -1,4 +1,4 @@
-"""Scores of the buckets of a test set: a row of panels a test set, a column a metric; encodings as lines or rows."""
+"""Scores of the buckets of a test set: one row of panels per test set, one column per metric."""
 
 from __future__ import annotations
 
@@ -21,10 +21,13 @@ def draw(frame: pd.DataFrame, report: Report, axis: str, note: str = "") -> Figu
     """Draw the scores of :class:`wordorder.analyses.buckets.BucketAnalysis`; each bucket shows its number of pairs.
 
     Args:
-        frame: One row for each cell, test set, bucket and metric.
+        frame: One row per cell, test set, bucket and metric.
         report: The study.
-        axis: What the x axis shows.
-        note: What else the legend says.
+        axis: Label of the x axis.
+        note: Addition to the legend.
+
+    Returns:
+        The figure.
     """
     metrics = list(frame["metric"].unique())
     where = places(frame)
@@ -54,7 +57,7 @@ def _grid(rows: pd.DataFrame, metric: str, place: tuple[str, str, str], report: 
 
 
 def _ticks(buckets: pd.DataFrame, width: int) -> list[str]:
-    """What stands under each bucket."""
+    """Return the labels below the buckets."""
     return [f"{wrap(_name(bucket), width)}\n({bucket['pairs']})" for bucket in buckets.to_dict("records")]
 
 
@@ -80,6 +83,6 @@ def _panel(panel: Axes, rows: pd.DataFrame, report: Report) -> None:
 
 
 def _name(bucket: dict[Any, Any]) -> str:
-    """The label of a bucket, in lengths where it says none."""
+    """Return the label of a bucket, or its range of lengths if it has none."""
     lengths = {"within": f"up to {bucket['end']:.0f}", "beyond": f"from {bucket['begin']:.0f}"}
     return lengths.get(str(bucket["bucket"]), str(bucket["bucket"]))

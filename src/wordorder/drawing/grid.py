@@ -1,6 +1,6 @@
-"""Many encodings in one figure: a row each, a column for each bucket, position or probe, the means as numbers.
+"""Many encodings in one figure: one row each, one column per bucket, position or probe, with the means as numbers.
 
-More than a few lines with error bars cannot be followed in one panel. Colour shows the difference from the baseline.
+More than a few lines with error bars are unreadable in one panel. Colour shows the difference from the baseline.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from wordorder.config.models import Report
 from wordorder.drawing.lines import missing_cells
 from wordorder.drawing.style import say, wrap
 
-LINES = 8  # encodings that a panel of lines can show
-_COLOURS = "PuOr"  # the colour-blind can tell its ends apart, and the middle is white
+LINES = 8  # largest number of encodings in a panel of lines
+_COLOURS = "PuOr"  # its ends are distinguishable for colour-blind readers, and its middle is white
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,12 @@ class Grid:
 
 
 def crowded(report: Report) -> bool:
-    """Whether the encodings are too many for lines."""
+    """Return whether the encodings are too many for lines."""
     return len(report.encodings) > LINES
 
 
 def draw_grids(rows: Sequence[Sequence[Grid]], frame: pd.DataFrame, report: Report, note: str) -> Figure:
-    """A figure with these rows of panels; ``note`` says what the numbers are. Call it in the style."""
+    """Draw a figure with these rows of panels; ``note`` describes the numbers. Call it in the style."""
     columns = max(4, *(len(grid.means.columns) for row in rows for grid in row))
     names = max(len(encoding) for encoding in report.encodings)
     width = len(rows[0]) * (0.3 + 0.42 * columns) + 0.07 * names
@@ -66,7 +66,7 @@ def _panel(panel: Axes, grid: Grid, report: Report, *, named: bool) -> None:
         return
     gaps = (values - values.loc[report.baseline]).to_numpy(dtype=float)
     top = float(np.nanmax(np.abs(gaps))) if np.isfinite(gaps).any() else 0.0
-    # Of no baseline, or of equal scores, all is white.
+    # Without a baseline, or with equal scores, everything is white.
     panel.imshow(np.nan_to_num(gaps), cmap=_COLOURS, vmin=-top or -1, vmax=top or 1, aspect="auto")
     for (row, column), value in np.ndenumerate(values.to_numpy(dtype=float)):
         if np.isfinite(value):

@@ -1,4 +1,4 @@
-"""What the figures of analyses share: a panel's place, its title, a line for each encoding, and what is missing."""
+"""Common parts of the figures of analyses: panels, titles, one line per encoding, and notes on missing cells."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ PLACE = ["dataset", "test", "size"]
 
 
 def places(frame: pd.DataFrame) -> list[tuple[str, str, str]]:
-    """Each dataset x test x size, in the order of the rows."""
+    """List each dataset x test x size, in the order of the rows."""
     return list(frame[PLACE].drop_duplicates().itertuples(index=False, name=None))
 
 
 def at(frame: pd.DataFrame, place: Sequence[str]) -> pd.DataFrame:
-    """The rows of one place."""
+    """Return the rows of one place."""
     return frame[(frame[PLACE] == list(place)).all(axis=1)]
 
 
 def title(report: Report, place: Sequence[str]) -> str:
-    """The test set, and whatever else differs between the panels."""
+    """Return the test set, and everything else in which the panels differ."""
     dataset, test, size = place
     titles = {data.name: data.title for data in report.datasets}
     return ", ".join(
@@ -35,12 +35,12 @@ def title(report: Report, place: Sequence[str]) -> str:
 
 
 def look(report: Report, encoding: str) -> dict[str, Any]:
-    """An encoding looks the same in all figures of a study."""
+    """Return the style of an encoding, which is the same in all figures of a study."""
     return cue(report.encodings.index(encoding))
 
 
 def error_line(panel: Axes, x: Sequence[float], means: pd.DataFrame, report: Report, encoding: str) -> None:
-    """Means with standard deviations: the columns ``mean`` and ``sd`` at ``x``."""
+    """Draw means with standard deviations: the columns ``mean`` and ``sd`` at ``x``."""
     style: dict[str, Any] = {"markersize": 3.5, "linewidth": 1, "elinewidth": 0.8, "capsize": 1.5}
     panel.errorbar(x, means["mean"], yerr=means["sd"], label=encoding, **style, **look(report, encoding))
 
@@ -53,7 +53,7 @@ def legend(
     note: str,
     names: Sequence[str] | None = None,
 ) -> None:
-    """One legend for all panels, beside them; under it what the marks mean and which cells have no translations.
+    """Draw one legend for all panels at their side, and below it the meaning of marks and the missing cells.
 
     ``names`` are the labels in their order; the encodings if missing.
     """
@@ -65,7 +65,7 @@ def legend(
         title_ += "\n\n" + "\n".join(wrap(line, 30) for line in missing)
     labels = [wrap(name, 24) for name in names]
     lines = title_.count("\n") + 1 + sum(label.count("\n") + 1.2 for label in labels)
-    # Room for the legend beside the panels, and between them, whose labels are as wide as they are.
+    # Reserve room for the legend at the side of the panels, and between panels for their labels.
     figure.set_size_inches(figure.get_figwidth() + 2.2, max(figure.get_figheight(), 0.3 + 0.16 * lines))
     figure.set_layout_engine("constrained", w_pad=0.12, h_pad=0.08)
     figure.legend(
@@ -78,7 +78,7 @@ def legend(
 
 
 def missing_cells(frame: pd.DataFrame, report: Report) -> list[str]:
-    """ "No scores: opr, 1 of 3 seeds (diverged)", a line an encoding that lacks some."""
+    """Describe missing scores, such as "No scores: opr, 1 of 3 seeds (diverged)", one line per encoding."""
     ours = frame[~frame["status"].isin(["scored", "measured", "no sentences", "no n-grams"])]
     lines = []
     for encoding in report.encodings:

@@ -1,4 +1,4 @@
-"""A column for each encoding: a dot for each seed, and the mean with its standard deviation."""
+"""One column per encoding: one dot per seed, and the mean with its standard deviation."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ _SEED, _MEAN, _BASELINE = PALETTE[5], "#000000", PALETTE[1]
 
 
 def draw(frame: pd.DataFrame, report: Report, values: Mapping[str, str], *, shares: bool = False) -> Figure:
-    """Draw columns of a frame: a row of panels for each test set, a column of panels for each value.
+    """Draw columns of a frame: one row of panels per test set, one column of panels per value.
 
     Args:
-        frame: One row for each cell and test set.
+        frame: One row per cell and test set.
         report: The study.
         values: The columns to draw, with the labels of their axes.
         shares: Whether the values are shares, to be shown in per cent.
+
+    Returns:
+        The figure.
     """
     names = [halve(name) for name in report.encodings]
     longest = max(len(line) for name in names for line in name.split("\n"))
@@ -49,7 +52,7 @@ def draw(frame: pd.DataFrame, report: Report, values: Mapping[str, str], *, shar
 
 
 def halve(name: str, width: int = 18) -> str:
-    """A long name in two lines, cut at the mark nearest to its middle; two slanted lines have room in a column."""
+    """Break a long name into two lines at the mark nearest to its middle; two slanted lines fit into a column."""
     cuts = [i + 1 for i, character in enumerate(name[:-1]) if character in "_+.-"]
     if len(name) <= width or not cuts:
         return name
@@ -58,7 +61,7 @@ def halve(name: str, width: int = 18) -> str:
 
 
 def seed_columns(panel: Axes, group: pd.DataFrame, encodings: list[str], baseline: str) -> None:
-    """A column for each encoding with what is in the columns ``encoding`` and ``score`` of ``group``, a row a seed."""
+    """Draw one column per encoding from the columns ``encoding`` and ``score`` of ``group``, one row per seed."""
     panel.grid(axis="y")
     kept = group.dropna(subset="score")
     if kept.empty:
@@ -67,7 +70,7 @@ def seed_columns(panel: Axes, group: pd.DataFrame, encodings: list[str], baselin
     for column, encoding in enumerate(encodings):
         found = group.loc[group["encoding"] == encoding, "score"]
         values = list(found.dropna())
-        # The seeds stand side by side left of the middle, their mean right of it, so that neither hides the other.
+        # The seeds are left of the middle and their mean right of it, so that neither hides the other.
         places += [column - 0.12 + 0.26 * ((i + 0.5) / len(values) - 0.5) for i in range(len(values))]
         scores += values
         means.append(found.mean())

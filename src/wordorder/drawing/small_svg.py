@@ -51,7 +51,7 @@ def small_svg(text: str) -> str:
 
 
 def _short_names() -> Iterator[str]:
-    """Yield a, b, …, z, aa, ab, …"""
+    """Yield a, b, …, z, aa, ab, … without end."""
     for length in count(1):
         yield from map("".join, product(ascii_lowercase, repeat=length))
 

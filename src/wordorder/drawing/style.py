@@ -1,4 +1,4 @@
-"""One style for all figures: colours that colour-blind readers can tell apart, and a second cue beside colour."""
+"""One style for all figures: colours that colour-blind readers can distinguish, and a second cue besides colour."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from wordorder.files import atomic, write_text
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# Okabe and Ito (2008), "Color universal design". Their yellow is left out: it cannot be seen as a line on white.
+# Okabe and Ito (2008), "Color universal design", without yellow, which is invisible as a line on white.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 DASHES = ("-", (0, (5, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
@@ -41,12 +41,12 @@ STYLE: dict[Any, Any] = {
     "axes.axisbelow": True,
     "figure.constrained_layout.use": True,
     "savefig.dpi": 200,
-    # Text stays text, so that figures can be searched; equal data give equal bytes.
+    # Text stays text, so that figures are searchable; equal data give equal bytes.
     "svg.fonttype": "none",
     "svg.hashsalt": "wordorder",
     "pdf.fonttype": 42,
 }
-# No date and no version in a file, so that the same data give the same bytes.
+# Files contain neither date nor version, so that the same data give the same bytes.
 _METADATA: dict[str, dict[str, None]] = {
     "svg": {"Date": None, "Creator": None},
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
@@ -55,7 +55,7 @@ _METADATA: dict[str, dict[str, None]] = {
 
 
 def styled(draw: Callable[P, T]) -> Callable[P, T]:
-    """Run a function that draws or saves in the style, whatever the user's own matplotlib settings are."""
+    """Run a function that draws or saves in the project's style, independent of the user's matplotlib settings."""
 
     @wraps(draw)
     def inside(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -70,7 +70,7 @@ def styled(draw: Callable[P, T]) -> Callable[P, T]:
 
 @styled
 def save(figure: Figure, prefix: str | Path, data: pd.DataFrame) -> None:
-    """Write ``prefix`` + .svg, .pdf and .png, and the data drawn as .csv; each is whole or not there."""
+    """Write ``prefix`` + .svg, .pdf and .png, and the plotted data as .csv, each of them atomically."""
     for suffix, metadata in _METADATA.items():
         with atomic(f"{prefix}.{suffix}") as temporary:
             figure.savefig(temporary, format=suffix, metadata=metadata)
@@ -78,7 +78,7 @@ def save(figure: Figure, prefix: str | Path, data: pd.DataFrame) -> None:
 
 
 def cue(index: int) -> dict[str, Any]:
-    """Colour, marker and dashes of the ``index``-th thing; no two of the first 28 lines look the same."""
+    """Return colour, marker and dashes of the ``index``-th line; the first 28 lines look different."""
     return {
         "color": PALETTE[index % len(PALETTE)],
         "marker": MARKERS[index % len(MARKERS)],
@@ -87,7 +87,7 @@ def cue(index: int) -> dict[str, Any]:
 
 
 def panels(count: int, columns: int, width: float, height: float, **options: Any) -> tuple[Figure, list[Axes]]:
-    """A figure with ``count`` panels of ``width`` x ``height`` inches in at most ``columns`` columns."""
+    """Create a figure with ``count`` panels of ``width`` x ``height`` inches in at most ``columns`` columns."""
     columns = min(count, columns)
     rows = -(-count // columns)
     figure = Figure(figsize=(width * columns, height * rows))
@@ -109,14 +109,14 @@ def wrap(text: str, width: int) -> str:
 
 
 def _breakable(word: str, width: int) -> list[str]:
-    """A word that fits is one piece; another is cut after _ - + . and /, and anywhere where that is not enough."""
+    """Split a long word after _ - + . and /, and anywhere if that is not enough."""
     if len(word) <= width:
         return [word]
     return [part for piece in re.findall(r"[^_+./-]*[_+./-]?", word) for part in textwrap.wrap(piece, width)]
 
 
 def say(axes: Axes, text: str) -> None:
-    """Words in the middle of a panel that has nothing to draw."""
+    """Write text in the middle of a panel that has nothing to draw."""
     axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", fontsize=8, color="#444444")
     axes.set_facecolor("#F4F4F4")
     axes.set_xticks([])

@@ -1,1 +1,1 @@
-"""Figures: one file a figure, one style. Figures take data; only the commands read files."""
+"""Figures: one file per figure, one style. Figures take data; only the commands read files."""

@@ -1,4 +1,4 @@
-"""All figures of a study: what each reads, its caption, and how it is drawn. Nothing heavy is imported before that."""
+"""All figures of a study: their inputs, captions and drawing functions, which import heavy libraries themselves."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class StudyFigure:
     """A figure of a study.
 
     Attributes:
-        reads: What it reads of each cell; of 'models' only those of the first dataset, size and seed.
+        reads: Its inputs for each cell; for 'models' only those of the first dataset, size and seed.
         caption: Sentences of reStructuredText for Snakemake's report and the study page.
-        draw: From the study, the folder of its results and the options of :func:`draw_figure` to the figure and the
-            data drawn.
+        draw: Function of the study, the folder of its results and the options of :func:`draw_figure`, which returns the
+            figure and the plotted data.
     """
 
     reads: Literal["scores", "metrics", "models", "significance", "nothing"]
@@ -105,7 +105,7 @@ def _vectors(name: str) -> Callable[..., Drawn]:
 
 
 def _mathematics(report: Report, results: Path, **_: Any) -> Drawn:
-    """Draw the claims of the papers; nothing is drawn where one does not hold."""
+    """Draw the claims of the papers; fail without a figure if one does not hold."""
     from wordorder.figures import mathematics
     from wordorder.published import claims
 
@@ -179,7 +179,17 @@ FIGURES: Mapping[str, StudyFigure] = {
 
 
 def figure_of(name: str) -> StudyFigure:
-    """Return the figure of this name. Raises WordorderError if there is none."""
+    """Return the figure of this name.
+
+    Args:
+        name: The name.
+
+    Returns:
+        The figure.
+
+    Raises:
+        WordorderError: There is no such figure.
+    """
     if name not in FIGURES:
         raise unknown_name("There is no figure", name, FIGURES, "figures", code="unknown-figure")
     return FIGURES[name]
@@ -211,14 +221,14 @@ def draw_figure(
         name: The name of the figure, as in a study.
         config: The contents of the study.
         results: The folder results/{study}.
-        output_prefix: Writes PREFIX.svg, .pdf, .png and .csv.
-        metric: Of scores: the metric to draw; the study's first if missing.
-        against: Of perplexity: the x axis.
-        dataset: Of vectors: the dataset; the study's first if missing.
-        size: Of vectors: the size; the study's first if missing.
-        seed: Of vectors: the seed; the study's first if missing.
-        stack: Of vectors: the stack.
-        length: Of vectors: the positions to draw; the study's number of them, or 64, if missing.
+        output_prefix: The prefix of the outputs PREFIX.svg, .pdf, .png and .csv.
+        metric: For scores: the metric to draw; the study's first if missing.
+        against: For perplexity: the x axis.
+        dataset: For vectors: the dataset; the study's first if missing.
+        size: For vectors: the size; the study's first if missing.
+        seed: For vectors: the seed; the study's first if missing.
+        stack: For vectors: the stack.
+        length: For vectors: the number of positions; the study's setting, or 64, if missing.
     """
     from wordorder.drawing import style
 

@@ -14,7 +14,7 @@ from wordorder.results.frames import groups
 from wordorder.tables.comparisons import COMPONENTS
 
 _BETTER, _WORSE, _EQUIVALENT, _OPEN = PALETTE[2], PALETTE[1], PALETTE[0], "#777777"
-# Colour and marker of a verdict, by its first word; a verdict is also printed beside its interval.
+# Colour and marker of a verdict, by its first word. The figure also prints the verdict next to its interval.
 _STYLES = {
     "better": (_BETTER, "^"),
     "worse": (_WORSE, "v"),
@@ -28,11 +28,14 @@ _FAMILY = ["dataset", "size", "test", "metric"]
 
 @styled
 def draw_forest(comparisons: pd.DataFrame, report: Report) -> Figure:
-    """Draw every comparison with its simultaneous interval, the margin and the verdict; a panel for each family.
+    """Draw every comparison with its simultaneous interval, the margin and the verdict; one panel per family.
 
     Args:
         comparisons: From :func:`.tables.comparisons.comparisons_frame`.
         report: The study.
+
+    Returns:
+        The figure.
     """
     if comparisons.empty:
         figure, axes = panels(1, 1, 4.8, 1.5)
@@ -91,11 +94,14 @@ def _draw_family(panel: Axes, family: pd.DataFrame, label: str) -> None:
 
 @styled
 def draw_variance(variances: pd.DataFrame, report: Report) -> Figure:
-    """Draw the components of variance as standard deviations; a panel for each metric, a mark for each test set.
+    """Draw the components of variance as standard deviations; one panel per metric, one mark per test set.
 
     Args:
         variances: From :func:`.tables.comparisons.variance_frame`.
         report: The study.
+
+    Returns:
+        The figure.
     """
     if variances.empty:
         figure, axes = panels(1, 1, 4.8, 1.5)

@@ -28,7 +28,7 @@ from wordorder.published.claims import (
 )
 
 _GREY = "#444444"
-_SMALLEST = 1e-17  # where a difference of exactly nothing is drawn on a logarithmic axis
+_SMALLEST = 1e-17  # position of a difference of exactly 0 on a logarithmic axis
 _ROUNDING = 2.0**-53
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -54,7 +54,7 @@ def write_claims(folder: Path, seed: int) -> None:
 
 
 def check(claims: Sequence[Claim], hint: str) -> None:
-    """Raise WordorderError if a claim is not as it is known to be; ``hint`` says where to find all of them."""
+    """Raise WordorderError if a claim does not have its known outcome; ``hint`` tells where to find all of them."""
     failed = [
         f"'{claim.claim}' ({claim.source}: {claim.measured:.3g}, {claim.bound})"
         for claim in claims
@@ -67,7 +67,7 @@ def check(claims: Sequence[Claim], hint: str) -> None:
 
 
 def as_frame(found: Measurements) -> pd.DataFrame:
-    """All that is drawn: panel, series, x, y."""
+    """Return all plotted data: panel, series, x, y."""
     theorem, sinusoid = found.theorem, found.sinusoid
     descents = {
         "every word differs from zero": theorem.descent,
@@ -94,7 +94,7 @@ def _rows(panel: str, series: str, x: object, y: object) -> pd.DataFrame:
 
 @styled
 def draw(frame: pd.DataFrame) -> Figure:
-    """A panel for each group of claims; ``frame`` is :func:`as_frame`'s."""
+    """Draw one panel per group of claims; ``frame`` comes from :func:`as_frame`."""
     figure, axes = panels(4, 2, 4.4, 3.1)
     paints = {"theorem": _theorem, "similarity": _similarity, "permutation": _permutation, "shift": _shift}
     for panel, (name, paint) in zip(axes, paints.items(), strict=True):
@@ -170,11 +170,11 @@ def _rounding(panel: Axes) -> None:
 def _log(panel: Axes) -> None:
     panel.set_yscale("log")
     panel.yaxis.set_major_locator(LogLocator(numticks=7))
-    # Plain text, since setting formulas takes longer than all the rest of the figure.
+    # Plain text, because typesetting formulas takes longer than the rest of the figure.
     panel.yaxis.set_major_formatter(FuncFormatter(_power))
     panel.minorticks_off()
 
 
 def _power(value: float, _: object = None) -> str:
-    """10⁻³"""
+    """Format a power of ten, such as 10⁻³."""
     return "10" + f"{math.log10(value):.0f}".translate(_SUPERSCRIPTS)

@@ -1,8 +1,7 @@
-"""Perplexity of the training and the validation set during training: a thin line a seed, a thick one for the mean.
+"""Perplexity of the training and the validation set during training: one thin line per seed, a thick one for the mean.
 
-A point of the training set is the mean over the batches since the validation before it, as they were learnt from: with
-dropout, and with weights that were still changing. A point of the validation set is all of it, without dropout. Neither
-has label smoothing.
+A point of the training set is the mean over the batches since the previous validation: with dropout, and with weights
+that were still changing. A point of the validation set covers all of it, without dropout. Neither has label smoothing.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ SPLITS = {"train": "training", "valid": "validation"}
 
 
 def drawn(metrics: pd.DataFrame) -> pd.DataFrame:
-    """The rows to draw of those that :func:`load_metrics` gives: one of the split 'train' for each of 'valid'.
+    """Return the plotted rows of the result of :func:`load_metrics`: one of the split 'train' for each of 'valid'.
 
-    It is the mean loss since the validation before, to which each report contributes by its updates.
+    It is the mean loss since the previous validation, in which each report is weighted by its updates.
     """
     validated = metrics["split"] == "valid"
     train = metrics.assign(part=validated.cumsum())[~validated]
     train["updates"] = train["update"] - train.groupby(CELL, sort=False)["update"].shift(fill_value=0)
-    # A loss that is no number must not drop out of the sum.
+    # A loss of NaN must stay in the sum.
     train["loss"] = train["loss"].fillna(np.inf) * train["updates"]
     means = train.groupby([*CELL, "part"], sort=False, as_index=False).agg(
         {"split": "last", "update": "last", "epoch": "last", "updates": "sum", "loss": "sum"}
@@ -45,10 +44,10 @@ def drawn(metrics: pd.DataFrame) -> pd.DataFrame:
 
 @styled
 def draw(metrics: pd.DataFrame, encodings: list[str], titles: dict[str, str], against: Progress = "update") -> Figure:
-    """Draw what :func:`drawn` gives: for each dataset x size a panel of the training and one of the validation set."""
+    """Draw the result of :func:`drawn`: for each dataset x size one panel per split."""
     cut = list(groups(metrics, ["dataset", "size"]))
     names = {encoding: wrap(encoding, 24) for encoding in encodings}
-    # The legend stands beside the panels: room for all its lines.
+    # The legend is at the side of the panels and needs room for all its lines.
     lines = sum(name.count("\n") + 1.2 for name in names.values())
     figure, axes = panels(2 * len(cut), 2, 4.1, max(3.3, 0.8 + 0.16 * lines))
     for number, ((dataset, size), group) in enumerate(cut):
@@ -79,7 +78,7 @@ def draw(metrics: pd.DataFrame, encodings: list[str], titles: dict[str, str], ag
 
 
 def mean_line(group: pd.DataFrame, against: Progress = "update") -> pd.Series:
-    """Mean perplexity over the seeds of one encoding, where every seed has one: no seed drops out midway."""
+    """Compute the mean perplexity over the seeds of one encoding, at points where every seed has one."""
     finite = group.replace({"perplexity": float("inf")}, float("nan"))
     table = finite.pivot_table(index=against, columns="seed", values="perplexity", aggfunc="last")
     return table.dropna().mean(axis=1)
@@ -96,7 +95,7 @@ def _lines(panel: Axes, group: pd.DataFrame, name: str, look: dict[str, Any], ag
 
 
 def _log_axis(panel: Axes) -> None:
-    """Ticks at 1, 2, 5 x 10^n in plain numbers, since perplexities rarely span more than two powers of ten."""
+    """Set ticks at 1, 2, 5 x 10^n in plain numbers, since perplexities rarely span more than two powers of ten."""
     panel.set_yscale("log")
     panel.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))

@@ -1,4 +1,4 @@
-"""The reordering of a sentence: its links before and after, and its tree. That of a corpus: how tau is distributed."""
+"""Figures of reordering: links and tree of a sentence, and the distribution of tau of a corpus."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from wordorder.reordering.metrics import identity_orders, score_order, score_ord
 from wordorder.reordering.orders import read_orders
 from wordorder.reordering.ranks import corpus_ranks, ranks
 
-_CELL = 0.22  # inches a word, where there is room
-_LARGEST = 5.0  # inches of a matrix: the cells of longer sentences are smaller
-_READABLE = 0.1  # inches a word, below which words would cover one another and numbers stand instead
+_CELL = 0.22  # inches per word, if there is room
+_LARGEST = 5.0  # largest size of a matrix in inches; longer sentences have smaller cells
+_READABLE = 0.1  # inches per word below which numbers replace words, which would overlap
 _LEVEL, _HIGHEST = 0.13, 2.0  # inches between two levels of the tree, and of the whole tree
 _NODE: dict[bool, dict[str, Any]] = {
     False: {"color": "#888888", "linewidth": 1.0},
     True: {"color": PALETTE[1], "linewidth": 1.8},
 }
-_EDGES = np.arange(21) / 20  # of the bins of tau; 1 belongs to the last
+_EDGES = np.arange(21) / 20  # edges of the bins of tau; 1 belongs to the last
 
 
 READABLE_WORDS = 20
@@ -56,13 +56,13 @@ def draw_files(
     sentence: int | None = None,
     output_prefix: str,
 ) -> None:
-    """Draw the tree and links of a sentence, or the distribution of Kendall's tau.
+    r"""Draw the tree and links of a sentence, or the distribution of Kendall's tau.
 
     'matrix' shows one sentence, its links and its tree; 'tau' Kendall's tau of all sentences, in the order of the
     source and in the predicted order.
 
     Example:
-        wordorder stage draw-reordering matrix --source s --target t --links l --orders o --trees t \\
+        wordorder stage draw-reordering matrix --source s --target t --links l --orders o --trees t \
             --output-prefix PREFIX
 
     Args:
@@ -72,10 +72,10 @@ def draw_files(
         links: The links, one line per sentence pair.
         orders: The orders, one line per sentence.
         trees: The predicted trees.
-        subword: The sentencepiece model whose subwords the orders are of; they are of words if missing.
+        subword: The sentencepiece model, if the orders are orders of subwords.
         sentence: The sentence of the matrix, from 1. If missing, the short one whose order differs most from the
             target's.
-        output_prefix: Writes PREFIX.svg, .pdf, .png and .csv.
+        output_prefix: The prefix of the outputs PREFIX.svg, .pdf, .png and .csv.
     """
     found_orders = Ragged.of(read_orders(orders))
     found_links = read_links(links, source_lengths=found_orders.lengths)
@@ -109,10 +109,19 @@ def draw_files(
 
 @styled
 def draw_matrix(source: Sequence[str], target: Sequence[str], links: NDArray[np.int32], tree: Tree | None) -> Figure:
-    """The links of a sentence, (n, 2): on the left in source order, below ``tree``, and on the right in the tree's.
+    """Draw the links of a sentence in source order, below ``tree``, and in the order of the tree.
 
-    A good tree brings the squares to the diagonal. A run of nodes of one kind is drawn as one node of many parts.
-    Words that no font of this machine can show are given as their numbers, from 0.
+    A good tree brings the squares to the diagonal. A run of nodes of one kind is drawn as one node of many parts. Words
+    that no font of this machine can show are replaced by their indices, from 0.
+
+    Args:
+        source: Source words.
+        target: Target words.
+        links: Links, (n, 2).
+        tree: The tree, or None for an empty sentence.
+
+    Returns:
+        The figure.
     """
     if tree is None or not target:
         figure, (panel,) = panels(1, 1, 4.0, 1.5)
@@ -121,9 +130,9 @@ def draw_matrix(source: Sequence[str], target: Sequence[str], links: NDArray[np.
     cell = min(_CELL, _LARGEST / max(len(source), len(target)))
     nodes = brackets(tree)
     highest = nodes[-1].level if nodes else 0
-    level = min(_LEVEL, _HIGHEST / max(highest, 1)) / cell  # in words, as everything is drawn
+    level = min(_LEVEL, _HIGHEST / max(highest, 1)) / cell  # in units of words, as everything in the figure
     levels = level * highest
-    letters = 0.075 * max(map(len, [*source, *target])) + 0.5  # a guess; the layout finds out
+    letters = 0.075 * max(map(len, [*source, *target])) + 0.5  # an estimate, which the layout corrects
     height = cell * (len(target) + levels) + letters + 0.5
     figure, axes = panels(2, 2, cell * max(len(source), 6) + 0.5 * letters + 0.3, height, sharey=True)
     wanted = ranks(links, len(source))
@@ -180,7 +189,7 @@ def _write_words(
 
 
 def _parts(tree: Node) -> list[Tree]:
-    """The halves of a node, with those of a half of the same kind in its place."""
+    """Return the halves of a node, where a half of the same kind is replaced by its own halves."""
     parts: list[Tree] = []
     stack: list[Tree] = [tree]
     while stack:
@@ -193,7 +202,7 @@ def _parts(tree: Node) -> list[Tree]:
 
 
 class Bracket(NamedTuple):
-    """A drawn node over ``parts``: where the middle of each is, in source units, and at what level its top, from 0."""
+    """A drawn node over ``parts``: the middle of each in source words, and the level of its top, from 0."""
 
     inverted: bool
     level: int
@@ -201,11 +210,12 @@ class Bracket(NamedTuple):
 
     @property
     def middle(self) -> float:
+        """The middle of the node."""
         return (self.parts[0][0] + self.parts[-1][0]) / 2
 
 
 def brackets(tree: Tree) -> list[Bracket]:
-    """The nodes of a tree, the uppermost last."""
+    """Return the nodes of a tree, the uppermost last."""
     found: list[Bracket] = []
     tops: list[tuple[float, int]] = []
     agenda: list[Tree | tuple[bool, int]] = [tree]
@@ -237,7 +247,7 @@ def _draw_tree(panel: Axes, nodes: list[Bracket], base: float, level: float) -> 
 
 
 def printable(words: Sequence[str], numbers: Sequence[int]) -> tuple[list[str], list[str]]:
-    """Fonts to use one after the other, and what to write: the words, or a number for one that no font can show."""
+    """Return fonts to try in turn, and the words to print, with an index for each word that no font can show."""
     family = [str(STYLE["font.family"])]
     missing = frozenset("".join(words)) - _characters(family[0])
     other = _font_with(missing) if missing else None
@@ -254,9 +264,9 @@ def _characters(family: str) -> frozenset[str]:
 
 @cache
 def _font_with(characters: frozenset[str]) -> str | None:
-    """The installed font that shows most of ``characters``, the first by name; None if all show less than half."""
+    """Return the installed font that shows most of ``characters``; None if all show less than half."""
     upright = {font.name for font in fontManager.ttflist if font.style == "normal" and font.weight in (400, "normal")}
-    # The 'Last Resort' font has a box for everything.
+    # The 'Last Resort' font shows a box for every character.
     counts = {name: len(characters & _characters(name)) for name in sorted(upright) if "Last Resort" not in name}
     best = max(counts, key=counts.__getitem__, default=None)
     return best if best is not None and 2 * counts[best] >= len(characters) else None
@@ -267,7 +277,7 @@ def _font_with(characters: frozenset[str]) -> str | None:
 
 @styled
 def draw_tau(scores: Mapping[str, NDArray[np.float64]]) -> Figure:
-    """How tau is distributed over the sentences of a corpus, before and after: a name and (sentences,) for each."""
+    """Draw the distribution of tau over the sentences of a corpus: a name and (sentences,) for each order."""
     figure, (panel,) = panels(1, 1, 4.6, 2.8)
     if not all(map(len, scores.values())):
         say(panel, "no sentence has links that give an order")
@@ -287,7 +297,7 @@ def draw_tau(scores: Mapping[str, NDArray[np.float64]]) -> Figure:
 
 
 def _histogram(tau: NDArray[np.float64]) -> NDArray[np.int64]:
-    # 1 - 0.9 is a little less than 0.1, and should count as 0.1.
+    # 1 - 0.9 is slightly less than 0.1, and should count as 0.1.
     return np.histogram(np.minimum(tau + 1e-9, 1), bins=_EDGES)[0]
 
 
@@ -297,10 +307,10 @@ def _histogram(tau: NDArray[np.float64]) -> NDArray[np.int64]:
 def matrix_frame(
     source: Sequence[str], target: Sequence[str], links: NDArray[np.int32], tree: Tree | None
 ) -> pd.DataFrame:
-    """What :func:`draw_matrix` draws: a row for each source word, target word, link and node.
+    """Return the data of :func:`draw_matrix`: one row per source word, target word, link and node.
 
-    Words have their number and, those of the source, their place in the order of the tree; links a source and a target
-    number; nodes the middle of their first and last part and their level above the words.
+    Words have their index and, on the source side, their position in the order of the tree; links have a source and a
+    target index; nodes have the middle of their first and last part and their level above the words.
     """
     place = {unit: index for index, unit in enumerate(tree_order(tree))} if tree is not None else {}
     rows: list[dict[str, Any]] = [
@@ -320,7 +330,7 @@ def matrix_frame(
 
 
 def tau_frame(scores: Mapping[str, NDArray[np.float64]]) -> pd.DataFrame:
-    """What :func:`draw_tau` draws: for each order its mean, and the sentences in each interval of tau."""
+    """Return the data of :func:`draw_tau`: for each order its mean, and the sentences in each interval of tau."""
     rows = []
     for name, tau in scores.items():
         counts = _histogram(tau).tolist()

@@ -1,4 +1,4 @@
-"""Scores: a column for each encoding, a dot for each seed, the mean with its standard deviation; a panel a test set."""
+"""Scores: one column per encoding, one dot per seed, the mean with its standard deviation; one panel per test set."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from wordorder.metrics import base
 
 @styled
 def draw(scores: pd.DataFrame, report: Report) -> Figure:
-    """Draw the scores of one metric, a panel for each dataset x test set x size.
+    """Draw the scores of one metric, one panel per dataset x test set x size.
 
-    A seed without a score is counted below its column, never left out in silence.
+    Seeds without a score are counted below their column, never silently excluded.
     """
     described = base.metric(scores["metric"].iloc[0])
     return seeds.draw(scores, report, {"score": described.label + (" (lower is better)" * described.lower_is_better)})

@@ -1,4 +1,4 @@
-"""The vectors that encodings give to positions: how similar they are to one another, and the vectors themselves."""
+"""The position vectors of encodings, and their similarities."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from wordorder.errors import WordorderError
 from wordorder.results.frames import cell_folders
 
 Vectors = NDArray[np.float64]
-# A panel has either vectors (L, d), or words that say why there are none.
+# A panel has either vectors (L, d), or a text with the reason why there are none.
 Panels = dict[str, Vectors | str]
 
-_POSITIONS = 64  # that are drawn unless somebody says otherwise
+_POSITIONS = 64  # number of positions by default
 
 
 def load(
     report: Report, results: Path, *, dataset: str, size: str, seed: int, stack: Stack, length: int | None
 ) -> Panels:
-    """Read the vectors (length, d) of each encoding from its trained model, or say why there are none.
+    """Read the vectors (length, d) of each encoding from its trained model, or the reason why there are none.
 
     Raises:
         WordorderError: There is no such model of any encoding, or ``length`` is not positive.
@@ -63,7 +63,7 @@ def load(
             found[encoding] = f"no trained model of seed {seed}"
             continue
         learned = load_model(models[encoding]).encoding
-        limit = learned.limit(stack)  # a learned table has an end
+        limit = learned.limit(stack)  # A learned table has a limited length.
         with torch.no_grad():
             table = learned.table(length if limit is None else min(length, limit), stack)
         if table is None:
@@ -76,9 +76,9 @@ def load(
 
 
 def _alike(encodings: Panels) -> list[tuple[int, str, Vectors | str]]:
-    """(number of the first, names, vectors or words): encodings with the same vectors are one.
+    """Group encodings with equal vectors: (index of the first, names, vectors or text).
 
-    One that is also composed with relative positions would otherwise be drawn twice.
+    An encoding that is also composed with relative positions would otherwise be drawn twice.
     """
     found: list[tuple[int, list[str], Vectors | str]] = []
     for index, (name, value) in enumerate(encodings.items()):
@@ -92,7 +92,7 @@ def _alike(encodings: Panels) -> list[tuple[int, str, Vectors | str]]:
 
 
 def similarity(vectors: Vectors) -> Vectors:
-    """cos(P_i, P_j): (L, d) -> (L, L). A zero vector is similar to nothing."""
+    """Compute cos(P_i, P_j), (L, d) to (L, L). A zero vector is similar to nothing."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
     return np.asarray(unit @ unit.T)
@@ -100,7 +100,7 @@ def similarity(vectors: Vectors) -> Vectors:
 
 @styled
 def draw_similarity(encodings: Panels) -> Figure:
-    """A heat map of :func:`similarity` for each encoding, on one common scale from -1 to 1."""
+    """Draw a heat map of :func:`similarity` per encoding, on one common scale from -1 to 1."""
     figure, drawn = _panels(encodings, 4, 2.6, 2.5)
     for panel, vectors in drawn:
         image = heatmap(panel, similarity(vectors), ("position j", "position i"), limit=1.0)
@@ -113,7 +113,7 @@ def draw_similarity(encodings: Panels) -> Figure:
 
 @styled
 def draw_matrix(encodings: Panels) -> Figure:
-    """The vectors of each encoding, positions x dimensions, each with its own range of values around zero."""
+    """Draw the vectors of each encoding, positions x dimensions, each with its own range of values around zero."""
     figure, drawn = _panels(encodings, 3, 3.6, 2.5)
     for panel, vectors in drawn:
         image = heatmap(panel, vectors, ("dimension", "position"), square=False)
@@ -123,7 +123,7 @@ def draw_matrix(encodings: Panels) -> Figure:
 
 @styled
 def draw_products(encodings: Panels) -> Figure:
-    """P_i · P_j of all positions, a heat map for each encoding, each with its own range (figure 3 of the blog)."""
+    """Draw P_i · P_j of all positions, one heat map per encoding, each with its own range (Figure 3 of the article)."""
     figure, drawn = _panels(encodings, 3, 3.4, 2.6)
     for panel, vectors in drawn:
         image = heatmap(panel, vectors @ vectors.T, ("position j", "position i"))
@@ -133,7 +133,7 @@ def draw_products(encodings: Panels) -> Figure:
 
 @styled
 def draw_profile(encodings: Panels) -> Figure:
-    """Cosine similarity of the middle position to all others, a line for each encoding (figure 6 of the OPR paper)."""
+    """Draw cosine similarities of the middle position to all others, one line per encoding (OPR paper, Figure 6)."""
     figure, panel = _lines(encodings, profile, "cosine similarity")
     panel.set_xlabel("distance from the middle position")
     panel.axhline(0, color="#BBBBBB", linewidth=0.7, zorder=0)
@@ -142,7 +142,7 @@ def draw_profile(encodings: Panels) -> Figure:
 
 @styled
 def draw_ranges(encodings: Panels) -> Figure:
-    """How far each dimension's values spread over the positions, a line an encoding (figure 4 of the OPR paper)."""
+    """Draw the range of each dimension over the positions, one line per encoding (Figure 4 of the OPR paper)."""
     figure, panel = _lines(encodings, _ranges, "largest less smallest value")
     panel.set_xlabel("dimension")
     panel.set_ylim(bottom=0)
@@ -150,7 +150,7 @@ def draw_ranges(encodings: Panels) -> Figure:
 
 
 def profile(vectors: Vectors) -> pd.Series:
-    """cos(P_m, P_j) by j - m, where m is the position in the middle, L // 2."""
+    """Compute cos(P_m, P_j) by j - m, where m is the position in the middle, L // 2."""
     middle = len(vectors) // 2
     return pd.Series(similarity(vectors)[middle], index=np.arange(len(vectors)) - middle)
 
@@ -160,7 +160,7 @@ def _ranges(vectors: Vectors) -> pd.Series:
 
 
 def _lines(encodings: Panels, series: Callable[[Vectors], pd.Series], what: str) -> tuple[Figure, Axes]:
-    """One panel with the series of each encoding; beside it the legend, which names those without vectors, too."""
+    """Draw one panel with the series of each encoding; the legend also names encodings without vectors."""
     figure, (panel,) = panels(1, 1, 5.2, max(3.0, 0.8 + 0.18 * len(encodings)))
     for index, name, value in _alike(encodings):
         if isinstance(value, str):
@@ -179,7 +179,7 @@ def _lines(encodings: Panels, series: Callable[[Vectors], pd.Series], what: str)
 
 
 def _panels(encodings: Panels, columns: int, width: float, height: float) -> tuple[Figure, list[tuple[Axes, Vectors]]]:
-    """A panel for each encoding that has vectors, with them; below, who has none, and why."""
+    """Create one panel per encoding with vectors, and list below which encodings have none, and why."""
     found = {name: value for _, name, value in _alike(encodings) if not isinstance(value, str)}
     figure, axes = panels(max(1, len(found)), columns, width, height)
     reasons: dict[str, list[str]] = {}
@@ -202,7 +202,7 @@ def _panels(encodings: Panels, columns: int, width: float, height: float) -> tup
 def heatmap(
     panel: Axes, values: Vectors, labels: tuple[str, str], *, limit: float | None = None, square: bool = True
 ) -> AxesImage:
-    """``values`` from -``limit`` to ``limit``, or to the largest of them."""
+    """Draw ``values`` from -``limit`` to ``limit``, by default the largest absolute value."""
     limit = limit or float(np.abs(values).max()) or 1.0
     image = panel.imshow(
         values,
@@ -220,17 +220,17 @@ def heatmap(
 
 
 def as_frame(encodings: Panels, drawn: Callable[[Vectors], Vectors]) -> pd.DataFrame:
-    """What is drawn: encoding, position, and a column for each number that ``drawn`` gives a position."""
+    """Return the plotted data: encoding, position, and one column per number that ``drawn`` returns for a position."""
     return _frame(encodings, lambda vectors: pd.DataFrame(drawn(vectors)).rename_axis("position"))
 
 
 def profile_frame(encodings: Panels) -> pd.DataFrame:
-    """encoding, distance, similarity"""
+    """Return the columns encoding, distance, similarity."""
     return _frame(encodings, lambda vectors: profile(vectors).rename("similarity").rename_axis("distance").to_frame())
 
 
 def range_frame(encodings: Panels) -> pd.DataFrame:
-    """encoding, dimension, smallest, largest"""
+    """Return the columns encoding, dimension, smallest, largest."""
     return _frame(
         encodings,
         lambda vectors: pd.DataFrame({"smallest": vectors.min(0), "largest": vectors.max(0)}).rename_axis("dimension"),
@@ -238,7 +238,7 @@ def range_frame(encodings: Panels) -> pd.DataFrame:
 
 
 def _frame(encodings: Panels, rows: Callable[[Vectors], pd.DataFrame]) -> pd.DataFrame:
-    """The rows of each encoding, and a note in the place of those that have no vectors."""
+    """Return the rows of each encoding, and a note for encodings without vectors."""
     frames = [
         pd.DataFrame({"encoding": [name], "note": [value]})
         if isinstance(value, str)
@@ -250,7 +250,7 @@ def _frame(encodings: Panels, rows: Callable[[Vectors], pd.DataFrame]) -> pd.Dat
     return found[["encoding", *numbers, *(["note"] if "note" in found else [])]]
 
 
-# What draws each figure of vectors, and its data.
+# The drawing function of each figure of vectors, and its data.
 FIGURES: dict[str, tuple[Callable[[Panels], Figure], Callable[[Panels], pd.DataFrame]]] = {
     "similarity": (draw_similarity, partial(as_frame, drawn=similarity)),
     "encoding_matrix": (draw_matrix, partial(as_frame, drawn=lambda each: each)),

@@ -1,1 +1,1 @@
-"""What a study has written, read as data frames."""
+"""The outputs of a study, read as data frames."""

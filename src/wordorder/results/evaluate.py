@@ -29,14 +29,14 @@ def evaluate(
     threads: int | None = None,
     output: Path,
 ) -> None:
-    """Translate and score test sets with one model.
+    r"""Translate and score test sets with one model.
 
     The translations are written beside ``output``. Other evaluations of the same model and decoding share them: what is
     there and was made with this model is not translated again. Scores go into the folder that bears the name of
     ``output`` without its suffix.
 
     Example:
-        wordorder stage evaluate --config @evaluation.json --decoding '{}' --model model.pt --data results/data/demo \\
+        wordorder stage evaluate --config @evaluation.json --decoding '{}' --model model.pt --data results/data/demo \
             --language de --output results/models/…/test.json
 
     Args:

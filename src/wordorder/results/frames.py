@@ -1,4 +1,4 @@
-"""What a study has written under its results folder, as data frames; an unfinished cell has its rows, too."""
+"""The outputs of a study as data frames; unfinished cells have rows, too."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from wordorder.results.index import CellFiles, read_index
 
 CELL = ["dataset", "size", "encoding", "seed"]
 
-# What the parameters table takes over from a training record.
+# Values of a training record that the parameters table uses.
 _COPIED = (
     "updates",
     "best_update",
@@ -45,7 +45,7 @@ def cell_folders(report: Report, results: str | Path) -> Iterator[tuple[dict[str
 
 
 def groups(frame: pd.DataFrame, keys: list[str]) -> Iterator[tuple[Any, pd.DataFrame]]:
-    """The frame cut by ``keys``, as ((value of each key), rows), in the order of their first rows."""
+    """Split the frame by ``keys``, as ((value of each key), rows), in the order of their first rows."""
     yield from frame.groupby(keys, sort=False)
 
 
@@ -120,18 +120,18 @@ def load_not_scored(report: Report, results: str | Path) -> list[dict[str, Any]]
 
 
 def training_status(files: CellFiles) -> str | None:
-    """The status in the training record of a cell, e.g. "finished" or "diverged"; None without a record."""
+    """Return the status in the training record of a cell, e.g. "finished" or "diverged"; None without a record."""
     path = files.record
     return read_object(path, "status")["status"] if path.is_file() else None
 
 
 def reason(files: CellFiles, status: str) -> str:
-    """Why a cell has no number: its training diverged, or else ``status``."""
+    """Return why a cell has no number: its training diverged, or else ``status``."""
     return "diverged" if training_status(files) == "diverged" else status
 
 
 def load_records(report: Report, results: str | Path) -> pd.DataFrame:
-    """One row for each cell: CELL, status, and from its training record the numbers that the parameters table shows."""
+    """Return one row per cell: CELL, status, and the numbers of its training record for the parameters table."""
     rows: list[dict[str, Any]] = []
     for cell, files in cell_folders(report, results):
         path = files.record
@@ -149,14 +149,14 @@ def load_records(report: Report, results: str | Path) -> pd.DataFrame:
 
 
 def _memory(record: dict[str, Any]) -> int | None:
-    """The most that a training took: of the GPU where it had one, else of the machine."""
+    """Return the peak memory of a training: that of the GPU if it had one, else that of the machine."""
     used = record.get("efficiency", {}).get("used", {})
     found: int | None = used.get("gpu_memory_bytes") or used.get("memory_bytes")
     return found
 
 
 def load_significance(report: Report, results: str | Path) -> list[dict[str, Any]]:
-    """Each significance file of the study, in the report's order, with ``dataset`` added."""
+    """Return each significance file of the study, in the report's order, with ``dataset`` added."""
     return [
         {"dataset": dataset.name}
         | read_object(Path(results) / "significance" / f"{dataset.name}.{size}.{test}.json", *_SIGNIFICANCE)
@@ -167,10 +167,10 @@ def load_significance(report: Report, results: str | Path) -> list[dict[str, Any
 
 
 def load_metrics(report: Report, results: str | Path) -> pd.DataFrame:
-    """What every cell with a validation reported: CELL, split, update, epoch, loss, perplexity, in the order written.
+    """Return the reports of every cell with a validation: CELL, split, update, epoch, loss, perplexity, in their order.
 
-    The split 'train' is the batches since the row before, as they were learnt from, with dropout; 'valid' is the whole
-    validation set. Either loss is without label smoothing, in nats a target token.
+    The split 'train' covers the batches since the previous row, with dropout; 'valid' is the whole validation set. Both
+    losses are without label smoothing, in nats per target token.
     """
     columns = ["split", "update", "epoch", "loss", "perplexity"]
     frames: list[pd.DataFrame] = []

@@ -1,6 +1,6 @@
-"""Where the models and translations of a study lie.
+"""The locations of a study's models and translations.
 
-Models are shared by all studies, so their folders lie outside the folder of a study. The workflow writes one index per
+Models are shared by all studies, so their folders are outside the folder of a study. The workflow writes one index per
 study, ``results/{study}/models.json``, which maps the names of each cell to the folder of its model:
 
     {"cells": {"DATASET/SIZE/ENCODING/SEED": "../models/…/SEED", …},
@@ -10,7 +10,7 @@ study, ``results/{study}/models.json``, which maps the names of each cell to the
 
 Folders of cells are relative to the folder of the study. Folders of decodings and files of measures are relative to the
 folder of a cell; folders of evaluations, which hold scores, to that of a decoding. A study with a single decoding has
-the decoding '' only; a study with several decodings reports each test set once per decoding, as ``TEST@DECODING``.
+only the decoding ''. A study with several decodings reports each test set once per decoding, as ``TEST@DECODING``.
 """
 
 from __future__ import annotations

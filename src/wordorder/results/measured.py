@@ -1,4 +1,4 @@
-"""What analyses have measured on models: ``{"sets": {SET: …}}`` for each cell, or one file for all models of a size."""
+"""The measurements of analyses on models: ``{"sets": {SET: …}}`` per cell, or one file for all models of a size."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from wordorder.config.models import Report
 from wordorder.files import demand, read_object
 from wordorder.results.frames import cell_folders, reason
 
-# Of a cell or set that was not measured; nothing of it is ever left out in silence.
+# Status of a cell or set without measurements, which is listed nevertheless.
 MISSING = {"status": "missing"}
 
 

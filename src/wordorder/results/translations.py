@@ -1,4 +1,4 @@
-"""The translations of a study with their references, and why a cell has none: it is listed all the same."""
+"""The translations of a study with their references. Cells without translations are listed with the reason."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from wordorder.metrics.scores import read_pair
 from wordorder.results.frames import CELL, cell_folders, reason
 from wordorder.results.index import CellFiles, text_of
 
-# What every row of an analysis begins with: its cell and its test set.
+# The first columns of every row of an analysis: its cell and its test set.
 CELL_TEST = [*CELL, "test"]
 
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """One cell's translation of a test set: detokenised ``lines``, none where ``status`` is not "scored"."""
+    """One cell's translation of a test set: detokenised ``lines``, none unless ``status`` is "scored"."""
 
-    cell: dict[str, Any]  # of CELL_TEST
+    cell: dict[str, Any]  # keys: CELL_TEST
     lines: list[str]
     status: str
 
@@ -40,10 +40,18 @@ class TranslatedSet:
 
 
 def read_test_sets(analysed: Analysed, results: Path, data: Path) -> Iterator[TranslatedSet]:
-    """Each test set of each dataset of a study.
+    """Read each test set of each dataset of a study.
 
-    results: the study's folder; data: the folder of the datasets. Raises WordorderError where a translation has not as
-    many lines as its references.
+    Args:
+        analysed: The study.
+        results: The folder of the study.
+        data: The folder of the datasets.
+
+    Yields:
+        The test sets.
+
+    Raises:
+        WordorderError: A translation and its references differ in their numbers of lines.
     """
     for dataset in analysed.report.datasets:
         cells = [(cell, own) for cell, own in cell_folders(analysed.report, results) if cell["dataset"] == dataset.name]
@@ -54,7 +62,7 @@ def read_test_sets(analysed: Analysed, results: Path, data: Path) -> Iterator[Tr
 
 
 def raw(data: Path, dataset: str, test: str, what: str) -> Path:
-    """A file of a test set before any preprocessing: ``what`` is source, target or trees."""
+    """Return a file of a test set before any preprocessing: ``what`` is source, target or trees."""
     return data / dataset / "raw" / f"{text_of(test)}.{what}"
 
 
@@ -78,10 +86,10 @@ def check_count(found: int, test: TranslatedSet, path: Path, what: str) -> None:
 
 
 def with_spread(frame: pd.DataFrame, value: str) -> pd.DataFrame:
-    """``frame`` with columns ``mean`` and ``sd`` of the column ``value`` over seeds, and ``seeds``, how many had one.
+    """Add columns ``mean`` and ``sd`` of ``value`` over seeds, and ``seeds``, the number of seeds with a value.
 
-    The rows of a group differ in seed, status, signature and ``value`` alone. sd divides by seeds - 1, and there is
-    none of a single seed.
+    The rows of a group differ only in seed, status, signature and ``value``. sd divides by seeds - 1; a single seed has
+    none.
     """
     keys = [name for name in frame.columns if name not in ("seed", "status", "signature", value)]
     groups = frame.groupby(keys, sort=False, dropna=False)[value]

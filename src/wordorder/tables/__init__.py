@@ -1,1 +1,1 @@
-"""The tables of a study, and how a table is rendered."""
+"""The tables of a study, and their rendering."""

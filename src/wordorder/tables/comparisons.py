@@ -1,4 +1,4 @@
-"""The tables of comparisons: verdicts with what they rest on, other tests of the same differences, and variances."""
+"""The tables of comparisons: verdicts with their evidence, other tests of the same differences, and variances."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def significance_table(files: list[dict[str, Any]], report: Report) -> Table:
         for file, name, tested in _families(files)
         for entry in tested["comparisons"]
     ]
-    # With its heading even where nothing was compared, so that whoever reads it finds the columns.
+    # Keep the heading even without comparisons, so that readers find the columns.
     data = pd.DataFrame(rows) if rows else pd.DataFrame(columns=_READ)
     blocks = [block for dataset in report.datasets for block in _blocks(files, dataset.name, dataset.title)]
     signatures = {m: t["signature"] for _, m, t in _families(files) if t["signature"]}
@@ -93,7 +93,7 @@ def variance_frame(files: list[dict[str, Any]]) -> pd.DataFrame:
 
 
 def comparisons_frame(files: list[dict[str, Any]]) -> pd.DataFrame:
-    """Return one row per comparison, with what its verdict rests on."""
+    """Return one row per comparison, with the evidence of its verdict."""
     rows = [
         _where(file) | {"metric": name} | _verdict_row(tested["family"], entry)
         for file, name, tested in _families(files)
@@ -107,7 +107,7 @@ def _where(file: dict[str, Any]) -> dict[str, Any]:
 
 
 def _families(files: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], str, dict[str, Any]]]:
-    """Yield each file, metric and what was tested by it."""
+    """Yield each file, metric and its tests."""
     return ((file, name, tested) for file in files for name, tested in file["metrics"].items())
 
 
@@ -115,9 +115,9 @@ def _tested(files: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     return (tested["family"] for _, _, tested in _families(files) if tested["family"])
 
 
-# What the summary reads.
+# columns that the summary reads
 _READ = ["dataset", "size", "test", "metric", "verdict", "exact", "detectable", "margin", "seeds_for_margin"]
-# What a paired test of single seeds is called. sacreBLEU's bootstrap counts the resamples that deviate upwards.
+# Names of paired tests of single seeds. sacreBLEU's bootstrap counts the resamples that deviate upwards.
 _KINDS = {
     "bootstrap": "bootstrap (sacreBLEU's, which counts one tail: about half of a two-sided p)",
     "randomisation": "randomisation",
@@ -173,13 +173,13 @@ def _data_row(name: str, tested: dict[str, Any], entry: dict[str, Any]) -> dict[
         row |= {f"sign {count} {label}": seed["sign"] and seed["sign"][count] for count in ("better", "worse")}
         if seed["segments"]:
             row |= {f"segments {kind} p {label}": seed["segments"][kind]["p"] for kind in KINDS}
-    # Sentences stand behind the numbers.
+    # Sentences come after the numbers.
     row |= {key: row.pop(key) for key in ("outcome", "reach", "verdict")}
     return row | {"note": test["note"], "signature": tested["signature"]}
 
 
 def _verdict_row(family: dict[str, Any], entry: dict[str, Any]) -> dict[str, Any]:
-    """What a verdict rests on, of one comparison and of its family."""
+    """Return the evidence of a verdict, from one comparison and its family."""
     test, both, level = entry["test"] or {}, entry["both"] or {}, family["level"]
     low, high = test.get("interval", (None, None))
     inner_low, inner_high = test.get("equivalence_interval", (None, None))

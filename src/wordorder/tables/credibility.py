@@ -1,9 +1,9 @@
-"""The credibility list: what a table of scores must have before it may be believed.
+"""The credibility list: requirements for a credible table of scores.
 
 Marie, Fujita & Rubino 2021, "Scientific Credibility of Machine Translation Research: A Meta-Evaluation of 769 Papers",
-ask four things of an evaluation: a metric besides BLEU, a test of significance, no scores copied from other papers, and
-the same data and preprocessing for all systems that are compared. The list is checked against what a study has written,
-file by file, and a study that misses an item is not finished.
+require four things of an evaluation: a metric besides BLEU, a test of significance, no scores copied from other papers,
+and the same data and preprocessing for all compared systems. The list is checked against the outputs of a study, file
+by file. A study that misses an item is not finished.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SCORES = ("metrics", "target_language", "hypotheses.sha256", "references.sha256
 
 @dataclass(frozen=True)
 class Item:
-    """One demand, who makes it, and what was found: ``evidence`` if it is met, otherwise what is ``missing``."""
+    """One requirement, its source, and the finding: ``evidence`` if it is met, otherwise what is ``missing``."""
 
     demand: str
     source: str
@@ -41,11 +41,12 @@ class Item:
 
     @property
     def met(self) -> bool:
+        """Whether the requirement is met."""
         return not self.missing
 
 
 def credibility_items(report: Report, results: str | Path) -> list[Item]:
-    """The whole list, for the files under ``results``: scores, translations, records and tests of significance."""
+    """Check the whole list on the files under ``results``: scores, translations, records and significance tests."""
     scores = list(_score_files(report, results))
     records = [
         (cell["dataset"], read_object(files.record, "data.train", "vocabulary_size", "cell.recipe"))
@@ -103,7 +104,7 @@ def _significance(files: list[dict[str, Any]]) -> Item:
         for name, tested in file["metrics"].items():
             for entry in tested["comparisons"]:
                 tests += 1
-                # Nothing can be tested of systems without a seed that both translated; the tables list those.
+                # Systems without a common translated seed cannot be tested; the tables list them.
                 testable = seeds.get(entry["system"], set()) & seeds.get(entry["baseline"], set())
                 if testable and entry["t_test"]["p"] is None and all(row["p"] is None for row in entry["seeds"]):
                     where = f"{file['dataset']}/{file['test']} ({metric(name).label})"
@@ -141,7 +142,7 @@ def _comparable_references(scores: list[_Scores]) -> Item:
 
 
 def _comparable_training(records: list[tuple[str, dict[str, Any]]]) -> Item:
-    """All cells of a dataset learned from the same corpus by the same recipe; shape is the size's, and may differ."""
+    """Check that all cells of a dataset were trained on the same corpus with the same recipe; the size may differ."""
     found: dict[str, dict[str, set[str]]] = {}
     for name, record in records:
         dataset = found.setdefault(name, {"training corpora": set(), "vocabularies": set()})
@@ -181,7 +182,11 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def require(report: Report, results: str | Path) -> list[Item]:
-    """The list, all of whose items are met; otherwise a WordorderError that says all that is missing."""
+    """Return the list if all its items are met.
+
+    Raises:
+        WordorderError: An item is not met; the error lists everything that is missing.
+    """
     items = credibility_items(report, results)
     problems = [f"{item.demand} ({item.source}): {problem}." for item in items for problem in item.missing]
     if problems:
@@ -198,6 +203,7 @@ def _lacking(item: Item) -> str:
 
 
 def credibility_table(items: list[Item], report: Report) -> Table:
+    """Make the table of the credibility list."""
     rows = [
         {"Demand": item.demand, "Asked for by": item.source, "Found": item.evidence if item.met else _lacking(item)}
         for item in items

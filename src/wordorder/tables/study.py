@@ -76,7 +76,7 @@ _NOT_EXACT = "Seeds were added after results had been seen, which was not declar
 
 
 def _letters(scores: pd.DataFrame, alpha: float) -> dict[tuple[str, ...], str]:
-    """(dataset, size, encoding, test, metric) -> letters."""
+    """Return the letters by (dataset, size, encoding, test, metric)."""
     found: dict[tuple[str, ...], str] = {}
     for (dataset, size, test, name), column in groups(scores, ["dataset", "size", "test", "metric"]):
         kept = column.dropna(subset="score")
@@ -98,7 +98,7 @@ def _score_cell(found: pd.DataFrame, name: str, report: Report, letters: str) ->
 
 
 def not_scored(files: Sequence[dict[str, Any]]) -> list[str]:
-    """Return why metrics with environments of their own have no scores, and how to get them."""
+    """Return why metrics with separate environments have no scores, and the remedy."""
     return list(
         dict.fromkeys(f"{metric(file['metric']).label}: not scored. {file['reason']} {file['how']}" for file in files)
     )

@@ -1,4 +1,4 @@
-"""The result of a study as plain text for a terminal."""
+"""The results of a study as plain text for a terminal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _VERDICTS = ("dataset", "size", "test", "metric", "verdict", "exact", "detectabl
 
 
 def summary(results: str | Path) -> str:
-    """Scores (mean ± sd, n), signatures and verdicts, from the tables in ``results/tables``."""
+    """Format scores (mean ± sd, n), signatures and verdicts from the tables in ``results/tables``."""
     scores = read_table(Path(results) / "tables" / "scores.csv", _SCORES)
     parts: list[str] = []
     for (dataset, test), group in groups(scores, ["dataset", "test"]):
@@ -48,7 +48,7 @@ def summary(results: str | Path) -> str:
 
 
 def _power(family: pd.Series[Any]) -> str:
-    """What the seeds could have found by one metric, and whether its level is exact."""
+    """Describe the detectable difference of one metric, and whether its level is exact."""
     if pd.isna(family["detectable"]):
         return ""
     label, places = metric(family["metric"]).label, metric(family["metric"]).digits
@@ -81,7 +81,7 @@ def read_table(path: Path, columns: Iterable[str] = ()) -> pd.DataFrame:
             path=path,
         )
     try:
-        # An encoding may be called "null" or "NA", which pandas would take for a missing value.
+        # An encoding may have the name "null" or "NA", which pandas would read as a missing value.
         frame = pd.read_csv(io.BytesIO(read_bytes(path)), keep_default_na=False, na_values=[""])
     except pd.errors.EmptyDataError as error:
         raise WordorderError(

@@ -15,7 +15,7 @@ from tabulate import tabulate
 from wordorder.files import write_text
 
 NOTHING = "–"
-# A smallest p-value that is printed as such; smaller ones are printed as "<0.001".
+# Smallest p-value that is printed as a number; smaller ones are printed as "<0.001".
 _SMALLEST_P = 0.001
 
 
@@ -24,12 +24,12 @@ class Cell:
     """A printed value.
 
     Attributes:
-        main: What is read first: the text, or the number with its unit.
-        key: By what the cell is sorted: a number, text in lower case, or None if there is no value.
-        rest: What is printed smaller behind it, such as a standard deviation and a count.
+        main: The main text, or the number with its unit.
+        key: Sort key: a number, text in lower case, or None if there is no value.
+        rest: Text printed smaller after it, such as a standard deviation and a count.
         mark: Significance letters or a paper's mark at the end.
         link: An address on the page.
-        is_number: Whether the cell is nothing but a number with its unit, to be set with tabular figures.
+        is_number: Whether the cell is only a number with its unit, to be set with tabular figures.
     """
 
     main: str
@@ -41,6 +41,7 @@ class Cell:
 
     @property
     def text(self) -> str:
+        """The whole text."""
         return " ".join(filter(None, (self.main, self.rest, self.mark)))
 
 
@@ -53,7 +54,7 @@ def text(value: str, *, link: str = "", key: float | None = None) -> Cell:
 
 
 def missing(reason: str) -> Cell:
-    """Create a cell that says why it has no value, such as "not scored"."""
+    """Create a cell with the reason why it has no value, such as "not scored"."""
     return Cell(reason, None)
 
 
@@ -114,8 +115,8 @@ class Block:
     """One grid of a table.
 
     Attributes:
-        caption: What the rows and columns are.
-        rows: The cells of each row by column; a column that a row lacks is printed as a dash.
+        caption: Description of the rows and columns.
+        rows: The cells of each row by column; a missing cell is printed as a dash.
     """
 
     caption: str
@@ -123,10 +124,12 @@ class Block:
 
     @property
     def columns(self) -> list[str]:
+        """The columns in their order."""
         return list(dict.fromkeys(name for row in self.rows for name in row))
 
     @property
     def texts(self) -> list[list[str]]:
+        """The texts of all cells."""
         return [[row.get(name, MISSING).text for name in self.columns] for row in self.rows]
 
 
@@ -148,6 +151,7 @@ class Table:
 
     @property
     def csv(self) -> str:
+        """The content of the CSV file."""
         return str(self.data.to_csv(index=False, lineterminator="\n"))
 
 
@@ -189,7 +193,7 @@ def _latex_block(table: Table, index: int, notes: str) -> str:
         r"\begin{table}[tbp]",
         f"\\caption{{{_latex_escape(f'{block.caption} {notes}'.strip())}}}",
         f"\\label{{{label}}}",
-        # A table with many test sets is wider than a page: no table is set wider than the text.
+        # A table with many test sets may be wider than a page, so tables are limited to the text width.
         r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
         f"\\begin{{tabular}}{{{''.join('p{6cm}' if each else 'l' for each in wide)}}}",
         *(r"\toprule", heading, r"\midrule", *body, r"\bottomrule"),
@@ -220,7 +224,7 @@ thead th { border-bottom: 2px solid #222; }
 
 
 def to_html(table: Table) -> str:
-    """Render a page of its own, which Snakemake's report shows in a frame and which fetches nothing."""
+    """Render a separate page, which Snakemake's report shows in a frame, and which fetches nothing."""
     blocks = "\n".join(_html_block(block) for block in table.blocks)
     notes = "".join(f"<li>{escape(note)}</li>\n" for note in table.notes)
     return (
