@@ -32,6 +32,7 @@ html_copy_source = False
 html_show_sourcelink = False
 
 myst_heading_anchors = 3
+myst_enable_extensions = ["deflist"]
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
 autodoc_member_order = "bysource"
