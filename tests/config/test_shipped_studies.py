@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
+from raises import raises
 from tiny_models import CONFIG
 from wordorder.config.load import load_study
+from wordorder.config.models import Recipe
 
 
 @pytest.mark.parametrize("name", ["opr", "opr_small", "opr_deep", "opr_big", "opr_k", "opr_k_big", "opr_seeds"])
@@ -18,3 +23,28 @@ def test_opr_drops_attention_weights_and_activations_as_its_released_architectur
 def test_models_of_committed_results_keep_their_recipe(name: str) -> None:
     recipe = load_study(CONFIG / "studies" / f"{name}.yaml").recipe
     assert (recipe.attention_dropout, recipe.activation_dropout) == (0, 0)
+
+
+def test_datasets_of_a_study_have_their_own_recipes() -> None:
+    opr, twin = (load_study(CONFIG / "studies" / f"{name}.yaml") for name in ("opr", "opr_mini"))
+    small, large = opr.recipe_of("wmt16_enro"), opr.recipe_of("wmt14_ende")
+    assert large == opr.recipe and small.max_updates is not None and large.max_updates is not None
+    assert small.max_updates < large.max_updates and small.learning_rate == large.learning_rate
+    assert {dataset: twin.recipe_of(dataset) for dataset in twin.datasets} == dict.fromkeys(twin.datasets, twin.recipe)
+
+
+@pytest.mark.parametrize("changes", [{"norm": "pre"}, {"updates": 3}, {"max_updates": 0}])
+def test_a_wrong_recipe_of_a_dataset_is_a_sentence(changes: dict[str, object], config: Path) -> None:
+    path = config / "studies/demo.yaml"
+    path.write_text(f"{path.read_text()}recipes: {{grammar: {json.dumps(changes)}}}\n")
+    with raises("invalid-value"):
+        load_study("demo", config)
+
+
+@pytest.mark.parametrize("name", ["posnet", "xlpe", "opr", "sinusoid"])
+def test_the_document_of_a_paper_names_every_key_and_dataset_of_its_recipes(name: str) -> None:
+    text = (CONFIG.parent / "docs/papers" / f"{name}.md").read_text(encoding="utf-8")
+    study = load_study(name, CONFIG)
+    for member in [study, *(load_study(companion, CONFIG) for companion in study.companions)]:
+        assert all(f"`{dataset}`" in text for dataset in member.datasets), member.name
+    assert [key for key in Recipe.model_fields if f"`{key}`" not in text] == []

@@ -349,3 +349,15 @@ def test_a_full_disk_is_not_blamed_on_the_mirror(mirror: Path, tmp_path: Path) -
     with raises("disk-full"), no_file_larger_than(1000):
         fetch(entry(OFFLINE, mirror="set/train.en"), tmp_path / "train.en", mirror)
     assert names(tmp_path) == ["mirror"]
+
+
+def test_further_addresses_are_tried_in_turn(server: tuple[str, Behaviour], tmp_path: Path) -> None:
+    address, behaviour = server
+    behaviour.errors = [404]
+    entry = Download(url=f"{address}/gone", also=[f"{address}/here"], sha256=hashlib.sha256(CONTENT).hexdigest())
+    download(entry, tmp_path / "file", pause=0)
+    assert (tmp_path / "file").read_bytes() == CONTENT and len(behaviour.asked) == 2
+    behaviour.errors = [404, 404]
+    with raises("download-failed", says="/gone") as failed:
+        download(entry, tmp_path / "other", pause=0)
+    assert "/here" in str(failed.error)

@@ -39,3 +39,12 @@ def test_any_text_becomes_one_line_with_single_spaces(line: str, punctuation: bo
     normal = normaliser("de", punctuation=punctuation)(line)
     assert normal == " ".join(normal.split())
     assert len((normal + "x").splitlines()) == 1
+
+
+def test_characters_are_replaced_and_segmented_text_is_joined() -> None:
+    replace = {"ş": "ș", "ţ": "ț"}
+    assert normaliser("ro", punctuation=True, replace=replace)("aceşti cetăţeni ș") == "acești cetățeni ș"
+    assert normaliser("ro", punctuation=True, replace=replace)("s\u0327i") == "și"  # composed first
+    joined = normaliser("zh", punctuation=True, join=True)
+    assert joined("我们 喜欢 GitHub 网站 。") == "我们喜欢 GitHub 网站。"
+    assert normaliser("zh", punctuation=True)("我们 喜欢") == "我们 喜欢"

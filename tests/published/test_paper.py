@@ -21,7 +21,7 @@ from wordorder.config.load import (
     load_study,
     study_names,
 )
-from wordorder.config.models import Paper, PaperStudy
+from wordorder.config.models import Paper, PublishedReport
 from wordorder.config.published_scores import PublishedInStudy, PublishedScores, Shown
 from wordorder.published import stated
 from wordorder.published.evidence import Evidence, Family, Found, seeds_to_decide, slope_evidence, together
@@ -152,7 +152,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def asked(claims: PaperClaims) -> Paper:
     shown = PublishedInStudy(shown=Shown(table="little_table1"), printed=TABLE)
-    own = PaperStudy(report=report(["sinusoidal", "none"], SEEDS), published=[shown], analyses=["ngram_gap"])
+    own = PublishedReport(report=report(["sinusoidal", "none"], SEEDS), published=[shown], analyses=["ngram_gap"])
     return Paper(claims=claims, studies=[own])
 
 

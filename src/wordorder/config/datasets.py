@@ -19,6 +19,9 @@ class Download(Model):
     """One file to download, or to obtain manually. Checksums and ``bytes`` are those of the file at ``url``."""
 
     url: Annotated[str, Field(pattern=URL)] | None = Field(default=None)
+    also: list[Annotated[str, Field(pattern=URL)]] = Field(
+        default=[], description="Further addresses of the same file, tried in turn if 'url' does not give it."
+    )
     sha256: Annotated[str, Field(pattern=SHA256)] | None = Field(default=None)
     md5: Annotated[str, Field(pattern=MD5)] | None = Field(
         default=None, description="MD5 checksum, if no SHA-256 is published."
@@ -49,9 +52,16 @@ class Download(Model):
     def _known_by_its_checksum(self) -> Download:
         if (self.url is None) == (self.by_hand is None):
             raise ValueError("either 'url' or 'by_hand' must be given")
+        if self.also and self.url is None:
+            raise ValueError("'also' names further addresses beside 'url', which is missing")
         if self.by_hand is None and not (self.sha256 or self.md5 or self.git_blob):
             raise ValueError("one of 'sha256', 'md5' and 'git_blob' must be given for the file at 'url'")
         return self
+
+    @property
+    def addresses(self) -> list[str]:
+        """Where the file is, in the order in which the addresses are tried."""
+        return [self.url, *self.also] if self.url else []
 
 
 # Suffixes of archives, compressed or not.
@@ -150,7 +160,24 @@ class TextPreprocessing(Model):
         description="Word segmenter for each language without spaces: {ja: mecab}, {zh: jieba}. "
         "Without it they are left to the subwords.",
     )
+    replace: dict[str, dict[str, str]] = Field(
+        default={},
+        description="For a language, characters with their replacements: {ro: {ş: ș}}. Text only; references are kept.",
+    )
+    join: list[str] = Field(
+        default=[],
+        description="Languages without spaces of which some text comes segmented: spaces between their characters are "
+        "removed before the text is segmented.",
+    )
     cleaning: Cleaning = Cleaning()
+
+    @model_validator(mode="after")
+    def _single_characters(self) -> TextPreprocessing:
+        for language, characters in self.replace.items():
+            for character in characters:
+                if len(character) != 1:
+                    raise ValueError(f"'replace.{language}' names '{character}', which is not one character")
+        return self
 
 
 class Subword(Model):

@@ -299,14 +299,10 @@ class Measured(Model):
 
 
 class PublishedReport(Model):
-    """The slice of the table 'published': the items to show, and the papers' scores to show with them."""
+    """The slice of the table 'published': what there is to show, and the papers' scores to show beside it.
 
-    report: Report
-    published: list[PublishedInStudy]
-
-
-class PaperStudy(Model):
-    """A study whose results decide claims of a paper."""
+    In :class:`Paper`, a study whose results, also of its analyses, decide claims.
+    """
 
     report: Report
     published: list[PublishedInStudy] = []
@@ -317,7 +313,7 @@ class Paper(Model):
     """The slice of the tables of a paper: its claims, and the studies that decide them, its own first."""
 
     claims: PaperClaims
-    studies: Annotated[list[PaperStudy], Field(min_length=1)]
+    studies: Annotated[list[PublishedReport], Field(min_length=1)]
     counted: list[PublishedTable] = Field(default=[], description="The paper's tables of parameters.")
     encodings: dict[Name, AnyEncoding] = Field(default={}, description="Those whose parameters are counted.")
     sizes: dict[Name, ModelSize] = Field(default={}, description="Those of the models that are counted.")
@@ -411,6 +407,9 @@ FigureName = Literal[
 ]
 
 
+_SHARED = ("norm", "tie_embeddings")  # by all models of a study
+
+
 class Study(Model):
     """Datasets x encodings x sizes x seeds, one recipe, and the tables and figures to show."""
 
@@ -431,6 +430,9 @@ class Study(Model):
     )
     tests: list[Name] = Field(default=[], description="Test sets to translate; all test sets of the datasets if empty.")
     recipe: Recipe
+    recipes: dict[Name, dict[str, Any]] = Field(
+        default={}, description="By dataset, the keys of the recipe that are different for its models."
+    )
     reordering: Reordering = Reordering()
     decoding: Decodings = Field(
         default=Decoding(),
@@ -470,6 +472,19 @@ class Study(Model):
         default=None, description="Number of positions in the figures of vectors; 64 if missing."
     )
     analyses: Analyses = Analyses({})
+
+    @model_validator(mode="after")
+    def _recipes_fit(self) -> Study:
+        for dataset, changes in self.recipes.items():
+            known = [name for name in Recipe.model_fields if name not in _SHARED]
+            if wrong := [key for key in changes if key not in known]:
+                raise ValueError(f"'recipes.{dataset}' has '{wrong[0]}', but its keys are {', '.join(known)}")
+            self.recipe_of(dataset)  # which checks it
+        return self
+
+    def recipe_of(self, dataset: str) -> Recipe:
+        """Return the recipe of the models of a dataset."""
+        return Recipe.model_validate({**self.recipe.model_dump(), **self.recipes.get(dataset, {})})
 
     @property
     def seed_numbers(self) -> list[int]:

@@ -125,12 +125,22 @@ def _look(entry: Download, output: Path, mirror: str | Path | None) -> Place:
 
 
 def _ask(entry: Download, timeout: float) -> Place:
-    """Request only the header of the file."""
-    if entry.url is None:
+    """Request the header of the file from every address; it is available if one of them has it."""
+    if not entry.addresses:
         return Place(None, f"none, to be got by hand: {entry.by_hand}")
+    asked = {url: _ask_one(entry, url, timeout) for url in entry.addresses}
+    if len(asked) == 1:
+        return asked[entry.addresses[0]]
+    good = [place.good for place in asked.values()]
+    text = "; ".join(f"{url}: {place.text}" for url, place in asked.items())
+    return Place(True if True in good else False if False in good else None, text)
+
+
+def _ask_one(entry: Download, url: str, timeout: float) -> Place:
+    """Request only the header of the file."""
     headers = {"User-Agent": f"wordorder/{__version__}", "Accept-Encoding": "identity"}
     try:
-        with opener().open(request_of(entry.url, headers, "HEAD"), timeout=timeout) as response:
+        with opener().open(request_of(url, headers, "HEAD"), timeout=timeout) as response:
             length = length_of(response)
     except urllib.error.HTTPError as error:
         return Place(False, f"answers {error.code} {error.reason}")

@@ -70,7 +70,12 @@ def fault(source_tokens: int, target_tokens: int, cleaning: Cleaning) -> str | N
 
 def preprocessor(language: str, preprocessing: TextPreprocessing) -> Callable[[str], str]:
     """Create the function that normalises and, if configured, tokenises the lines of one language."""
-    normalise = normaliser(language, punctuation=preprocessing.normalise_punctuation)
+    normalise = normaliser(
+        language,
+        punctuation=preprocessing.normalise_punctuation,
+        replace=preprocessing.replace.get(language, {}),
+        join=language in preprocessing.join,
+    )
     if not preprocessing.tokenise:
         return normalise
     tokenise = tokeniser(language, aggressive_dash_splits=preprocessing.aggressive_dash_splits)

@@ -65,18 +65,20 @@ def download(config: Download, output: str | Path, *, mirror: str | Path | None 
             if candidate.path.exists():
                 instead = " The URL is tried instead." if config.url else ""
                 print(f"wordorder: warning: {tried[-1]}{instead}", file=sys.stderr)
-    try:
-        if config.url is None:
-            raise WordorderError(_by_hand(config, output, tried), code="manual-download", path=output)
-        _fetch(config, config.url, output, pause)
-        _tell(config, output)
-    except Unusable as error:
-        raise WordorderError(
-            f"{output.name} could not be obtained. {' '.join([*tried, f'{config.url} {error}.'])} "
-            f"{_advice(config, output)}",
-            code="download-failed",
-            path=output,
-        ) from error
+    if not config.addresses:
+        raise WordorderError(_by_hand(config, output, tried), code="manual-download", path=output)
+    for url in config.addresses:
+        try:
+            _fetch(config, url, output, pause)
+            _tell(config, output)
+            return
+        except Unusable as error:
+            tried.append(f"{url} {error}.")
+    raise WordorderError(
+        f"{output.name} could not be obtained. {' '.join(tried)} {_advice(config, output)}",
+        code="download-failed",
+        path=output,
+    )
 
 
 def missing(entry: Download, output: str | Path, *, mirror: str | Path | None) -> str | None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from wordorder.data.subword import SPACE
-from wordorder.data.tokenise import UNSPACED_LANGUAGES, base_language
+from wordorder.data.tokenise import UNSPACED_LANGUAGES, WIDE, base_language
+
+_SEGMENTED = re.compile(f"(?<=[{WIDE}]) +(?=[{WIDE}])")
 
 
-def normaliser(language: str, *, punctuation: bool) -> Callable[[str], str]:
+def normaliser(
+    language: str, *, punctuation: bool, replace: Mapping[str, str] | None = None, join: bool = False
+) -> Callable[[str], str]:
     """Create a function that converts a line to Unicode NFC and normalises its white space.
 
     The character U+2581 becomes a space, because the subword model interprets it as one. With ``punctuation``, the
@@ -20,10 +25,13 @@ def normaliser(language: str, *, punctuation: bool) -> Callable[[str], str]:
     Args:
         language: The language code.
         punctuation: Whether to normalise punctuation.
+        replace: Characters with their replacements.
+        join: Whether to remove the spaces between characters of text that comes segmented.
 
     Returns:
         The function.
     """
+    replacements = str.maketrans(dict(replace or {}))
     moses = None
     if punctuation and base_language(language) not in UNSPACED_LANGUAGES:
         from sacremoses import MosesPunctNormalizer
@@ -31,9 +39,10 @@ def normaliser(language: str, *, punctuation: bool) -> Callable[[str], str]:
         moses = MosesPunctNormalizer(lang=language)
 
     def normalise(line: str) -> str:
-        line = unicodedata.normalize("NFC", line).replace(SPACE, " ")
+        line = unicodedata.normalize("NFC", line).replace(SPACE, " ").translate(replacements)
         if moses is not None:
             line = moses.normalize(line)
-        return " ".join(line.split())
+        line = " ".join(line.split())
+        return _SEGMENTED.sub("", line) if join else line
 
     return normalise

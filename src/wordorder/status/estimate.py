@@ -152,12 +152,12 @@ def estimate(
     """
     root, files = configuration.root, cell_files(study, configuration, results)
     sizes, encodings = load_sizes(root), load_encodings(root, study.encodings)
-    measured = speeds(results, study.recipe.precision, hardware)
     parts = []
     for dataset in study.datasets:
         meta = results / "data" / dataset / "binary" / "train" / "meta.json"
         corpus: dict[str, Any] | None = read_json(meta) if meta.exists() else None
-        described = configuration.dataset(dataset)
+        described, recipe = configuration.dataset(dataset), study.recipe_of(dataset)
+        measured = speeds(results, recipe.precision, hardware)
         vocabulary = corpus["vocabulary_size"] if corpus else described.preprocessing.vocabulary
         ratio = _ratio(corpus)
         for size in study.sizes:
@@ -165,14 +165,12 @@ def estimate(
             left = dict.fromkeys(study.encodings, 0)
             for cell in own:
                 left[cell.encoding] += not files[cell].record.exists()
-            models = {
-                name: sketched(encodings[name], sizes[size], study.recipe, vocabulary) for name in study.encodings
-            }
+            models = {name: sketched(encodings[name], sizes[size], recipe, vocabulary) for name in study.encodings}
             row = table.row(dataset, size) if table else None
-            found = _fastest([measured.get(size), *_probed(results, dataset, size, study.recipe.precision, hardware)])
+            found = _fastest([measured.get(size), *_probed(results, dataset, size, recipe.precision, hardware)])
             if found is None:
                 operations = {name: operations_per_token(model, ratio) for name, model in models.items()}
-                found = _assumed(operations, study.recipe.precision, row, hardware, utilisation)
+                found = _assumed(operations, recipe.precision, row, hardware, utilisation)
             tokens = corpus["target_tokens"] if corpus else _guessed_tokens(described)
             parts.append(
                 Part(
@@ -181,10 +179,10 @@ def estimate(
                     left=left,
                     cells=len(own),
                     parameters=max(count_parameters(model)["total"] for model in models.values()),
-                    tokens=planned_tokens(study.recipe, tokens),
-                    prepared=corpus is not None or study.recipe.max_epochs is None,
+                    tokens=planned_tokens(recipe, tokens),
+                    prepared=corpus is not None or recipe.max_epochs is None,
                     speed=found,
-                    average=study.recipe.average,
+                    average=recipe.average,
                     row=row,
                 )
             )

@@ -103,7 +103,7 @@ def _forward_time(study: Study, configuration: Configuration, results: Path, out
         )
         for size in study.sizes:
             cells = {
-                name: Cell(encoding=encodings[name], size=sizes[size], recipe=study.recipe, seed=1)
+                name: Cell(encoding=encodings[name], size=sizes[size], recipe=study.recipe_of(dataset), seed=1)
                 for name in study.encodings
             }
             models = {name: build_model(cell, vocabulary).to(where).eval() for name, cell in cells.items()}

@@ -53,9 +53,10 @@ def to_probe(studies: Iterable[Study]) -> list[Probed]:
         names = (study.baseline, *study.encodings)
         for dataset in study.datasets:
             for size in study.sizes:
-                key = (dataset, size, study.recipe.precision)
+                own = study.recipe_of(dataset)
+                key = (dataset, size, own.precision)
                 known = found.get(key)
-                recipe, before = (known.recipe, known.encodings) if known else (study.recipe, ())
+                recipe, before = (known.recipe, known.encodings) if known else (own, ())
                 found[key] = Probed(dataset, size, recipe, tuple(dict.fromkeys((*before, *names))))
     return list(found.values())
 

@@ -83,7 +83,11 @@ class ModelRules:
         catalogue = self.configuration.catalogue
         encoding, size = catalogue.encoding(cell.encoding), catalogue.size(cell.size)
         content = cell_content(
-            encoding.config, size.config, study.recipe, self._positions(study, cell), encoding.revisions
+            encoding.config,
+            size.config,
+            study.recipe_of(cell.dataset),
+            self._positions(study, cell),
+            encoding.revisions,
         )
         address = ModelAddress(cell.dataset, encoding.folder, size.folder, digest(content))
         self._known[address] = content

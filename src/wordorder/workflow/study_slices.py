@@ -16,7 +16,6 @@ from wordorder.config.models import (
     FigureName,
     Page,
     Paper,
-    PaperStudy,
     PublishedReport,
     Report,
     ReportedDataset,
@@ -156,7 +155,7 @@ def _paper(study: Study, configuration: Configuration) -> Paper | None:
     return Paper(
         claims=claims,
         studies=[
-            PaperStudy(
+            PublishedReport(
                 report=report_of(member, configuration),
                 published=published_tables(member, configuration),
                 analyses=member.analyses.names,
