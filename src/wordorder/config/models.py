@@ -299,10 +299,7 @@ class Measured(Model):
 
 
 class PublishedReport(Model):
-    """The slice of the table 'published': what there is to show, and the papers' scores to show beside it.
-
-    In :class:`Paper`, a study whose results, also of its analyses, decide claims.
-    """
+    """The slice of the table 'published', and in :class:`Paper` a study whose results decide claims."""
 
     report: Report
     published: list[PublishedInStudy] = []
