@@ -33,11 +33,14 @@ def test_datasets_of_a_study_have_their_own_recipes() -> None:
     assert {dataset: twin.recipe_of(dataset) for dataset in twin.datasets} == dict.fromkeys(twin.datasets, twin.recipe)
 
 
-@pytest.mark.parametrize("changes", [{"norm": "pre"}, {"updates": 3}, {"max_updates": 0}])
-def test_a_wrong_recipe_of_a_dataset_is_a_sentence(changes: dict[str, object], config: Path) -> None:
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [({"norm": "pre"}, "invalid-value"), ({"updates": 3}, "invalid-value"), ({"max_updates": 0}, "out-of-range")],
+)
+def test_a_wrong_recipe_of_a_dataset_is_a_sentence(changes: dict[str, object], code: str, config: Path) -> None:
     path = config / "studies/demo.yaml"
     path.write_text(f"{path.read_text()}recipes: {{grammar: {json.dumps(changes)}}}\n")
-    with raises("invalid-value"):
+    with raises(code):
         load_study("demo", config)
 
 
