@@ -78,6 +78,13 @@ def _write_note(path: Path) -> None:
         os.fsync(note.fileno())
 
 
+def remove_orphans(folder: Path) -> None:
+    """Remove the checksums below a folder whose files are gone, such as temporary ones that Snakemake has removed."""
+    for note in folder.rglob(".*.sha256"):
+        if not note.with_name(note.name[1 : -len(".sha256")]).exists():
+            note.unlink(missing_ok=True)
+
+
 def check_beside(path: Path) -> None:
     """Compare a file with the checksum beside it, if there is one.
 

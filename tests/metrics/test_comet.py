@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from evaluation_samples import noisy, sentences, write_lines
+from full_disk import limited
 from wordorder.cli.main import main
 from wordorder.errors import WordorderError
 from wordorder.files import read_json, sha256
@@ -68,12 +69,15 @@ class Files:
         self.output = folder / "out" / "scores.json"
 
     def command(self, model: str, *options: str, precision: str = "fp32", hypotheses: list[Path] | None = None) -> int:
+        return main(self.words(model, *options, precision=precision, hypotheses=hypotheses))
+
+    def words(
+        self, model: str, *options: str, precision: str = "fp32", hypotheses: list[Path] | None = None
+    ) -> list[str]:
         chosen = self.hypotheses if hypotheses is None else hypotheses
         files = [*chosen, "--source", self.source, "--references", self.references]
         slice_ = json.dumps({"metric": {"comet": {"model": model, "precision": precision}}, "target_language": "de"})
-        return main(
-            ["stage", "score-systems", "--config", slice_, *map(str, files), "--output", str(self.output), *options]
-        )
+        return ["stage", "score-systems", "--config", slice_, *map(str, files), "--output", str(self.output), *options]
 
     def result(self) -> Any:
         return read_json(self.output)
@@ -153,6 +157,15 @@ def test_what_breaks_is_an_error_and_nothing_is_written(stand_in: Files, capfd: 
     assert "unbabel-comet stopped with exit status 1" in (said := capfd.readouterr().err)
     assert "ValueError: broken checkpoint" in said
     assert not stand_in.output.exists()
+
+
+def test_a_full_disk_is_said_and_nothing_is_written(stand_in: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CALLS", os.devnull)
+    for size in (0, 200):
+        done = limited(stand_in.words("model.ckpt"), size)
+        assert done.returncode == 1 and "full" in done.stderr and "Traceback" not in done.stderr, done.stderr
+        assert not stand_in.output.exists()
+    assert stand_in.command("model.ckpt") == 0
 
 
 def test_scores_with_all_that_made_them(stand_in: Files) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -41,6 +43,49 @@ def test_the_comet_lock_fits_what_comet_txt_asks_for() -> None:
     lines = (ROOT / "requirements" / "comet.txt").read_text(encoding="utf-8").splitlines()
     for requirement in [Requirement(line.partition("#")[0]) for line in lines if not line.startswith("#")]:
         assert requirement.specifier.contains(locked[canonicalize_name(requirement.name)])
+
+
+@pytest.mark.parametrize("name", ["main", "comet"])
+def test_each_locked_version_has_hashes(name: str) -> None:
+    text = (ROOT / "requirements" / f"{name}.hashes").read_text(encoding="utf-8")
+    found = re.findall(r"^([A-Za-z0-9_.-]+)==([\w.]+) \\\n    --hash=sha256:[0-9a-f]{64}", text, re.MULTILINE)
+    assert {canonicalize_name(package): version for package, version in found} == pins(f"{name}.lock")
+
+
+# -------------------------------------------------------------------------------------------- requirements/verify.py
+
+
+def verify(folder: Path, *packages: tuple[str, str, str | None]) -> subprocess.CompletedProcess[str]:
+    """Verify packages (name, URL, SHA-256; None for a folder), where 'numpy' has the known hashes 00… and 11…."""
+    install = [
+        {
+            "metadata": {"name": name, "version": "1.0"},
+            "download_info": {
+                "url": url,
+                **({"archive_info": {"hashes": {"sha256": own}}} if own else {"dir_info": {}}),
+            },
+        }
+        for name, url, own in packages
+    ]
+    (folder / "report").write_text(json.dumps({"install": install}))
+    (folder / "hashes").write_text(f"numpy==1.0 \\\n    --hash=sha256:{'0' * 64} \\\n    --hash=sha256:{'1' * 64}\n")
+    command = [sys.executable, ROOT / "requirements" / "verify.py", folder / "report", folder / "hashes"]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_only_files_with_known_hashes_are_installed(tmp_path: Path) -> None:
+    index = "https://index.example/file.whl"
+    done = verify(tmp_path, ("NumPy", index, "1" * 64), ("wordorder", "file:///project", None))
+    assert (done.returncode, done.stdout) == (0, f"numpy==1.0 --hash=sha256:{'1' * 64}\n")
+    done = verify(tmp_path, ("numpy", index, "2" * 64))
+    assert done.returncode == 1 and not done.stdout and "2" * 64 in done.stderr
+
+
+@pytest.mark.parametrize(("name", "url"), [("numpy", "file:///wheels/numpy.whl"), ("cuda", "https://index.example/c")])
+def test_local_files_and_packages_outside_the_lock_are_named(name: str, url: str, tmp_path: Path) -> None:
+    done = verify(tmp_path, (name, url, "2" * 64))
+    assert (done.returncode, done.stdout) == (0, f"{name}==1.0 --hash=sha256:{'2' * 64}\n")
+    assert f"not verified: {name} 1.0" in done.stderr
 
 
 # ------------------------------------------------------------------------------------------- requirements/install
@@ -82,8 +127,9 @@ def machine(tmp_path: Path) -> Machine:
 def test_install_takes_the_locked_torch_first_and_shows_what_it_runs(machine: Machine) -> None:
     done = machine.install()
     assert done.returncode == 0
-    torch, rest = machine.asked()
-    assert torch == f"-m pip install torch=={pins('main.lock')['torch']}"
+    torch, looked, _, rest = machine.asked()
+    assert torch == f"-m pip install --no-deps torch=={pins('main.lock')['torch']}"
+    assert "--dry-run" in looked
     assert re.fullmatch(r"-m pip install --constraint \S*requirements/main.lock --editable \.", rest)
     assert "$ " in done.stderr and "--constraint" in done.stderr
 
@@ -93,7 +139,7 @@ def test_install_keeps_a_finished_environment_and_updates_it(machine: Machine) -
     (machine.venv / "new").unlink()
     assert machine.install().returncode == 0
     assert not (machine.venv / "new").exists(), "the environment was made anew"
-    assert len(machine.asked()) == 4
+    assert len(machine.asked()) == 8
 
 
 def test_install_makes_a_half_made_environment_anew(machine: Machine) -> None:

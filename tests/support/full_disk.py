@@ -3,8 +3,21 @@
 from __future__ import annotations
 
 import resource
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+_LIMITED = """
+import resource, sys; from wordorder.cli.main import main
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), -1)); sys.exit(main(sys.argv[2:]))
+"""
+
+
+def limited(words: list[str], size: int) -> subprocess.CompletedProcess[str]:
+    """Run 'wordorder' in a process of its own that cannot write beyond ``size`` bytes of a file."""
+    command = [sys.executable, "-c", _LIMITED, str(size), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 @contextmanager

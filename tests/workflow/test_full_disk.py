@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 import resource
 import shlex
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from full_disk import no_file_larger_than
+from full_disk import limited, no_file_larger_than
 from little_study import Workspace
 from snakemake_runs import dry_run, snakemake
 from wordorder.cli.main import main
@@ -47,18 +46,11 @@ def contents(results: Path) -> dict[str, str]:
 def run(words: list[str], limit: int, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
     """Run a command while no file can have more than ``limit`` bytes; return its status and what it said."""
     if words[1] == "train":  # listens to signals from then on
-        command = [sys.executable, "-c", _LIMITED, str(limit), *words]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = limited(words, limit)
         return done.returncode, done.stdout + done.stderr
     with no_file_larger_than(limit):
         status = main(words)
     return status, capsys.readouterr().err
-
-
-_LIMITED = """
-import resource, sys; from wordorder.cli.main import main
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), -1)); sys.exit(main(sys.argv[2:]))
-"""
 
 
 def test_a_full_disk_is_a_sentence_and_leaves_no_trace(
@@ -87,3 +79,42 @@ def test_a_full_disk_is_a_sentence_and_leaves_no_trace(
     after = contents(results)
     assert {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)} == set()
     assert not list(results.rglob("*.partial"))
+
+
+def reordering(folder: Path) -> dict[str, list[str]]:
+    """The options of the stages of reordering on a little text."""
+    source, target = folder.parent / "source", folder.parent / "target"
+    words = ["--source", str(source)]
+    files = {
+        name: str(folder / name) for name in ("a.npz", "links", "o", "t", "r", "c", "p.npz", "pr", "state", "orders")
+    }
+    oracle = ["--output", files["o"], "--trees", files["t"], "--record", files["r"]]
+    model = ["--model", files["p.npz"], "--record", files["pr"], "--state", files["state"]]
+    parser = json.dumps({"iterations": 2, "classes": 3})
+    both, links = [*words, "--target", str(target)], ["--links", files["links"]]
+    return {
+        "train-aligner": ["--config", "{}", *both, "--model", files["a.npz"]],
+        "align": ["--config", "{}", *both, "--model", files["a.npz"], "--output", files["links"]],
+        "find-oracle": ["--config", "{}", *words, *links, *oracle],
+        "train-classes": ["--classes", "3", *words, "--output", files["c"]],
+        "train-parser": ["--config", parser, *words, *links, "--classes", files["c"], *model],
+        "reorder": ["--model", files["p.npz"], *words, "--output", files["orders"], "--trees", files["t"]],
+    }  # fmt: skip
+
+
+def test_the_aligner_and_the_parser_on_a_full_disk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    order = [[place % 7 for place in range(first, first + 5)] for first in range(60)]
+    for side, letter in (("source", "s"), ("target", "t")):
+        rows = [row if side == "source" else row[::-1] for row in order]
+        (tmp_path / side).write_text("".join(" ".join(f"{letter}{n}" for n in row) + "\n" for row in rows))
+    for folder, levels in ((tmp_path / "free", ()), (tmp_path / "full", (0, 40))):
+        for stage, options in reordering(folder).items():
+            for limit in levels:
+                status, said = run(["stage", stage, *options], limit, capsys)
+                assert status == 1 and "full" in said and "Traceback" not in said, f"{stage} with {limit}: {said}"
+            assert run(["stage", stage, *options], resource.RLIM_INFINITY, capsys)[0] == 0, stage
+    free, full = (
+        {path.name: path.read_bytes() for path in (tmp_path / name).iterdir() if path.is_file()}
+        for name in ("free", "full")
+    )
+    assert free == full

@@ -54,6 +54,15 @@ def test_every_job_keeps_its_outcome(cluster: Cluster, tmp_path: Path) -> None:
             [str(part) for part in command], cwd=ROOT, stdout=file, stderr=file, start_new_session=True
         )
 
+    def state() -> str:
+        return cluster.tell("sinfo", "--noheader", "--Node", f"--nodes={cluster.nodes[0]}", "--format=%T")
+
+    def back() -> bool:
+        """Ask for the node until it is there: SLURM refuses while it has not heard of it."""
+        if "drain" in state():
+            cluster.tell("scontrol", "update", f"nodename={cluster.nodes[0]}", "state=resume")
+        return "drain" not in state()
+
     def ended() -> int:
         return sum("ended" in path.read_text() for path in (tmp_path / "tries").iterdir())
 
@@ -68,8 +77,10 @@ def test_every_job_keeps_its_outcome(cluster: Cluster, tmp_path: Path) -> None:
         cluster.restart_slurmctld()
         until(0.2)
         cluster.tell("scontrol", "update", f"nodename={cluster.nodes[0]}", "state=drain", "reason=test")
+        wait_until("the node to drain", lambda: "drain" in state())
         until(0.3)
-        cluster.tell("scontrol", "update", f"nodename={cluster.nodes[0]}", "state=resume")
+        assert "drain" in state()
+        wait_until("the node to be back", back, seconds=300)
         requeued = list(cluster.jobs(state="running"))[:3]
         for job in requeued:
             with suppress(subprocess.CalledProcessError):  # it has just ended

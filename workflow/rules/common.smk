@@ -94,6 +94,10 @@ onstart:
     plan.start(workflow.dag.needrun_jobs())
 
 
+onsuccess:
+    plan.end()
+
+
 # Snakemake would end where another run needs the same files; here it waits for that run (wordorder.workflow.runs).
 runs = Runs(Path("results"), lambda: restart(workflow.rundir))
 

@@ -14,6 +14,7 @@ from wordorder.errors import WordorderError
 from wordorder.files import demand, read_object, read_text
 from wordorder.metrics.base import SystemsMetric, metric
 from wordorder.results.index import CellFiles, read_index
+from wordorder.results.typed import Record, Scores, SystemScores, read_typed
 
 CELL = ["dataset", "size", "encoding", "seed"]
 
@@ -63,7 +64,7 @@ def load_scores(report: Report, results: str | Path) -> pd.DataFrame:
             path = files.scores(test)
             scored: dict[str, Any] = {"status": "missing", "metrics": {}}
             if path.is_file():
-                scored = read_object(path, "status", "metrics", "hypotheses.sha256")
+                scored = read_typed(path, Scores, "status", "metrics", "hypotheses.sha256")
             status = scored["status"]
             if status == "no hypotheses":
                 status = reason(files, status)
@@ -72,7 +73,7 @@ def load_scores(report: Report, results: str | Path) -> pd.DataFrame:
                 if name in own:
                     file = systems_path(results, name, cell["dataset"], cell["size"], test)
                     if file not in by_system:
-                        by_system[file] = read_object(file, *_SYSTEMS)
+                        by_system[file] = read_typed(file, SystemScores, *_SYSTEMS)
                     digest = scored.get("hypotheses", {}).get("sha256")
                     rows.append(row | _of_system(by_system[file], digest, status))
                     continue
@@ -112,7 +113,7 @@ def load_not_scored(report: Report, results: str | Path) -> list[dict[str, Any]]
     """Return ``metric``, ``reason`` and ``how`` of each test set that could not be scored in a metric's environment."""
     sets = [(data.name, size, test) for data in report.datasets for size in report.sizes for test in data.tests]
     files = [
-        {"metric": name} | read_object(systems_path(results, name, *names), *_SYSTEMS)
+        {"metric": name} | read_typed(systems_path(results, name, *names), SystemScores, *_SYSTEMS)
         for name in systems_metrics(report)
         for names in sets
     ]
@@ -122,7 +123,7 @@ def load_not_scored(report: Report, results: str | Path) -> list[dict[str, Any]]
 def training_status(files: CellFiles) -> str | None:
     """Return the status in the training record of a cell, e.g. "finished" or "diverged"; None without a record."""
     path = files.record
-    return read_object(path, "status")["status"] if path.is_file() else None
+    return read_typed(path, Record, "status")["status"] if path.is_file() else None
 
 
 def reason(files: CellFiles, status: str) -> str:
@@ -135,7 +136,7 @@ def load_records(report: Report, results: str | Path) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for cell, files in cell_folders(report, results):
         path = files.record
-        record: dict[str, Any] = read_object(path, "status") if path.is_file() else {"status": "missing"}
+        record: dict[str, Any] = read_typed(path, Record, "status") if path.is_file() else {"status": "missing"}
         parameters = record.get("parameters", {})
         counts = {"parameters": parameters.get("total"), "encoding_parameters": parameters.get("encoding")}
         rows.append(

@@ -13,6 +13,7 @@ from wordorder.config import load
 from wordorder.config.datasets import Dataset, Download
 from wordorder.data.download import missing
 from wordorder.errors import WordorderError
+from wordorder.integrity import remove_orphans
 from wordorder.workflow.configuration import Configuration, one_of
 from wordorder.workflow.data import DataRules
 from wordorder.workflow.exits import exit_on_error
@@ -105,6 +106,10 @@ class Plan:
             )
         self._store.write()
         self._studies.write_indexes()
+
+    def end(self) -> None:
+        """Remove the checksums of temporary files, which Snakemake has removed."""
+        remove_orphans(Path("results/data"))
 
 
 class _Reported:
