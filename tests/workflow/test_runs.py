@@ -8,6 +8,7 @@ from typing import NoReturn
 
 import pytest
 
+from wordorder.workflow.patience import remembering
 from wordorder.workflow.runs import Runs
 
 
@@ -49,3 +50,9 @@ def test_a_run_that_ended_while_another_decided_what_to_do_is_noticed(tmp_path: 
     Runs(tmp_path, restart).turn([], ["model"]).close()
     with pytest.raises(Restarted):
         slow.turn([], ["model"])
+
+
+def test_what_slurm_said_is_remembered_while_it_does_not_answer() -> None:
+    answers = iter([None, 300, None, 20, None])
+    ask = remembering(lambda: next(answers))
+    assert [ask() for _ in range(5)] == [None, 300, 300, 20, 20]

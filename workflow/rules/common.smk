@@ -15,6 +15,7 @@ from wordorder.report.caption_texts import captions
 from wordorder.workflow.data import ALIGNMENT, REORDERING, binary_files, corpus_file, positions_files
 from wordorder.workflow.exits import exit_on_error
 from wordorder.workflow.models import CELL, EVALUATED
+from wordorder.workflow.patience import remember_min_job_age
 from wordorder.workflow.plan import Plan
 from wordorder.workflow.resources import grows_with_text
 from wordorder.workflow.runs import Runs, restart
@@ -120,3 +121,4 @@ async def sleep_no_longer_than_asked(executor):
 
 
 RemoteExecutor.sleep = sleep_no_longer_than_asked
+remember_min_job_age()
