@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -16,6 +18,7 @@ from wordorder.encodings.registry import build
 from wordorder.errors import WordorderError
 from wordorder.model.architectures.base import Translator, architecture_of
 from wordorder.model.architectures.lstm import LSTMSize
+from wordorder.model.attention import base as attention
 from wordorder.model.attention.sdpa import SDPA
 from wordorder.model.batch import BEGIN, Batch
 from wordorder.model.objective import TranslationObjective
@@ -85,9 +88,12 @@ def test_a_pass_that_waits_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def fused(monkeypatch: pytest.MonkeyPatch) -> None:
+def fused(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let attention be fused, for all encodings that it can compute, on the device that is none."""
     monkeypatch.setattr(SDPA, "devices", frozenset({elsewhere.DEVICE.type}))
+    attention.forget_choices()
+    yield
+    attention.forget_choices()
 
 
 def results(model: Translator, batch: Batch) -> list[Tensor]:

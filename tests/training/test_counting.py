@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,16 @@ from torch import Tensor
 from training_runs import cell, write_reversals
 from wordorder.data.binary import ParallelCorpus
 from wordorder.training.counting import DEVICE, Dispatches, count_update
+
+
+@pytest.fixture(autouse=True)
+def _no_deterministic_algorithms() -> Iterator[None]:
+    """As on a GPU; other tests of the process may have demanded them."""
+    mode = torch.get_deterministic_debug_mode()
+    torch.set_deterministic_debug_mode("default")
+    yield
+    torch.set_deterministic_debug_mode(mode)
+
 
 WAITS: dict[str, Callable[[Tensor], object]] = {
     "item": lambda x: x.sum().item(),

@@ -35,6 +35,7 @@ from torch.utils._pytree import tree_leaves
 
 from wordorder.config.models import Cell
 from wordorder.data.binary import ParallelCorpus
+from wordorder.model.attention import base as attention
 from wordorder.model.attention.sdpa import SDPA
 from wordorder.model.checkpoint import build_model
 from wordorder.model.objective import TranslationObjective
@@ -217,8 +218,10 @@ def as_on_a_gpu() -> Iterator[None]:
             mock.patch.object(SDPA, "devices", frozenset({DEVICE.type})),
             mock.patch.object(functional, "scaled_dot_product_attention", _fused_attention),
         ):
+            attention.forget_choices()
             yield
     finally:
+        attention.forget_choices()
         torch.set_deterministic_debug_mode(mode)
 
 

@@ -122,6 +122,11 @@ def used() -> list[str]:
     return sorted(_used)
 
 
+def forget_choices() -> None:
+    """Forget which backends fit, after one of them has changed its declarations."""
+    _chosen.cache_clear()
+
+
 _used: set[str] = set()
 
 
