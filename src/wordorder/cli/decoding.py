@@ -1,8 +1,9 @@
-"""``wordorder translate`` and ``wordorder stage translate``."""
+"""``wordorder translate`` and ``wordorder export``."""
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 from typer import Option
@@ -57,3 +58,23 @@ def translate(
     ):
         sys.stdout.buffer.write(f"{line}\n".encode())
     sys.stdout.buffer.flush()
+
+
+@command(MODEL, "export --ctranslate2 folder --model model.pt --subword model.model")
+def export(
+    *,
+    ctranslate2: Annotated[Path, Option(metavar="DIR", help="folder to write for CTranslate2")],
+    model: options.Model,
+    subword: options.Subword,
+) -> None:
+    """Export a model to CTranslate2.
+
+    The folder has the same weights in single precision, and the vocabulary. CTranslate2 knows Transformers without a
+    positional encoding, or with one that only adds a vector to the embedding at each position, such as 'sinusoidal' and
+    'learned'. Needs the extra 'export'.
+    """
+    from wordorder.data.subword import Subword
+    from wordorder.decoding.export import export_ctranslate2
+    from wordorder.model.checkpoint import load_model
+
+    export_ctranslate2(load_model(model), Subword.load(subword), ctranslate2)

@@ -160,6 +160,10 @@ class Subword:
         """Split a line into subwords as the model writes them, one per index of :meth:`encode`."""
         return [str(piece) for piece in self._processor.encode(line, out_type=str)]
 
+    def all_pieces(self) -> list[str]:
+        """Return every subword as it is written in the model, in the order of their numbers."""
+        return [str(self._processor.id_to_piece(token)) for token in range(self.size)]
+
     def word_starts(self) -> NDArray[np.bool_]:
         """Return whether each token begins a word, (size,).
 
