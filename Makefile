@@ -14,7 +14,7 @@ MINUTES ?= 10
 export PATH := $(abspath $(VENV))/bin:$(PATH)
 SNAKEFILES = Snakefile workflow
 
-.PHONY: help setup setup-dev demo study report gpu-report reference verify-reference rebuild-references test test-slow test-all test-comet fidelity fuzz docs lint format comet lock audit sbom clean
+.PHONY: help setup setup-dev demo study report gpu-report reference verify-reference rebuild-references test test-slow test-all test-comet fidelity benchmarks fuzz docs lint format comet lock audit sbom clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -66,6 +66,11 @@ fidelity: setup-dev  ## Compare the encodings with packages of other authors, an
 	requirements/install $(PYTHON) $(VENV) main --editable '.[ja,zh,dev,fidelity]'
 	python tests/support/fidelity.py
 	WORDORDER_FIDELITY=1 pytest tests/fidelity
+
+benchmarks: setup-dev  ## Run the benchmarks, for hours on a quiet machine, and remake the tables of docs/benchmarks.md
+	requirements/install $(PYTHON) $(VENV) main --editable '.[ja,zh,dev,benchmark]'
+	snakemake --cores $(CORES) results/data/multi30k/binary/train/meta.json
+	python benchmarks/remake.py
 
 fuzz: setup-dev  ## Damage files, inputs and answers of servers for about MINUTES minutes, each time others
 	WORDORDER_FUZZ_MINUTES=$(MINUTES) pytest -n 2 tests/fuzz
