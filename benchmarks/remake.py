@@ -56,7 +56,7 @@ def _encoding_cost(record: dict[str, Any]) -> str:
 
 
 def _alignment(record: dict[str, Any]) -> str:
-    return f"```\n{importlib.import_module('alignment').table(record['sets'])}\n```"
+    return f"```text\n{importlib.import_module('alignment').table(record['sets'])}\n```"
 
 
 def _reordering(record: dict[str, Any]) -> str:
