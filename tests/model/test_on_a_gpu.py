@@ -66,6 +66,7 @@ def counted(model: Translator) -> Counts:
     return counter.counts()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 @pytest.mark.parametrize("size", SIZES)
 def test_no_pass_waits_for_the_gpu(name: str, size: str) -> None:
@@ -117,6 +118,7 @@ def results(model: Translator, batch: Batch) -> list[Tensor]:
     return [loss, *(each for each in gradients if each is not None)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 @pytest.mark.parametrize("size", ["transformer", "prefix_lm"])
 @pytest.mark.usefixtures("fused")
