@@ -13,6 +13,9 @@ from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.study import own_table_names
 from wordorder.workflow.study_slices import published_tables, report_slice, significance_slice
 
+# Heat maps of every vector are the largest pictures and tell nothing of a run that 'wordorder inspect' does not draw.
+_NOT_BUNDLED = frozenset({"encoding_matrix"})
+
 
 def write(name: str, configuration: Configuration, results: Path, output: Path) -> None:
     """Write a finished study as a bundle.
@@ -27,7 +30,8 @@ def write(name: str, configuration: Configuration, results: Path, output: Path) 
         WordorderError: The study is not finished.
     """
     study = configuration.study(name)
-    pictures = [f"figures/{name}" for name in study.figures] + [f"analyses/{name}" for name in study.analyses.names]
+    figures = [name for name in study.figures if name not in _NOT_BUNDLED]
+    pictures = [f"figures/{name}" for name in figures] + [f"analyses/{name}" for name in study.analyses.names]
     write_reference(output, results / study.name, _described(study, configuration), pictures)
 
 
