@@ -41,7 +41,7 @@ def test_what_is_written_is_read(corpus: Path) -> None:
     assert pairs_of(read) == [(list(source), list(target)) for source, target in PAIRS]
     assert read.source_lengths.tolist() == [3, 0, 1, 3]
     assert read.target_lengths.tolist() == [1, 2, 0, 2]
-    assert read.source_lengths.dtype == np.int64
+    assert read.source_lengths.dtype == np.int32
     assert read.vocabulary_size == 100
     assert isinstance(read.source(0).base, np.ndarray), "a view, not a copy"
     for index in (-1, len(PAIRS)):

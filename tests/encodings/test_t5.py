@@ -219,7 +219,7 @@ def test_starts_from_normal_numbers() -> None:
     [
         ({"buckets": 31}, {"code": "out-of-range", "key": "buckets", "expected": "a multiple of 2"}),
         ({"buckets": 2}, {"code": "out-of-range", "key": "buckets"}),
-        ({"buckets": 64, "max_distance": 32}, {"code": "invalid-value", "says": "max_distance must be more"}),
+        ({"buckets": 64, "max_distance": 32}, {"code": "invalid-value", "says": "max_distance must exceed"}),
     ],
 )
 def test_parameters_that_make_no_buckets_are_refused(parameters: dict[str, Any], problem: dict[str, str]) -> None:
