@@ -78,7 +78,7 @@ fuzz: setup-dev  ## Damage files, inputs and answers of servers for about MINUTE
 docs: setup-dev  ## Build the documentation site in build/site; a dead link fails
 	requirements/install $(PYTHON) $(VENV) main --editable '.[ja,zh,dev,docs]'
 	python -m sphinx -W --keep-going -q -b html docs build/site
-	pytest tests/docs/test_site.py
+	pytest -m "not slow" tests/docs/test_site.py
 	@echo "The page to open is $(CURDIR)/build/site/index.html"
 
 lint: setup-dev  ## Check the style, the spelling, the documents and the types

@@ -157,7 +157,8 @@ def comparison_text(compared: pd.DataFrame) -> str:
     rows = []
     for row in compared.to_dict("records"):
         label, digits = metric(row["metric"]).label, metric(row["metric"]).digits
-        numbers = {name: f"{row[name]:+.{digits}f}" for name in ("difference", "low", "high")}
+        found = {name: row[name] for name in ("difference", "low", "high")}  # what one seed does not tell is missing
+        numbers = {name: "" if pd.isna(value) else f"{value:+.{digits}f}" for name, value in found.items()}
         p = "" if pd.isna(row["p"]) else format_p(row["p"])
         place = {name: row[name] for name in ("dataset", "size", "test")}
         rows.append(place | {"metric": label} | numbers | {"p": p, "seeds": row["n"]})
