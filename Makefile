@@ -14,7 +14,7 @@ MINUTES ?= 10
 export PATH := $(abspath $(VENV))/bin:$(PATH)
 SNAKEFILES = Snakefile workflow
 
-.PHONY: help setup setup-dev demo study report gpu-report reference verify-reference rebuild-references test test-slow test-all test-comet fidelity benchmarks fuzz docs lint format comet lock audit sbom clean
+.PHONY: help setup setup-dev demo study report gpu-report reference verify-reference rebuild-references test test-slow test-long test-all test-comet fidelity benchmarks fuzz docs lint format comet lock audit sbom clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -57,7 +57,10 @@ test: setup-dev lint  ## Check the style and the types, and run the fast tests
 test-slow: setup-dev  ## Run the other tests: whole workflows, a SLURM cluster, a browser
 	pytest -n 2 --durations=20 -m slow
 
-test-all: test test-slow test-comet  ## Run all tests
+test-long: setup-dev  ## Run the tests that take minutes each: the tutorial, and a wheel in an empty environment
+	WORDORDER_LONG=1 pytest -n 2 tests/docs/test_site.py tests/workflow/test_project.py
+
+test-all: test test-slow test-long test-comet  ## Run all tests
 
 test-comet: setup-dev comet  ## Test COMET scores with a tiny model against those of comet-score
 	WORDORDER_COMET_PYTHON=$(abspath $(COMET_VENV))/bin/python pytest tests/metrics/test_comet.py

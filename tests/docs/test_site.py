@@ -62,6 +62,7 @@ def test_commands_that_do_not_exist_are_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif("WORDORDER_LONG" not in os.environ, reason="takes minutes: make test-long")
 def test_the_tutorial_leads_to_its_end(tmp_path: Path) -> None:
     """All commands of the page in order, on fewer sentences and updates."""
     lines = [line for each in blocks("tutorial.md") if each.language == "sh" for line in each.text.splitlines()]

@@ -115,6 +115,7 @@ def test_lint_has_one_answered_complaint() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif("WORDORDER_LONG" not in os.environ, reason="takes minutes: make test-long")
 def test_a_wheel_works_in_an_empty_environment(tmp_path: Path) -> None:
     """Only the wheel and its declared dependencies are installed, in the locked versions."""
     run(ROOT, sys.executable, "-m", "pip", "wheel", "--no-deps", "--wheel-dir", tmp_path, ".")
