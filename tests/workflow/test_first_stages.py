@@ -196,7 +196,10 @@ SGM = (
         ("wat17_jaen", "train", 0, [ASPEC.format("0.98 ||| ")], [("新しい方法を示した。", "A new method was shown.")]),
         ("wat17_jaen", "test", 0, [ASPEC.format("")], [("新しい方法を示した。", "A new method was shown.")]),
         ("wmt16_enro", "train", 1, [SETIMES], [("Bread & salt", "Pâine și sare")]),
-        ("wmt16_enro", "valid", 0, [SGM.format("src"), SGM.format("ref")], [('A "src" & more', 'A "ref" & more')]),
+        (
+            *("wmt16_enro", "newstest2016", 0, [SGM.format("src"), SGM.format("ref")]),
+            [('A "src" & more', 'A "ref" & more')],
+        ),
         ("iwslt17_enfr", "train", 0, [TED.format("en"), TED.format("fr")], [("en 3", "fr 3")]),
         (
             *("iwslt16_deen", "train", 0, [TED.format("de"), TED.format("en")]),
