@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 import shutil
 from collections.abc import Callable
@@ -230,44 +231,63 @@ TESTS = "results/significance/pair.tiny.test.json"
 
 
 @pytest.mark.parametrize(
-    ("damage", "file", "said"),
+    ("damage", "file", "code", "fact"),
     [
-        (remove("results/figures/scores.svg"), "figures/scores.svg", "does not exist"),
-        (remove("results/figures/scores.svg"), "figures/scores.svg", "or 'wordorder stage draw-reordering'"),
-        (remove("results/figures/scores.png"), "figures/scores.png", "does not exist"),
-        (remove("results/analyses/length.csv"), "analyses/length.csv", "does not exist"),
-        (remove("data/pair/raw/test.source"), "raw/test.source", "name the folder of its data with --data"),
-        (remove(TESTS), "pair.tiny.test.json", "does not exist"),
-        (put("results/figures/scores.svg", "<html>"), "figures/scores.svg", "should be an SVG drawing"),
-        (put("results/figures/scores.png", "text"), "figures/scores.png", "should be a PNG image"),
-        (put("results/figures/scores.csv", ""), "figures/scores.csv", "empty"),
-        (put(f"{CELL}/record.json", "[]"), f"{CELL}/record.json", "has no 'status'"),
-        (put(f"{CELL}/record.json", "{"), f"{CELL}/record.json", "is not valid JSON"),
-        (without(f"{CELL}/record.json", "data.train"), f"{CELL}/record.json", "has no 'data.train'"),
-        (without(f"{CELL}/test.scores.json", "references.sha256"), "test.scores.json", "has no 'references.sha256'"),
+        (remove("results/figures/scores.svg"), "figures/scores.svg", "missing-file", {}),
+        (remove("results/figures/scores.png"), "figures/scores.png", "missing-file", {}),
+        (remove("results/analyses/length.csv"), "analyses/length.csv", "missing-file", {}),
+        (remove("data/pair/raw/test.source"), "raw/test.source", "missing-file", {}),
+        (remove(TESTS), "pair.tiny.test.json", "missing-file", {}),
+        (put("results/figures/scores.svg", "<html>"), "figures/scores.svg", "damaged-file", {}),
+        (put("results/figures/scores.png", "text"), "figures/scores.png", "damaged-file", {}),
+        (put("results/figures/scores.csv", ""), "figures/scores.csv", "damaged-file", {}),
+        (put(f"{CELL}/record.json", "[]"), f"{CELL}/record.json", "wrong-version", {"key": "status"}),
+        (put(f"{CELL}/record.json", "{"), f"{CELL}/record.json", "invalid-json", {}),
+        (without(f"{CELL}/record.json", "data.train"), "record.json", "wrong-version", {"key": "data.train"}),
+        (
+            without(f"{CELL}/test.scores.json", "references.sha256"),
+            "test.scores.json",
+            "wrong-version",
+            {"key": "references.sha256"},
+        ),
         (
             without(f"{CELL}/test.scores.json", "metrics.chrf++.segment_scores"),
             "test.scores.json",
-            "scores of sentences",
+            "missing-metric",
+            {"key": "chrf++"},
         ),
-        (without(TESTS, "settings.alpha"), "pair.tiny.test.json", "has no 'settings.alpha'"),
-        (without(TESTS, "metrics.bleu.comparisons"), "pair.tiny.test.json", "has no 'comparisons', which the metric"),
-        (without(TESTS, "metrics.bleu.comparisons.0.stratified"), "pair.tiny.test.json", "has no 'stratified'"),
-        (put(f"{CELL}/test.hypotheses", "one\n"), f"{CELL}/test.hypotheses", "has 1 lines, but its test set has 25"),
+        (without(TESTS, "settings.alpha"), "pair.tiny.test.json", "wrong-version", {"key": "settings.alpha"}),
+        (without(TESTS, "metrics.bleu.comparisons"), "pair.tiny.test.json", "wrong-version", {"key": "comparisons"}),
+        (
+            without(TESTS, "metrics.bleu.comparisons.0.stratified"),
+            "pair.tiny.test.json",
+            "wrong-version",
+            {"key": "stratified"},
+        ),
+        (
+            put(f"{CELL}/test.hypotheses", "one\n"),
+            f"{CELL}/test.hypotheses",
+            "different-lengths",
+            {"found": 1, "expected": 25},
+        ),
     ],
 )
 def test_what_is_missing_or_broken_is_named(
     damage: Callable[[Path], None],
     file: str,
-    said: str,
+    code: str,
+    fact: dict[str, Any],
     sample: Sample,
     tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     damage(tmp_path)
+    monkeypatch.setenv("WORDORDER_ERRORS", "json")
     assert run(sample, tmp_path / "index.html") == 1
-    error = capsys.readouterr().err
-    assert error.startswith("wordorder: error: ") and file in error and said in error
+    error = json.loads(capsys.readouterr().err)
+    assert error["code"] == code and error["path"].endswith(file) and error["path"] in error["message"]
+    assert {name: error[name] for name in fact} == fact
     assert not (tmp_path / "index.html").exists()
 
 

@@ -1,8 +1,8 @@
-"""The page of a study: one HTML file with all that a study found, which needs no network and no other file."""
+"""The page of a study: one self-contained HTML file with all results, which needs no network."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-# The captions of tables and pictures, which the workflow hands to Snakemake's report and this package to the page.
+# Templates of the captions. Snakemake's report and the study page share them.
 CAPTIONS = Path(__file__).parent / "captions"

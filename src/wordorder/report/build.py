@@ -1,4 +1,4 @@
-"""Any table of a study by its name, from what the study has written."""
+"""Build the tables of a study by name, from the files of its results."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from wordorder.config.claims import PAPER_TABLES
 from wordorder.config.models import Paper, Report
 from wordorder.config.published_scores import PUBLISHED_TABLES, PublishedInStudy
-from wordorder.errors import WordorderError, unknown_name
+from wordorder.errors import unknown_name
 from wordorder.published import orderings, paper
 from wordorder.published import scores as published
 from wordorder.published.marks import OurMarks
@@ -23,12 +23,18 @@ NAMES = ("scores", "significance", "variance", "parameters", "credibility", *PUB
 
 
 def build_paper_table(name: str, asked: Paper, results: str | Path) -> Table:
-    """Build one of the PAPER_TABLES.
+    """Build one of the tables of a paper.
 
     Args:
-        name: The name of the table.
-        asked: The paper.
-        results: The folder of all results, with a folder for each study.
+        name: A member of ``PAPER_TABLES``.
+        asked: The paper, with the studies that decide its claims.
+        results: The folder of all results, with one folder per study.
+
+    Returns:
+        The table.
+
+    Raises:
+        WordorderError: The name is unknown, or a file of the results is missing or damaged.
     """
     if name not in PAPER_TABLES:
         raise unknown_name("There is no table of a paper", name, PAPER_TABLES, "tables")
@@ -38,11 +44,20 @@ def build_paper_table(name: str, asked: Paper, results: str | Path) -> Table:
 
 
 def build_table(name: str, report: Report, folder: str | Path, shown: Sequence[PublishedInStudy] = ()) -> Table:
-    """The table ``name`` of the study whose results lie in ``folder``; ``shown`` are the papers' scores that
-    the PUBLISHED_TABLES hold.
+    """Build a table of a study.
 
-    Raises WordorderError for an unknown name, for a file that is missing or broken, and for 'credibility' where the
-    study misses an item of the list.
+    Args:
+        name: A member of ``NAMES``.
+        report: The reported part of the study's configuration.
+        folder: The folder of the study's results.
+        shown: The published tables that the study shows; only ``PUBLISHED_TABLES`` use them.
+
+    Returns:
+        The table.
+
+    Raises:
+        WordorderError: The name is unknown, a file is missing or damaged, or the table is 'credibility' and the study
+            lacks an item of the checklist.
     """
     if name == "scores":
         return tables.scores_table(results.load_scores(report, folder), report, results.load_not_scored(report, folder))
@@ -60,4 +75,4 @@ def build_table(name: str, report: Report, folder: str | Path, shown: Sequence[P
         return published.published_table(load_printed(report, folder, printed), printed, report, OurMarks(tested))
     if name == "credibility":
         return credibility.credibility_table(credibility.require(report, folder), report)
-    raise WordorderError(f"There is no table '{name}'; the tables are {', '.join(NAMES)}.", code="unknown-name")
+    raise unknown_name("There is no table", name, NAMES, "tables")

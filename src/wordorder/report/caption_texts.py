@@ -1,4 +1,4 @@
-"""The captions that figures and analyses declare."""
+"""Collect the captions that figures and analyses declare."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from wordorder.figures.catalogue import FIGURES
 
 
 def captions() -> dict[str, dict[str, str]]:
-    """Return the captions that stand in code, for the key "captions" of Snakemake's configuration.
+    """Return the captions for the key ``captions`` of Snakemake's configuration.
 
     Returns:
-        By kind (figure, analysis) and name, in reStructuredText.
+        For each kind ("figure", "analysis"), the captions by name, in reStructuredText.
     """
     return {
         "figure": {name: figure.caption for name, figure in FIGURES.items()},

@@ -1,7 +1,8 @@
-"""Captions: each is written once, as a template of reStructuredText, for Snakemake's report and for the page.
+"""Render captions for the study page from the templates that Snakemake's report uses.
 
-A template knows what Snakemake gives it: ``snakemake.wildcards``, and ``snakemake.config``, in which the workflow puts
-the captions of figures and analyses. Here a stand-in has the same names.
+Each caption is a Jinja template of reStructuredText. Snakemake gives a template ``snakemake.wildcards`` and
+``snakemake.config``, to which the workflow adds the captions of figures and analyses. This module provides an object
+with the same attributes.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from wordorder.errors import WordorderError
 from wordorder.report import CAPTIONS
 from wordorder.report.caption_texts import captions
 
-# docutils reads no other file and no settings of the user's, and ends at what it would otherwise warn of.
+# Captions must not read other files or depend on the user's docutils settings; a warning is an error.
 _SETTINGS = {
     "file_insertion_enabled": False,
     "raw_enabled": False,
@@ -29,9 +30,17 @@ _SETTINGS = {
 
 
 def caption(kind: str, **wildcards: str) -> Markup:
-    """The caption ``kind`` (table, figure, analysis, reordering or workflow) for these wildcards, as HTML.
+    """Render a caption as HTML.
 
-    Raises WordorderError where the caption is missing, is no good template, or is no good reStructuredText.
+    Args:
+        kind: The name of the template: "table", "figure", "analysis", "reordering" or "workflow".
+        wildcards: The values of ``snakemake.wildcards``.
+
+    Returns:
+        HTML that needs no further escaping.
+
+    Raises:
+        WordorderError: The template is missing, or is not valid Jinja or reStructuredText.
     """
     path = CAPTIONS / f"{kind}.rst"
     try:
@@ -41,19 +50,20 @@ def caption(kind: str, **wildcards: str) -> Markup:
         return Markup(publish_parts(text, writer="html5", settings_overrides=_SETTINGS)["body"])
     except FileNotFoundError as error:
         raise WordorderError(
-            f"{path} does not exist. It holds the captions of one kind; reinstall wordorder.",
+            f"{path} does not exist. It is a template of captions and part of the package. Reinstall wordorder.",
             code="missing-file",
             path=path,
         ) from error
     except (TemplateError, SystemMessage) as error:
         raise WordorderError(
-            f"{path} is no template of reStructuredText: {error}. Mend or reinstall it.",
+            f"{path} is not a valid template of reStructuredText: {error}. Correct the template or reinstall "
+            "wordorder.",
             code="malformed-line",
             path=path,
         ) from error
 
 
 def first_sentence(text: Markup) -> str:
-    """The first sentence of a caption as plain text, to say what a picture shows to who cannot see it."""
+    """Return the first sentence of a caption as plain text, for the text alternative of an image."""
     plain = " ".join(text.striptags().split())
     return plain.partition(". ")[0].rstrip(".") + "."

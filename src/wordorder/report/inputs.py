@@ -1,4 +1,4 @@
-"""What the page relies on in the files of a study, looked at before anything is made of them."""
+"""Check the files of a study for the keys that the page needs, before anything is built from them."""
 
 from __future__ import annotations
 
@@ -25,42 +25,50 @@ _COMPARISON = (
 
 
 def check(report: Report, results: Path) -> None:
-    """Raise WordorderError for a record, a file of scores or a file of tests that lacks what every such file has.
+    """Check that the files of a study have the keys that the page needs.
 
-    A cell without a record or without scores is not finished, which the page says. A file of tests must be there.
+    Records and scores may be missing: the page lists unfinished cells. Files of significance tests must exist.
+
+    Args:
+        report: The reported part of the study's configuration.
+        results: The folder of the study's results.
+
+    Raises:
+        WordorderError: A file lacks a key, or a file of significance tests does not exist.
     """
     tests = {dataset.name: dataset.tests for dataset in report.datasets}
     for cell, files in cell_folders(report, results):
-        _check_if_there(files.record, _RECORD, "a training record")
+        _check_if_present(files.record, _RECORD, "a training record")
         for test in tests[cell["dataset"]]:
-            _check_if_there(files.scores(test), _SCORES, "a file of scores")
+            _check_if_present(files.scores(test), _SCORES, "a file of scores")
     for dataset in report.datasets:
         for size in report.sizes:
             for test in dataset.tests:
                 _check_tests(results / "significance" / f"{dataset.name}.{size}.{test}.json")
 
 
-def _check_if_there(path: Path, keys: Iterable[str], what: str) -> None:
+def _check_if_present(path: Path, keys: Iterable[str], what: str) -> None:
     if path.is_file():
-        _demand(path, read_json(path), keys, what)
+        _require(path, read_json(path), keys, what)
 
 
 def _check_tests(path: Path) -> None:
     content = read_json(path)
-    _demand(path, content, _TESTS, "a file of tests of significance")
+    _require(path, content, _TESTS, "a file of significance tests")
     for metric, tested in content["metrics"].items():
-        _demand(path, tested, _METRIC, f"the metric '{metric}'")
+        _require(path, tested, _METRIC, f"the metric '{metric}'")
         if tested["comparisons"]:
-            _demand(path, tested["family"], _FAMILY, f"the family of '{metric}'")
+            _require(path, tested["family"], _FAMILY, f"the family of '{metric}'")
         for entry in tested["comparisons"]:
-            _demand(path, entry, _COMPARISON, f"each comparison by '{metric}'")
+            _require(path, entry, _COMPARISON, f"each comparison by '{metric}'")
 
 
-def _demand(path: Path, content: Any, keys: Iterable[str], what: str) -> None:
+def _require(path: Path, content: Any, keys: Iterable[str], what: str) -> None:
     if (key := first_missing(content, keys)) is not None:
         raise WordorderError(
-            f"{path} has no '{key}', which {what} has. It was changed, or another version wrote it: delete it and run "
-            "the study again.",
+            f"{path} has no '{key}', which {what} must have. The file was edited, or another version of wordorder "
+            "wrote it. Delete it and run the study again.",
             code="wrong-version",
             path=path,
+            key=key,
         )

@@ -1,4 +1,4 @@
-"""Files inside the page: what a browser would fetch stands there as a data: address."""
+"""Embed files in the page as ``data:`` URLs, so that the browser fetches nothing."""
 
 from __future__ import annotations
 
@@ -14,12 +14,17 @@ from wordorder.files import read_bytes
 
 _SVG = re.compile(rb'<svg\b[^>]*?\bwidth="([\d.]+)pt"[^>]*?\bheight="([\d.]+)pt"')
 _PNG = b"\x89PNG\r\n\x1a\n"
-_PIXELS_A_POINT = 96 / 72
+_PIXELS_PER_POINT = 96 / 72
 
 
 @dataclass(frozen=True)
 class File:
-    """A file to save: its name, and its content as an address."""
+    """A file that readers can save from the page.
+
+    Attributes:
+        name: The file name that the browser proposes.
+        address: The content as a ``data:`` URL.
+    """
 
     name: str
     address: str
@@ -27,7 +32,13 @@ class File:
 
 @dataclass(frozen=True)
 class Image:
-    """``width`` and ``height`` are pixels of the page, so that the place is kept while the image is decoded."""
+    """An embedded image.
+
+    Attributes:
+        address: The content as a ``data:`` URL.
+        width: The width in CSS pixels; with ``height`` it reserves the space while the image is decoded.
+        height: The height in CSS pixels.
+    """
 
     address: str
     width: int
@@ -35,18 +46,26 @@ class Image:
 
 
 def csv_file(name: str, text: str) -> File:
-    # Numbers and commas stay as they are, which base64 would lengthen.
+    """Embed the text of a CSV file under a file name."""
+    # Percent-encoding leaves digits and commas unchanged; base64 would lengthen them by a third.
     return File(name, f"data:text/csv;charset=utf-8,{quote(text, safe=_UNQUOTED)}")
 
 
-# What may stand in an address as it is, apart from letters and digits.
+# Characters besides letters and digits that a URL may contain unquoted.
 _UNQUOTED = "-_.~!*'(),;:@&=+$/?"
 
 
 def read_image(prefix: Path) -> Image:
-    """``prefix`` + .svg, or + .png where that is smaller.
+    """Embed a drawing as SVG, or as PNG if that file is smaller.
 
-    Raises WordorderError where one of the two is missing or is no such image.
+    Args:
+        prefix: The path of both files without ``.svg`` and ``.png``.
+
+    Returns:
+        The image, as large as the SVG drawing.
+
+    Raises:
+        WordorderError: One of the files is missing, or is not an image of its format.
     """
     drawing, pixels = (_read(prefix.with_name(f"{prefix.name}.{suffix}")) for suffix in ("svg", "png"))
     size = _SVG.search(drawing)
@@ -54,12 +73,12 @@ def read_image(prefix: Path) -> Image:
         raise _broken(f"{prefix}.svg", "an SVG drawing with width and height in points")
     if not pixels.startswith(_PNG) or len(pixels) < 24:
         raise _broken(f"{prefix}.png", "a PNG image")
-    # The pixels are drawn for paper; on the page the image is as large as the drawing.
-    width, height = (round(float(points) * _PIXELS_A_POINT) for points in size.groups())
+    # The PNG has the resolution of print: its own size would be too large for the page.
+    width, height = (round(float(points) * _PIXELS_PER_POINT) for points in size.groups())
     if len(drawing) > len(pixels):
         wide, high = struct.unpack(">II", pixels[16:24])
         return Image(_base64("image/png", pixels), width, round(width * high / wide))
-    # Text of a drawing is text. Where its font is not installed, Verdana has the same widths.
+    # The drawing keeps its text as text. Verdana has the widths of DejaVu Sans, which few machines have installed.
     drawing = drawing.replace(b"font-family: 'DejaVu Sans'", b"font-family: 'DejaVu Sans', Verdana, sans-serif")
     return Image(_base64("image/svg+xml", drawing), width, height)
 
@@ -69,13 +88,23 @@ def _base64(kind: str, content: bytes) -> str:
 
 
 def read_csv_file(path: Path) -> File:
-    """A CSV file as it is. Raises WordorderError where it is missing or empty."""
+    """Embed a CSV file.
+
+    Args:
+        path: The file, UTF-8.
+
+    Returns:
+        The file with its text unchanged.
+
+    Raises:
+        WordorderError: The file is missing, empty or not UTF-8.
+    """
     try:
         text = _read(path).decode()
     except UnicodeDecodeError as error:
         raise _broken(path, "a CSV file in UTF-8") from error
     if not text.strip():
-        raise _broken(path, "a CSV file, but it is empty")
+        raise _broken(path, "a CSV file: it is empty")
     return csv_file(path.name, text)
 
 
@@ -86,14 +115,12 @@ def _read(path: Path) -> bytes:
         if path.exists():
             raise
         raise WordorderError(
-            f"{path} does not exist. The page shows it: run the study, or draw it with 'wordorder stage figure', "
-            "'wordorder stage analyse' or 'wordorder stage draw-reordering'.",
+            f"{path} does not exist, but the page needs it. Run the study, or make the file with 'wordorder stage "
+            "figure', 'wordorder stage analyse' or 'wordorder stage draw-reordering'.",
             code="missing-file",
             path=path,
         ) from error
 
 
 def _broken(path: str | Path, wanted: str) -> WordorderError:
-    return WordorderError(
-        f"{path} should be {wanted}. Delete it and run the study again.", code="damaged-file", path=path
-    )
+    return WordorderError(f"{path} is not {wanted}. Delete it and run the study again.", code="damaged-file", path=path)

@@ -1,4 +1,4 @@
-"""What a reader wants first: what was compared, how far it is done, and what was found."""
+"""The overview of the page: the compared systems, the progress and the verdicts."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from wordorder.metrics.base import metric
 from wordorder.report.records import Record
 from wordorder.results.frames import groups, load_significance
 
-LISTED = 12  # unfinished cells
+LISTED = 12  # unfinished cells; the table of records lists all
 
 
 @dataclass(frozen=True)
 class Whisker:
-    """A difference and its simultaneous interval, in per cent of a drawing's width.
+    """A difference and its simultaneous interval, as positions in a drawing, in per cent of its width.
 
     Attributes:
         low: The lower end of the interval.
         middle: The difference.
-        high: The upper end.
-        zero: Where no difference is.
-        margin: Both ends of the margin within which systems are equivalent, cut at the edges; None without a margin.
+        high: The upper end of the interval.
+        zero: The position of a difference of zero.
+        margin: Both ends of the equivalence margin, clipped to the drawing; None if the study has no margin.
     """
 
     low: float
@@ -39,7 +39,16 @@ class Whisker:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict on one comparison; ``kind`` is its style, ``outcome`` what is printed."""
+    """The verdict on one comparison.
+
+    Attributes:
+        kind: The first word of the outcome, which selects the style.
+        outcome: The printed outcome.
+        system: The compared encoding.
+        baseline: The encoding with which it is compared.
+        sentence: The verdict in words.
+        whisker: The interval; None if the comparison could not be tested.
+    """
 
     kind: str
     outcome: str
@@ -51,7 +60,14 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Comparisons:
-    """The declared comparisons of one dataset, size, test set and metric, and what these seeds could have found."""
+    """The declared comparisons of one dataset, size, test set and metric.
+
+    Attributes:
+        place: The test set, with the dataset and size if the study has several.
+        metric: The label of the metric.
+        verdicts: The verdicts, in the order of the study.
+        power: A text on the differences that the seeds could have found.
+    """
 
     place: str
     metric: str
@@ -61,7 +77,13 @@ class Comparisons:
 
 @dataclass(frozen=True)
 class Alike:
-    """The encodings of one place and metric, best first, in groups that cannot be told apart: letter -> encodings."""
+    """The encodings that do not differ significantly, for one test set and metric.
+
+    Attributes:
+        place: The test set, with the dataset and size if the study has several.
+        metric: The label of the metric.
+        groups: By significance letter, the encodings that share it, best first.
+    """
 
     place: str
     metric: str
@@ -69,7 +91,15 @@ class Alike:
 
 
 def facts(asked: Page, records: Sequence[Record]) -> list[tuple[str, list[str]]]:
-    """What is compared, as names with their values."""
+    """List what the study compares.
+
+    Args:
+        asked: The configuration of the page.
+        records: The records of all cells.
+
+    Returns:
+        Pairs of a name, such as "Seeds", and its values.
+    """
     report = asked.report
     languages = {name: f"{asked.source_languages[name]} → {asked.target_languages[name]}" for name in _names(report)}
     done = [record for record in records if record.status == "finished"]
@@ -88,7 +118,7 @@ def facts(asked: Page, records: Sequence[Record]) -> list[tuple[str, list[str]]]
 
 
 def _listed(records: Sequence[Record]) -> list[str]:
-    """The first cells by name and how many more there are; the table of records has all."""
+    """Name the first cells with their status, and count the rest."""
     first = [f"{record.name}: {record.status}" for record in records[:LISTED]]
     return first + ([f"and {len(records) - LISTED} more"] if len(records) > LISTED else [])
 
@@ -98,7 +128,15 @@ def _names(report: Report) -> list[str]:
 
 
 def comparisons(report: Report, results: Path) -> list[Comparisons]:
-    """The verdicts, by dataset, size and test set, and then by metric, in the study's order."""
+    """Load the verdicts on the declared comparisons.
+
+    Args:
+        report: The reported part of the study's configuration.
+        results: The folder of the study's results.
+
+    Returns:
+        One entry per test set and metric, in the order of the study.
+    """
     found = []
     for file in load_significance(report, results):
         place = _place(report, file["dataset"], file["size"], file["test"])
@@ -110,7 +148,7 @@ def comparisons(report: Report, results: Path) -> list[Comparisons]:
 
 
 def _power(family: dict[str, Any], name: str) -> str:
-    """What the seeds of a family could have found, and what is wrong with its level."""
+    """Describe the differences that the seeds of a family could have found, and any defect of its level."""
     places, label = metric(name).digits, metric(name).label
     if family["problem"]:
         return f"No verdict: {family['problem']}."
@@ -121,11 +159,11 @@ def _power(family: dict[str, Any], name: str) -> str:
     )
     if family["margin"] is not None:
         needed = "more than 10,000" if family["seeds_needed"] is None else f"{family['seeds_needed']:,}"
-        said += f" For {family['margin']:.{places}f} {label}, the margin, {needed} seeds are needed."
+        said += f" To find the margin of {family['margin']:.{places}f} {label}, {needed} seeds are needed."
     if not family["level"]["exact"]:
-        said += " Seeds were added after results had been seen, which was not declared: no level is exact."
+        said += " Seeds were added after results had been seen, without a declaration, so no level is exact."
     if (family["baseline_check"] or {}).get("corrects"):
-        said += " The baseline varies more over the seeds than the other systems: these verdicts need more seeds."
+        said += " The baseline varies more over seeds than the other systems do, so these verdicts need more seeds."
     return said
 
 
@@ -158,9 +196,14 @@ def _verdicts(entries: list[dict[str, Any]], margin: float | None) -> list[Verdi
 
 
 def alike(report: Report, scores: pd.DataFrame) -> list[Alike]:
-    """Which encodings share a letter of the table of scores, whose data are ``scores``.
+    """Group the encodings that share a significance letter.
 
-    Nothing where there are too few seeds to tell encodings apart.
+    Args:
+        report: The reported part of the study's configuration.
+        scores: The data of the table of scores.
+
+    Returns:
+        One entry per test set and metric; none where too few seeds were run for letters.
     """
     found = []
     for (dataset, size, test, name), rows in groups(scores, ["dataset", "size", "test", "metric"]):
@@ -174,12 +217,12 @@ def alike(report: Report, scores: pd.DataFrame) -> list[Alike]:
     return found
 
 
-# After z come (27), (28) ...
+# The letter display continues after z with (27), (28) ...
 _LETTERS = re.compile(r"[a-z]|\(\d+\)")
 
 
 def _place(report: Report, dataset: str, size: str, test: str) -> str:
-    """Where something was found, without what is the same for the whole study."""
+    """Name a test set, with the dataset and size only if the study has several."""
     titles = {data.name: data.title for data in report.datasets}
     parts = [titles[dataset]] if len(titles) > 1 else []
     parts += [size] if len(report.sizes) > 1 else []

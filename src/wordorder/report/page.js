@@ -1,8 +1,8 @@
 "use strict";
-// What the page does beyond being read; without a script it shows the same, unsorted.
+// Interactive features. Without JavaScript the page shows the same content, unsorted.
 
-// A button in each heading sorts the table: upwards, downwards, and as it was. Cells without a key say that there is
-// nothing and stay last. Sorting is stable, so that sorting by one column keeps the order of another within it.
+// A button in each heading sorts the table: ascending, descending, original order. Empty cells have no key and come last.
+// Sorting is stable, so that ties keep the order of the column sorted before.
 const words = new Intl.Collator("en", { numeric: true });
 for (const table of document.querySelectorAll("table.sortable")) {
   const body = table.tBodies[0];
@@ -37,7 +37,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
   });
 }
 
-// The box above the translations leaves the sentences that have a text in source, reference or any translation.
+// The search box hides the sentences whose source, reference and translations all lack the text.
 const filter = document.getElementById("filter");
 const said = document.querySelector("output[for=filter]");
 const sets = [...document.querySelectorAll("details.set")];
@@ -79,7 +79,7 @@ for (const image of document.querySelectorAll(".card img")) {
   });
 }
 
-// A link into something folded opens it; one in the menu of a phone closes the menu.
+// A link to a collapsed section opens it. A link in the menu of small screens closes the menu.
 const menu = document.querySelector("details.menu");
 document.addEventListener("click", (event) => {
   const link = event.target.closest("a[href^='#']");
@@ -89,7 +89,7 @@ document.addEventListener("click", (event) => {
   for (let place = target; place; place = place.parentElement) if (place.tagName === "DETAILS") place.open = true;
 });
 
-// The list of contents tells where the reader is.
+// The table of contents highlights the current section.
 const entries = [...document.querySelectorAll(".side a")];
 const sections = entries.map((link) => document.getElementById(link.hash.slice(1)));
 const here = () => {

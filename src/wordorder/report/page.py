@@ -1,7 +1,7 @@
-"""The page of a study, put together: data from the other modules, form from page.html.jinja, page.css and page.js.
+"""Assemble the page of a study from the data of the other modules and the files page.html.jinja, page.css and page.js.
 
-The browser is told (Content-Security-Policy) to fetch nothing and to run nothing but this style and this script, which
-it knows by their SHA-256: text of a corpus that looks like HTML can do no harm even if it were not escaped.
+A Content-Security-Policy lets the browser fetch nothing and apply only this style and this script, identified by their
+SHA-256. Corpus text that looks like HTML would therefore be harmless even if it were not escaped.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from wordorder.tables.credibility import credibility_items, credibility_table
 def write_page(*, config: Page, results: Path, data: Path, output: Path) -> None:
     """Make the page of a study.
 
-    Make one HTML page of the results of a study: overview, tables, figures, translations side by side, records and the
-    credibility list. The page contains everything itself and needs no network.
+    Write one HTML page with the results of a study: overview, tables, figures, translations side by side, records and
+    the credibility checklist. The page is self-contained and needs no network.
 
     Example:
         wordorder stage page --config SLICE --results results/demo --data results/data --output results/demo/index.html
@@ -37,16 +37,27 @@ def write_page(*, config: Page, results: Path, data: Path, output: Path) -> None
         config: The contents of the study.
         results: The folder results/{study}.
         data: The folder results/data.
-        output: The page to write, HTML.
+        output: The HTML page to write.
     """
     write_text(output, build_page(config, results, data))
 
 
 def build_page(asked: Page, results: str | Path, data: str | Path) -> str:
-    """The page as HTML, the same bytes for the same files.
+    """Build the page of a study.
 
-    ``results`` is the folder of the study and ``data`` that of the datasets. A cell that is not trained or diverged is
-    shown as such. Raises WordorderError where another file is missing or broken.
+    The same files give the same bytes. Cells that are not trained, and those that diverged, are shown with their
+    status.
+
+    Args:
+        asked: The configuration of the page.
+        results: The folder of the study's results.
+        data: The folder of the datasets, ``results/data``.
+
+    Returns:
+        The HTML page.
+
+    Raises:
+        WordorderError: A file other than those of a training is missing or damaged.
     """
     results, data = Path(results), Path(data)
     report = asked.report

@@ -1,4 +1,4 @@
-"""Figures and analyses: image, caption and the numbers drawn."""
+"""The figures and analyses of the page: image, caption and the data behind them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,16 @@ from wordorder.report.tables import title_of
 
 @dataclass(frozen=True)
 class Picture:
-    """``words`` say what the image shows, for who cannot see it."""
+    """A figure of the page.
+
+    Attributes:
+        name: The HTML id.
+        title: The heading.
+        image: The drawing.
+        words: The text alternative of the image.
+        caption: The caption, HTML.
+        file: The data behind the drawing, CSV.
+    """
 
     name: str
     title: str
@@ -26,7 +35,11 @@ class Picture:
 
 
 def figures(asked: Page, results: Path) -> list[Picture]:
-    """The figures that the study asks for. Raises WordorderError where a file of one is missing or broken."""
+    """Load the figures of a study.
+
+    Raises:
+        WordorderError: A file of a figure is missing or damaged.
+    """
     return [
         _picture(f"figure-{name}", title_of(name), results / "figures" / name, caption("figure", figure=name))
         for name in asked.figures
@@ -34,7 +47,11 @@ def figures(asked: Page, results: Path) -> list[Picture]:
 
 
 def analyses(asked: Page, results: Path) -> list[Picture]:
-    """The analyses that the study asks for. Raises WordorderError where a file of one is missing or broken."""
+    """Load the figures of a study's analyses.
+
+    Raises:
+        WordorderError: A file of an analysis is missing or damaged.
+    """
     return [
         _picture(f"analysis-{name}", title_of(name), results / "analyses" / name, caption("analysis", analysis=name))
         for name in asked.analyses
@@ -42,7 +59,15 @@ def analyses(asked: Page, results: Path) -> list[Picture]:
 
 
 def reorderings(asked: Page, data: Path) -> list[Picture]:
-    """What the reorderers of the study do. Raises WordorderError where a file of a drawing is missing or broken."""
+    """Load the figures of a study's reorderers, two per reorderer and test set.
+
+    Args:
+        asked: The configuration of the page.
+        data: The folder of the datasets, ``results/data``.
+
+    Raises:
+        WordorderError: A file of a figure is missing or damaged.
+    """
     titles = {"matrix": "A sentence and its tree", "tau": "Distance from the target's order"}
     return [
         _picture(

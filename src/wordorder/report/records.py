@@ -1,4 +1,4 @@
-"""The record of every cell: a row of a table, and the whole of it."""
+"""The run records of the page: one table row per cell, and the complete records."""
 
 from __future__ import annotations
 
@@ -20,7 +20,16 @@ _LIBRARIES = ("wordorder", "torch", "sacrebleu", "snakemake")
 
 @dataclass(frozen=True)
 class Record:
-    """A cell with its training record: ``status`` is the record's, or MISSING where there is none."""
+    """A cell with its run record.
+
+    Attributes:
+        dataset: The dataset.
+        encoding: The encoding.
+        size: The model size.
+        seed: The seed.
+        status: The status in the record, or ``MISSING`` without a record.
+        content: The record; empty without one.
+    """
 
     dataset: str
     encoding: str
@@ -31,19 +40,25 @@ class Record:
 
     @property
     def name(self) -> str:
+        """The name of the cell, as DATASET/ENCODING/SIZE/SEED."""
         return f"{self.dataset}/{self.encoding}/{self.size}/{self.seed}"
 
     @property
     def anchor(self) -> str:
+        """The HTML id of the complete record."""
         return f"record-{self.name.replace('/', '-')}"
 
     @property
     def text(self) -> str:
+        """The complete record as indented JSON."""
         return json.dumps(self.content, indent=2, ensure_ascii=False)
 
 
 def load(asked: Page, results: Path) -> list[Record]:
-    """The record of every cell of the study, also of those that are not trained; :mod:`.inputs` has checked them."""
+    """Load the record of every cell of a study, trained or not.
+
+    :func:`wordorder.report.inputs.check` must have checked the files.
+    """
     found = []
     for cell, files in cell_folders(asked.report, results):
         path = files.record
@@ -53,7 +68,7 @@ def load(asked: Page, results: Path) -> list[Record]:
 
 
 def table(records: list[Record]) -> Block:
-    """Make a block with one row per cell; what a record does not hold is a dash."""
+    """Build a block with one row per cell, in which a dash marks values that a record lacks."""
     return show_block(tables.Block("Every cell, one trained model each.", [_row(record) for record in records]))
 
 

@@ -1,4 +1,4 @@
-"""Reference runs: a finished study as a bundle, and the check of its tables against its translations."""
+"""Reference runs: write a finished study as a bundle, and verify its tables against its translations."""
 
 from __future__ import annotations
 
@@ -25,14 +25,22 @@ from wordorder.results.index import read_index
 from wordorder.results.translations import raw
 from wordorder.tables.table import to_markdown
 
-# The largest SVG file, in bytes, that stays a drawing; a larger one, of noisy heat maps, becomes an image.
+# In bytes. Larger SVG files, such as noisy heat maps, are stored as an image to keep the repository small.
 _LARGEST_SVG = 120_000
 _TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A place where a committed table differs from what the translations say; None where there is no such place."""
+    """A difference between a committed table and the one that the translations give.
+
+    Attributes:
+        table: The file of the table.
+        row: The row, from 1.
+        column: The column; "line" in a Markdown file.
+        committed: The committed text; None if the committed table has no such cell.
+        found: The text from the translations; None if their table has no such cell.
+    """
 
     table: str
     row: int
@@ -46,12 +54,12 @@ class Difference:
 
 @dataclass(frozen=True)
 class Verified:
-    """What was checked.
+    """The result of verifying a bundle.
 
     Attributes:
         cells: The number of translations that were scored again.
-        differences: Where committed tables differ.
-        not_verified: Metrics that score in environments of their own.
+        differences: The differences from the committed tables.
+        not_verified: Metrics that run in separate environments and were not verified.
     """
 
     cells: int
@@ -63,10 +71,10 @@ def write_reference(folder: Path, results: Path, study: Bundled, pictures: Seque
     """Write a finished study as a bundle, with its tables and one SVG file per picture.
 
     Args:
-        folder: The folder of the bundle.
+        folder: The folder of the bundle to write.
         results: The folder of the study's results.
-        study: The study.
-        pictures: Its figures and analyses, such as 'figures/scores'.
+        study: The study's tables and comparisons.
+        pictures: Names of figures and analyses, such as 'figures/scores'.
 
     Raises:
         WordorderError: The study is not finished.
@@ -93,16 +101,16 @@ def _write_picture(folder: Path, results: Path, name: str) -> None:
 
 
 def rebuild_reference(folder: Path, data: Path, scratch: Path, study: Bundled) -> None:
-    """Score the translations of a bundle again, and write its tests, its tables and the figures of its tests.
+    """Score the translations of a bundle again and rewrite its significance tests, their figures and its tables.
 
     Args:
         folder: The folder of the bundle.
         data: The folder of the datasets, 'results/data', with the raw references.
-        scratch: An empty folder for what is computed.
-        study: The tables and comparisons that the bundle is to have, of the same cells.
+        scratch: An empty folder for intermediate files.
+        study: The tables and comparisons that the bundle is to have, for the same cells.
 
     Raises:
-        WordorderError: The bundle is damaged or lacks cells, or the references are not those of the bundle.
+        WordorderError: The bundle is damaged or lacks cells, or the references differ from those of the bundle.
     """
     _restore(folder, data, scratch)
     _score(study, scratch, data)
@@ -117,14 +125,14 @@ def rebuild_reference(folder: Path, data: Path, scratch: Path, study: Bundled) -
 
 
 def _restore(folder: Path, data: Path, scratch: Path) -> Bundled:
-    """Unpack a bundle whose references are there."""
+    """Unpack a bundle, after checking that its references exist."""
     study = unpack(folder, scratch)
     for names, expected in study.references.items():
         path = _references(data, names)
         if not path.is_file() or sha256(path) != expected:
             raise WordorderError(
-                f"{path} does not exist or does not hold the references that were scored (SHA-256 {expected}). "
-                "Remove it and let the workflow make it again.",
+                f"{path} does not exist, or differs from the references with which the bundle was scored (SHA-256 "
+                f"{expected}). Remove the file and let the workflow make it again.",
                 code="other-references",
                 path=path,
                 expected=expected,
@@ -133,11 +141,14 @@ def _restore(folder: Path, data: Path, scratch: Path) -> Bundled:
 
 
 def reference_texts(folder: Path, data: Path) -> list[Path]:
-    """Return the raw references that :func:`verify_reference` reads.
+    """List the raw references that :func:`verify_reference` reads.
 
     Args:
         folder: The folder of the bundle.
         data: The folder of the datasets, 'results/data'.
+
+    Returns:
+        The files, which need not exist.
     """
     return [_references(data, names) for names in read_study(folder).references]
 
@@ -149,15 +160,21 @@ def _references(data: Path, names: str) -> Path:
 
 
 def verify_reference(folder: Path, data: Path, scratch: Path) -> Verified:
-    """Score the translations of a bundle again, repeat its tests and compare the tables with the committed ones.
+    """Verify the tables of a bundle against its translations.
+
+    The translations are scored again, the significance tests are repeated, and the resulting tables are compared with
+    the committed ones.
 
     Args:
         folder: The folder of the bundle.
         data: The folder of the datasets, 'results/data', with the raw references.
-        scratch: An empty folder for what is computed.
+        scratch: An empty folder for intermediate files.
+
+    Returns:
+        The differences, and the metrics that could not be verified.
 
     Raises:
-        WordorderError: The bundle is damaged or incomplete, or the references are not those of the bundle.
+        WordorderError: The bundle is damaged or incomplete, or the references differ from those of the bundle.
     """
     study = _restore(folder, data, scratch)
     cells = _score(study, scratch, data)
@@ -202,7 +219,7 @@ def _test(study: Bundled, results: Path, data: Path) -> None:
 def _compare(
     prefix: Path, name: str, study: Bundled, results: Path, not_verified: Sequence[str]
 ) -> Iterator[Difference]:
-    """Yield the differences of a committed table; of its Markdown, those of the rows of its grids."""
+    """Yield the differences of a committed table: those of its CSV file, and of the grids in its Markdown file."""
     table = build_table(name, study.report, results, study.published)
     old, new = _rows(_text(prefix.with_suffix(".csv")), not_verified), _rows(table.csv, not_verified)
     no_row: dict[str, str] = {}
@@ -219,7 +236,12 @@ def _compare(
 
 def _text(path: Path) -> str:
     if not path.is_file():
-        raise WordorderError(f"{path} does not exist. The bundle is incomplete.", code="incomplete-bundle", path=path)
+        raise WordorderError(
+            f"{path} does not exist, so the bundle is incomplete. Restore the file, or write the bundle again with "
+            "'wordorder stage write-reference'.",
+            code="incomplete-bundle",
+            path=path,
+        )
     return read_text(path)
 
 

@@ -1,4 +1,4 @@
-"""A table as the page shows it: headings that tell how a column is sorted and set, and the data as a file."""
+"""Prepare tables for the page: sort keys and styles of their columns, and the data as a file."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from wordorder.report.links import File, csv_file
 from wordorder.tables import table as tables
 from wordorder.tables.table import MISSING, Cell, Table
 
-_WORDY = 40
-# What distinguishes the rows is the first column, which remains visible while a wide table is scrolled.
+_WORDY = 40  # characters: a cell above it makes its column one of words
+# The page keeps the first column visible while a wide table scrolls, so the column that names the rows comes first.
 _FIRST = ("Encoding", "System", "Claim", "Demand")
 
 
@@ -22,9 +22,9 @@ class Heading:
     """The heading of a column.
 
     Attributes:
-        text: Its text.
-        numeric: Whether the column is sorted by numbers.
-        style: "number", "words" or nothing.
+        text: The text.
+        numeric: Whether the column is sorted by number.
+        style: The CSS class of the column: "number", "words" or empty.
     """
 
     text: str
@@ -34,7 +34,13 @@ class Heading:
 
 @dataclass(frozen=True)
 class Block:
-    """One grid of rows and columns; the first column heads the rows."""
+    """One grid of a table.
+
+    Attributes:
+        caption: The caption.
+        headings: The headings of the columns.
+        rows: The cells of each row, as many as headings; the first one is the row's heading.
+    """
 
     caption: str
     headings: list[Heading]
@@ -43,7 +49,16 @@ class Block:
 
 @dataclass(frozen=True)
 class Shown:
-    """A table of the study with what is shown above and below it."""
+    """A table of the study, ready for the page.
+
+    Attributes:
+        name: The name, such as "scores".
+        title: The heading.
+        caption: The caption, HTML.
+        blocks: The grids.
+        notes: The notes below the grids.
+        file: The complete data, CSV.
+    """
 
     name: str
     title: str
@@ -54,7 +69,7 @@ class Shown:
 
 
 def show(table: Table) -> Shown:
-    """Prepare a table for the page, with its whole data as a file to save."""
+    """Prepare a table for the page, with its complete data as a file to save."""
     return Shown(
         name=table.name,
         title=title_of(table.name),
@@ -66,12 +81,12 @@ def show(table: Table) -> Shown:
 
 
 def title_of(name: str) -> str:
-    """A heading made of the name of a table, a figure or an analysis."""
+    """Return the heading for the name of a table, a figure or an analysis."""
     return {"ngram_gap": "N-gram gap"}.get(name, name.replace("_", " ").capitalize())
 
 
 def show_block(block: tables.Block) -> Block:
-    """Prepare a block, its most telling column first."""
+    """Prepare a block, with the column that names the rows first."""
     columns = sorted(block.columns, key=lambda name: name not in _first(block.columns))
     rows = [[row.get(name, MISSING) for name in columns] for row in block.rows]
     headings = [_heading(name, [row[index] for row in rows]) for index, name in enumerate(columns)]
@@ -79,7 +94,7 @@ def show_block(block: tables.Block) -> Block:
 
 
 def _sorted_as(cell: Cell, heading: Heading) -> Cell:
-    """Sort the numbers in a column of text as text."""
+    """Give a number in a column of text a sort key that is text."""
     if cell.key is None or heading.numeric or isinstance(cell.key, str):
         return cell
     return replace(cell, key=cell.text.casefold())

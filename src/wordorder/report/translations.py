@@ -1,4 +1,4 @@
-"""Translations side by side: which sentences are shown, and the words in which a translation differs."""
+"""Translations side by side: choose the sentences, and mark the words that differ from the reference."""
 
 from __future__ import annotations
 
@@ -21,14 +21,20 @@ from wordorder.results.frames import training_status
 from wordorder.results.index import CellFiles, read_index, text_of
 
 SENTENCES = 20
-# A word, a mark of punctuation, or the space between them. An apostrophe or a hyphen within a word belongs to it.
+# Apostrophes and ASCII hyphens are not in the list, because those within a word belong to it.
 _MARKS = r"""!"#$%&()*+,./:;<=>?@\[\\\]^_`{|}~«»¡¿‐-―“-⁞、-〿"""
 _TOKENS = re.compile(rf"\s+|[{_MARKS}]|[^\s{_MARKS}]+")
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A stretch of a translation. "missing": not in it, but words of the reference are missing there."""
+    """A segment of a translation, compared with the reference.
+
+    Attributes:
+        kind: "same" and "other" are words of the translation; "missing" are words that only the reference has, at
+            this position.
+        text: The words.
+    """
 
     kind: Literal["same", "other", "missing"]
     text: str
@@ -36,6 +42,14 @@ class Piece:
 
 @dataclass(frozen=True)
 class Translation:
+    """The translation of a sentence by one encoding.
+
+    Attributes:
+        encoding: The encoding.
+        score: The sentence's score; None if sentences are not scored.
+        pieces: The segments of the translation.
+    """
+
     encoding: str
     score: float | None
     pieces: list[Piece]
@@ -43,7 +57,14 @@ class Translation:
 
 @dataclass(frozen=True)
 class Sentence:
-    """``number`` counts the lines of the test set from 1."""
+    """A sentence with its translations.
+
+    Attributes:
+        number: The line in the test set, from 1.
+        source: The source sentence.
+        reference: The reference translation.
+        translations: One translation per encoding.
+    """
 
     number: int
     source: str
@@ -53,7 +74,18 @@ class Sentence:
 
 @dataclass(frozen=True)
 class TestSet:
-    """``shown`` tells the seed of each encoding's model; ``absent`` why an encoding has no translations."""
+    """The chosen sentences of a test set.
+
+    Attributes:
+        title: The heading.
+        source_language: The language of the sources, such as "en".
+        target_language: The language of the translations.
+        metric: The label of the metric that chose the sentences; empty if none did.
+        total: The number of sentences in the test set.
+        sentences: The chosen sentences.
+        shown: The encodings with translations, each with the seed of its model.
+        absent: The encodings without translations, each with the reason.
+    """
 
     title: str
     source_language: str
@@ -66,9 +98,18 @@ class TestSet:
 
 
 def load(asked: Page, results: Path, data: Path) -> list[TestSet]:
-    """A selection of every dataset, size and test set, in the study's order.
+    """Choose sentences of every dataset, size and test set.
 
-    Raises WordorderError where a file is missing or broken, or does not fit the test set's other files.
+    Args:
+        asked: The configuration of the page.
+        results: The folder of the study's results.
+        data: The folder of the datasets, ``results/data``.
+
+    Returns:
+        One entry per dataset, size and test set, in the order of the study.
+
+    Raises:
+        WordorderError: A file is missing or damaged, or its length differs from that of the test set.
     """
     return [
         _test_set(asked, dataset.name, dataset.title, size, test, results, data)
@@ -84,8 +125,8 @@ def _test_set(asked: Page, dataset: str, title: str, size: str, test: str, resul
     for path in (source, reference):
         if not path.is_file():
             raise WordorderError(
-                f"{path} does not exist. The page shows the translations of the test set '{test}' beside it: prepare "
-                "the dataset by running the study, or name the folder of its data with --data.",
+                f"{path} does not exist. The page shows this text of the test set '{test}' next to its translations. "
+                "Run the study to prepare the dataset, or name the folder of the prepared data with --data.",
                 code="missing-file",
                 path=path,
             )
@@ -135,9 +176,14 @@ def _test_set(asked: Page, dataset: str, title: str, size: str, test: str, resul
 
 
 def chosen_metric(names: Sequence[str]) -> str | None:
-    """Return the metric by whose sentence scores sentences are chosen, if any has such scores beside the translations.
+    """Choose the metric whose sentence scores select the sentences.
 
-    A sentence's chrF says more than its BLEU; of several that rate sentences the last one is taken.
+    Args:
+        names: The metrics of the study.
+
+    Returns:
+        The last metric that is meaningful for single sentences, such as chrF; otherwise the first one that scores
+        texts; None if no metric does.
     """
     scored = [name for name in names if issubclass(metric(name), TextMetric)]
     rating = [name for name in scored if metric(name).rates_sentences]
@@ -145,7 +191,7 @@ def chosen_metric(names: Sequence[str]) -> str | None:
 
 
 def _has_lines(path: Path) -> bool:
-    """A model that diverged translates nothing and leaves an empty file."""
+    # A diverged model leaves an empty file, because it translates nothing.
     return path.is_file() and path.stat().st_size > 0
 
 
@@ -157,16 +203,18 @@ def _hypotheses(path: Path, wanted: int) -> list[str]:
     lines = list(read_lines(path))
     if len(lines) != wanted:
         raise WordorderError(
-            f"{path} has {len(lines)} lines, but its test set has {wanted}. Line i of one must be the translation of "
-            "line i of the other: delete it and run the study again.",
+            f"{path} has {len(lines)} lines, but its test set has {wanted}. Each line must be the translation of one "
+            "sentence. Delete the file and run the study again.",
             code="different-lengths",
             path=path,
+            found=len(lines),
+            expected=wanted,
         )
     return lines
 
 
 def _sentence_scores(path: Path, metric: str, wanted: int) -> list[float] | None:
-    """The score of each sentence; None where nothing is scored yet."""
+    """Read the score of each sentence; return None if the translation is not scored yet."""
     if not path.is_file():
         return None
     scored: Any = read_json(path)
@@ -174,25 +222,37 @@ def _sentence_scores(path: Path, metric: str, wanted: int) -> list[float] | None
         found = [float(score) for score in scored["metrics"][metric]["segment_scores"]]
     except (KeyError, TypeError, ValueError) as error:
         raise WordorderError(
-            f"{path} has no scores of sentences for the metric '{metric}'. Delete it and score the test set again.",
+            f"{path} has no sentence scores by the metric '{metric}'. Delete the file and run the study again.",
             code="missing-metric",
             path=path,
+            key=metric,
         ) from error
     if len(found) != wanted:
         raise WordorderError(
-            f"{path} has scores of {len(found)} sentences, but its test set has {wanted}. Delete it and score again.",
+            f"{path} has scores of {len(found)} sentences, but its test set has {wanted}. Delete the file and run the "
+            "study again.",
             code="different-lengths",
             path=path,
+            found=len(found),
+            expected=wanted,
         )
     return found
 
 
 def choose(pairs: Sequence[tuple[str, str]], scores: Sequence[Sequence[float]], count: int = SENTENCES) -> list[int]:
-    """The sentences on which the encodings' scores differ most, no pair of sentences twice.
+    """Choose the sentences on which the scores of the encodings differ most.
 
-    By the mean difference between two encodings: it is larger where all of them differ than where one is far from the
-    others, which a standard deviation prefers. Of sentences that differ as much the first come first: the
-    choice is always the same.
+    The criterion is the mean absolute difference between two encodings. Unlike the standard deviation, it prefers
+    sentences on which all encodings differ to those with a single outlier. Ties are broken by the order in the test
+    set, so that the choice is reproducible, and no sentence pair is chosen twice.
+
+    Args:
+        pairs: The source and reference of each sentence.
+        scores: For each encoding the scores of all sentences.
+        count: The number of sentences to choose.
+
+    Returns:
+        Indices of sentences, by decreasing difference.
     """
     spread = [_mean_difference(values) for values in zip(*scores, strict=True)] if scores else [0.0] * len(pairs)
     chosen: dict[tuple[str, str], int] = {}
@@ -204,13 +264,22 @@ def choose(pairs: Sequence[tuple[str, str]], scores: Sequence[Sequence[float]], 
 
 
 def _mean_difference(values: Sequence[float]) -> float:
-    """Between two of the values."""
+    """Average the absolute difference over all pairs of values."""
     between = [abs(one - other) for one, other in combinations(values, 2)]
     return statistics.fmean(between) if between else 0.0
 
 
 def differences(reference: str, translation: str, language: str) -> list[Piece]:
-    """The translation in pieces, by words, or by characters in a language without spaces between words."""
+    """Compare a translation with its reference.
+
+    Args:
+        reference: The reference.
+        translation: The translation.
+        language: Their language. Words are compared; characters in languages without spaces between words.
+
+    Returns:
+        The segments of the translation, in order.
+    """
     wanted, found = (_tokens(text, language) for text in (reference, translation))
     compared = SequenceMatcher(None, [word for word, _ in wanted], [word for word, _ in found], autojunk=False)
     pieces: list[Piece] = []
@@ -221,7 +290,7 @@ def differences(reference: str, translation: str, language: str) -> list[Piece]:
         text = _joined(found[first:last])
         word = text.rstrip()
         pieces.append(Piece("same" if what == "equal" else "other", word))
-        if word != text:  # the space behind marked words is not marked
+        if word != text:  # leaves the space after marked words unmarked
             pieces.append(Piece("same", text[len(word) :]))
     return pieces
 
@@ -231,7 +300,7 @@ def _joined(tokens: Sequence[tuple[str, str]]) -> str:
 
 
 def _tokens(text: str, language: str) -> list[tuple[str, str]]:
-    """Words and marks, each with the space behind it."""
+    """Split a text into words and punctuation marks, each with the space after it."""
     unspaced = base_language(language) in UNSPACED_LANGUAGES
     tokens: list[tuple[str, str]] = []
     for part in re.findall(r"\s+|\S", text) if unspaced else _TOKENS.findall(text):
