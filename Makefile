@@ -125,9 +125,10 @@ $(VENV)/.stamp: pyproject.toml requirements/main.lock
 	requirements/install $(PYTHON) $(VENV) main --editable '.[ja,zh]'
 	touch $@
 
-$(VENV)/.stamp-dev: $(VENV)/.stamp
+# The developers' environment holds all of the users'.
+$(VENV)/.stamp-dev: pyproject.toml requirements/main.lock
 	requirements/install $(PYTHON) $(VENV) main --editable '.[ja,zh,dev]'
-	touch $@
+	touch $(VENV)/.stamp $@
 
 $(COMET_VENV)/.stamp: requirements/comet.txt requirements/comet.lock
 	requirements/install $(PYTHON) $(COMET_VENV) comet --requirement requirements/comet.txt

@@ -18,12 +18,15 @@ _PRECISIONS = {"fp32": "32-true", "bf16": "bf16-mixed", "fp16": "16-mixed"}
 
 
 def prepare(precision: str = "fp32") -> None:
-    """Set up the process: keep freed memory, use the faster matrix product and, on a CPU, be deterministic.
+    """Make the process fast and, on a CPU, deterministic: memory, subnormal numbers, matrix products.
 
     Args:
         precision: Precision of the recipe; with any but fp32, LSTMs on a GPU use TF32.
     """
     _keep_freed_memory()
+    # ALiBi and forget gates give far keys subnormal attention weights, with which a CPU computes several times more
+    # slowly. The threads that PyTorch starts later inherit the setting.
+    torch.set_flush_denormal(True)
     torch.set_float32_matmul_precision("medium" if _medium_is_single_precision() else "highest")
     torch.backends.cudnn.allow_tf32 = precision != "fp32"  # of LSTMs
     if torch.cuda.is_available():
