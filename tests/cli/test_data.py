@@ -87,5 +87,5 @@ def test_a_wrong_slice_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_pairs_of_nothing_prepared_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = Path(__file__).parents[2] / "config"
     assert main(["data", "pairs", "--root", str(config), "--results", str(tmp_path)]) == 0
-    said = f"No dataset that has 'published_pairs' has been prepared in {tmp_path / 'data'}.\n"
-    assert capsys.readouterr().out == said
+    (line,) = capsys.readouterr().out.splitlines()
+    assert str(tmp_path / "data") in line and "published_pairs" in line

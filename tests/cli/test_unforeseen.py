@@ -60,21 +60,28 @@ def test_debug_shows_the_cause_of_a_known_error(capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize(
-    ("error", "says"),
+    ("error", "code", "facts"),
     [
-        (OSError(errno.ENOSPC, "No space left on device", "there"), "full while writing there"),
-        (OSError(errno.EDQUOT, "Disk quota exceeded"), "full"),
-        (PermissionError(errno.EACCES, "Permission denied", "there"), "there cannot be used: Permission denied"),
-        (MemoryError(), "memory"),
+        (OSError(errno.ENOSPC, "No space left on device", "there"), "disk-full", ["there"]),
+        (OSError(errno.EDQUOT, "Disk quota exceeded"), "disk-full", []),
+        (PermissionError(errno.EACCES, "Permission denied", "there"), "unusable-file", ["there", "Permission denied"]),
+        (MemoryError(), "no-memory", []),
     ],
 )
 def test_errors_of_the_machine_have_sentences_of_their_own(
-    error: Exception, says: str, state: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    error: Exception,
+    code: str,
+    facts: list[str],
+    state: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(module, "_run", fail_with(error))
     monkeypatch.setattr(module, "_forget_output", lambda: None)
+    monkeypatch.setenv("WORDORDER_ERRORS", "json")
     assert main(["check"]) == 1
-    assert says in capfd.readouterr().err
+    said = json.loads(capfd.readouterr().err)
+    assert said["code"] == code and all(fact in said["message"] for fact in facts)
     assert not state.exists()
 
 
@@ -85,8 +92,8 @@ def run(*words: str, output: str | None = None, **variables: str) -> subprocess.
 
 
 def test_output_to_a_full_device(state: Path) -> None:
-    done = run("--help", output="/dev/full")
-    assert done.returncode == 1 and "full" in done.stderr
+    done = run("--help", output="/dev/full", WORDORDER_ERRORS="json")
+    assert done.returncode == 1 and json.loads(done.stderr)["code"] == "disk-full"
     assert "Traceback" not in done.stderr and "Exception ignored" not in done.stderr
 
 

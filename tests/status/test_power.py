@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 
@@ -85,6 +86,10 @@ def test_what_cannot_be_computed_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [["--difference", "0"], ["--difference", "0.5", "--sigma", "-1"]])
-def test_a_difference_and_a_spread_are_positive(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_difference_and_a_spread_are_positive(
+    options: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("WORDORDER_ERRORS", "json")
     assert main(["power", "demo", *options, "--root", str(CONFIG)]) == 1
-    assert "positive number" in capsys.readouterr().err
+    error = json.loads(capsys.readouterr().err)
+    assert (error["code"], error["key"], error["found"]) == ("out-of-range", options[-2], float(options[-1]))

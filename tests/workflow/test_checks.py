@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -218,6 +219,10 @@ def test_what_concerns_no_encoding_is_told_once(
     assert capsys.readouterr().err.count("nowhere") == 1
 
 
-def test_check_without_studies(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_without_studies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("WORDORDER_ERRORS", "json")
     assert run_check("--root", str(tmp_path)) == 1
-    assert "There are no studies in " in capsys.readouterr().err
+    error = json.loads(capsys.readouterr().err)
+    assert (error["code"], error["path"]) == ("no-studies", str(tmp_path / "studies"))

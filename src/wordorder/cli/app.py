@@ -1,4 +1,4 @@
-"""The command groups: those that people type, and the stages that workflow rules call."""
+"""The command groups: commands for users, and stages for the rules of the workflow."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ STUDY, MODEL, ENCODING, DATA, OTHER = PANELS = ("Study", "Model", "Encoding", "D
 
 
 class UnknownCommand(typer.BadParameter):
-    """A group does not have a command of this name.
+    """The error that a group has no command of a name.
 
     Args:
-        context: Where the command was looked for.
-        name: What was typed.
-        suggestion: The command line that was probably meant.
+        context: The context of the group.
+        name: The name that the user typed.
+        suggestion: The command line that the user most likely meant.
     """
 
     def __init__(self, context: typer.Context, name: str, suggestion: str | None) -> None:
@@ -37,9 +37,10 @@ class UnknownCommand(typer.BadParameter):
 
 
 class Command(TyperCommand):
-    """A command whose list options take all values that follow them: ``--inputs a b c``."""
+    """A command whose list options accept several values after one name: ``--inputs a b c``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse a command line, after repeating the names of list options."""
         lists = {name for param in self.params if getattr(param, "multiple", False) for name in param.opts}
         try:
             return super().parse_args(ctx, list(repeat_options(args, lists)))
@@ -48,15 +49,19 @@ class Command(TyperCommand):
             raise
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the examples."""
         _write_examples(self.epilog, formatter)
 
 
 def repeat_options(arguments: Iterable[str], lists: set[str]) -> Iterator[str]:
-    """Repeat the name of a list option before each of its values but the first, which is what Typer reads.
+    """Repeat the name of a list option before each of its values, as Typer requires.
 
     Args:
         arguments: The command line.
-        lists: The names of the options that take several values.
+        lists: The names of the options that accept several values.
+
+    Returns:
+        The command line for Typer.
     """
     option, first = "", True
     for argument in arguments:
@@ -70,23 +75,30 @@ def repeat_options(arguments: Iterable[str], lists: set[str]) -> Iterator[str]:
 
 
 class Group(TyperGroup):
-    """A group that builds a command only when it is called, because building all of them takes longer than most run.
+    """A group that builds each command only when it is called.
 
-    Its help lists the commands by panel, and an error suggests the command that was probably meant.
+    Building all commands takes longer than most commands run. The help lists commands by panel, and the error for an
+    unknown command suggests a similar one.
+
+    Attributes:
+        members: The registered commands and groups; set by subclasses.
     """
 
-    members: typer.Typer  # of a subclass
+    members: typer.Typer
 
     def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters of the group, with False as the default of its flags."""
         params = super().get_params(ctx)
-        for param in params:  # All are flags; to convert None instead, Typer would import pydantic.
+        for param in params:  # Typer would import pydantic to convert a default of None.
             param.default = param.default or False
         return params
 
     def list_commands(self, ctx: Any) -> list[str]:
+        """List the names of the commands, in the order of the help."""
         return [str(info.name) for info in _infos(self.members)]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Build a command; return None if there is no such command."""
         for info in _infos(self.members):
             if info.name == cmd_name:
                 if isinstance(info, FunctionCommand):
@@ -99,6 +111,7 @@ class Group(TyperGroup):
         return None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands with their summaries, by panel."""
         rows = list(_rows(self.members))
         width = max(len(name) for _, name, _ in rows)
         for panel, members in itertools.groupby(sorted(rows, key=_place), key=lambda row: row[0]):
@@ -106,9 +119,15 @@ class Group(TyperGroup):
                 formatter.write_dl([(name.ljust(width), summary) for _, name, summary in members])
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the examples."""
         _write_examples(self.epilog, formatter)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """Find the command of a command line.
+
+        Raises:
+            UnknownCommand: The group has no such command.
+        """
         own = self.list_commands(ctx)
         if args[0] not in own and not ctx.resilient_parsing and not args[0].startswith("-"):
             known = {name.rpartition(" ")[2]: name for _, name, _ in _rows(self.members, deep=True)}
@@ -123,12 +142,12 @@ def _infos(members: typer.Typer) -> list[CommandInfo | TyperInfo]:
 
 
 def _rows(members: typer.Typer, path: str = "", *, deep: bool = False) -> Iterator[tuple[str | None, str, str]]:
-    """Iterate over the panels, names and summaries of commands; those of a group take its place in the list.
+    """Yield the panel, name and summary of each command; the commands of a group replace the group.
 
     Args:
-        members: Where the commands are registered.
-        path: What stands before the name.
-        deep: List the stages and the groups, too.
+        members: The registered commands and groups.
+        path: The prefix of the names.
+        deep: Include the stages and the groups themselves.
     """
     for info in _infos(members):
         name = f"{path}{info.name}"
@@ -136,7 +155,7 @@ def _rows(members: typer.Typer, path: str = "", *, deep: bool = False) -> Iterat
             text = info.summary if isinstance(info, FunctionCommand) else inspect.getdoc(info.callback) or ""
             yield info.rich_help_panel, name, text.partition("\n")[0].rstrip(".")
         elif info.name == "stage" and not deep:
-            yield info.rich_help_panel, name, "Run one stage of a study, as the workflow does"
+            yield info.rich_help_panel, name, "Run one stage of a study, as the rules of the workflow do"
         else:
             assert info.typer_instance is not None
             shown = info.typer_instance.info.cls
@@ -158,7 +177,7 @@ def _write_examples(examples: str | None, formatter: Any) -> None:
 
 
 def _group(text: str, *examples: str) -> tuple[typer.Typer, typer.Typer]:
-    """Return a group, and the members that it builds when they are called."""
+    """Return a group and the registry of its members."""
     members = typer.Typer()
     shown = typer.Typer(
         cls=type("Group", (Group,), {"members": members}),
@@ -172,16 +191,16 @@ def _group(text: str, *examples: str) -> tuple[typer.Typer, typer.Typer]:
 
 app, _people = _group(
     "Compare positional encodings in machine translation.",
-    "wordorder init my_project     make the folder of a project",
+    "wordorder init my_project     create a project folder",
     "wordorder run demo            run a study",
     "wordorder check               validate all study files",
-    "wordorder plan multi30k       estimate what a study costs",
-    "wordorder status multi30k     show how far it is",
+    "wordorder plan multi30k       estimate the cost of a study",
+    "wordorder status multi30k     show its progress",
     "wordorder COMMAND --help      explain a command",
 )
 _stage, _stages = _group(
-    "Run one stage of a study, as the rules of the workflow do. A stage reads and writes the files that its options "
-    "name.",
+    "Run one stage of a study, as the rules of the workflow do. A stage only reads and writes the files that its "
+    "options name.",
     "wordorder stage train --help",
 )
 _people.add_typer(_stage, name="stage", rich_help_panel=OTHER)

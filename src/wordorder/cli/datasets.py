@@ -1,4 +1,4 @@
-"""``wordorder data``: what is known of the datasets under ``config/datasets``."""
+"""``wordorder data``: check datasets and compare their numbers of pairs with published ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wordorder.cli.app import DATA, group
 from wordorder.cli.options import Results, Root, complete_dataset, seconds
 from wordorder.errors import WordorderError
 
-data = group("data", "Check datasets, and compare their numbers of pairs with published ones.", DATA)
+data = group("data", "Check datasets and compare their numbers of pairs with published ones.", DATA)
 
 
 def _datasets(also: str = "") -> Any:
@@ -26,17 +26,16 @@ def _datasets(also: str = "") -> Any:
 
 @data("check", "check multi30k --timeout 5")
 def check(
-    datasets: Annotated[list[str] | None, _datasets(" or sets of gold alignments")] = None,
+    datasets: Annotated[list[str] | None, _datasets(" or gold alignment sets")] = None,
     *,
-    timeout: Annotated[float, Option(parser=seconds, metavar="SECONDS", help="seconds to wait for an answer")] = 20.0,
+    timeout: Annotated[float, Option(parser=seconds, metavar="SECONDS", help="seconds to wait for each answer")] = 20.0,
     root: Root = Path("config"),
 ) -> None:
     """Check that the files of datasets are available.
 
-    Look for every file of the datasets and gold alignments without downloading it: whether the local mirror
-    (WORDORDER_MIRROR), or the folder by_hand below resources/downloads, has it with the right checksum, and whether its
-    URL answers and reports the right size. The exit status is 1 if a file is available nowhere, or if a wrong one was
-    found.
+    Look for every file of the datasets and gold alignments without downloading it. A file is available if the local
+    mirror (WORDORDER_MIRROR) or the folder by_hand in resources/downloads has it with the expected checksum, or if its
+    URL answers with the expected size. The exit status is 1 if a file is unavailable or a wrong file was found.
     """
     from wordorder.config.load import dataset_names, load_dataset, load_gold_sets
     from wordorder.data.availability import check_downloads, summary
@@ -54,8 +53,10 @@ def check(
     bad = sum(not file.had for file in found)
     if bad:
         raise WordorderError(
-            f"{bad} of {len(found)} files are not available as described; see the lines with BAD.",
+            f"{bad} of {len(found)} files are unavailable or differ from their description. The lines with BAD name "
+            "them and the reason.",
             code="files-unavailable",
+            found=bad,
         )
 
 
@@ -68,7 +69,8 @@ def pairs(
 ) -> None:
     """Compare numbers of sentence pairs with the published ones.
 
-    Show how many pairs of the prepared datasets were imported and kept, and how many were published.
+    Show how many pairs of the prepared datasets were imported, how many remained after cleaning, and how many the
+    papers report.
     """
     from wordorder.config.load import dataset_names
     from wordorder.data.pairs import describe_pairs
@@ -82,9 +84,10 @@ def pairs(
             printed = True
         elif datasets:
             raise WordorderError(
-                f"{path} does not exist. Prepare the dataset first; it must have 'published_pairs'.",
+                f"{path} does not exist. Add 'published_pairs' to the file of the dataset if it has none, and prepare "
+                "the dataset by running a study.",
                 code="missing-file",
                 path=path,
             )
     if not printed:
-        print(f"No dataset that has 'published_pairs' has been prepared in {results / 'data'}.")
+        print(f"{results / 'data'} contains no prepared dataset with 'published_pairs'.")

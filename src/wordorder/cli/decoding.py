@@ -1,4 +1,4 @@
-"""``wordorder translate`` and ``wordorder export``."""
+"""The commands ``wordorder translate`` and ``wordorder export``."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ def translate(
     subword: options.Subword,
     source_language: Annotated[str, Option(metavar="LANGUAGE", help="language of the text, such as 'en'")],
     target_language: Annotated[str, Option(metavar="LANGUAGE", help="language of the translation")],
-    config: Annotated[Any, slice_of("models.Decoding", "search", optional=True)],
+    config: Annotated[Any, slice_of("models.Decoding", "settings of the search", optional=True)],
     preprocessing: Annotated[
         Any,
-        slice_of("datasets.TextPreprocessing", "'preprocessing' of the dataset", optional=True),
+        slice_of("datasets.TextPreprocessing", "the dataset's 'preprocessing'", optional=True),
     ],
     threads: options.ModelThreads = None,
 ) -> None:
     """Translate text from standard input to standard output.
 
-    The lines are normalised, tokenised and split into subwords as in the training of the model. All lines are read
-    before the first is translated. A model whose encoding needs reordered positions cannot be used, because nothing
-    finds them in raw text.
+    The lines are normalised, tokenised and split into subwords as in the training of the model. The command reads all
+    lines before it translates the first one. Models whose encoding needs reordered positions cannot translate raw text,
+    because these positions require a reorderer.
     """
     from wordorder.data.subword import Subword
     from wordorder.data.text import decode_lines
@@ -69,9 +69,9 @@ def export(
 ) -> None:
     """Export a model to CTranslate2.
 
-    The folder has the same weights in single precision, and the vocabulary. CTranslate2 knows Transformers without a
-    positional encoding, or with one that only adds a vector to the embedding at each position, such as 'sinusoidal' and
-    'learned'. Needs the extra 'export'.
+    Write a folder with the same weights in single precision and the vocabulary. CTranslate2 supports Transformers
+    without a positional encoding, or with an encoding that only adds a vector to the embedding at each position, such
+    as 'sinusoidal' and 'learned'. The command requires the extra 'export' of the package.
     """
     from wordorder.data.subword import Subword
     from wordorder.decoding.export import export_ctranslate2

@@ -1,4 +1,4 @@
-"""``wordorder results`` and ``compare``, and the stage that makes the tables of a study."""
+"""The commands ``wordorder results`` and ``compare``, and the stage that makes the tables of a study."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TABLES: tuple[str, ...] = get_args(TableName)
 
 @stage("table scores --config SLICE --results results/demo --output-prefix results/demo/tables/scores")
 def table(
-    name: Annotated[TableName, Argument(help="the table")],
+    name: Annotated[TableName, Argument(help="name of the table")],
     *,
     config: Annotated[str, Option(metavar="SLICE", help="contents of the study, as JSON or @FILE.yaml")],
     results: options.StudyResults,
@@ -36,8 +36,8 @@ def table(
 ) -> None:
     """Make a table of a study as CSV, Markdown, LaTeX (booktabs) and HTML.
 
-    Those of a paper ('paper', 'claims', 'contradictions') also read the results of companions, in the folders beside.
-    'credibility' lists what makes a comparison credible; the exit status is 1 if the study lacks an item.
+    The tables 'paper', 'claims' and 'contradictions' also read the results of companion studies, in the neighbouring
+    folders. 'credibility' is the checklist of a credible comparison; the exit status is 1 if the study lacks an item.
     """
     from wordorder.config.claims import PAPER_TABLES
     from wordorder.config.load import slice_argument
@@ -56,20 +56,20 @@ def table(
     write_table(built, output_prefix)
 
 
-Where = Annotated[str, Argument(metavar="STUDY", help="name, or the folder of its results or of a bundle")]
+Where = Annotated[str, Argument(metavar="STUDY", help="name of a study, or folder of its results or of a bundle")]
 
 
 @command(STUDY, "results demo", "results demo --table significance", "results results/reference/demo --json")
 def results(
     study: Where,
     *,
-    table: Annotated[str | None, Option(help="a table of the study, such as 'parameters'")] = None,
+    table: Annotated[str | None, Option(help="table of the study, such as 'parameters'")] = None,
     json: Annotated[bool, flag("json", "print JSON: one object per row of the table")] = False,
     results: options.Results = Path("results"),
 ) -> None:
     """Print the results of a finished study.
 
-    Print its scores (mean ± standard deviation over seeds) and its verdicts, or one of its tables.
+    Print the scores (mean ± standard deviation over seeds) and the verdicts, or one table of the study.
     """
     from wordorder.api.results import load_table, study_folder
     from wordorder.files import read_text
@@ -87,8 +87,8 @@ def results(
 
 @command(STUDY, "compare opr sinusoidal --study demo", "compare rope alibi --study arena_mini --figure rope_alibi")
 def compare(
-    system: Annotated[str, Argument(metavar="SYSTEM", help="an encoding of the study")],
-    baseline: Annotated[str, Argument(metavar="BASELINE", help="the encoding with which to compare it")],
+    system: Annotated[str, Argument(metavar="SYSTEM", help="encoding of the study")],
+    baseline: Annotated[str, Argument(metavar="BASELINE", help="encoding with which to compare it")],
     *,
     study: Annotated[str, Option(metavar="STUDY", help="name of a finished study", autocompletion=complete_study)],
     figure: Annotated[Path | None, Option(metavar="PREFIX", help="writes PREFIX.svg, .pdf, .png and .csv")] = None,
@@ -98,8 +98,9 @@ def compare(
 ) -> None:
     """Compare two encodings of a finished study.
 
-    Print both scores, the difference with its interval and p, and the verdict, for each test set and metric. The
-    comparison is not corrected for others: use it to look, and declare comparisons in the study before you report them.
+    For each test set and metric, print both scores, their difference with its interval and p-value, and the verdict.
+    The p-value is not corrected for multiple comparisons. Use the command to explore results; to report a comparison,
+    declare it in the study before the run.
     """
     from wordorder.api.comparisons import compare_encodings, comparison_text, draw_comparison
 

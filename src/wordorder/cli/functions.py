@@ -1,8 +1,8 @@
-"""Commands that are functions of the package.
+"""Commands made from functions of the package.
 
-The parameters of the function are the options of the command, those that are positional only are its arguments, and the
-docstring is the help. What the function returns is written to ``--output`` as JSON. Its module is imported when the
-command is called, not before.
+The parameters of a function become the options of the command; positional-only parameters become its arguments. The
+docstring becomes the help. The command writes the returned value to ``--output`` as JSON. The module of the function is
+imported only when the command is called.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typer.models import CommandInfo
 
 from wordorder.cli.options import folder, seconds, slice_of
 
-# What the options of some names and types accept.
+# The accepted values of options, by name and type.
 _ACCEPTED: dict[tuple[str, Any], dict[str, Any]] = {
     ("batch_size", int): {"min": 1},
     ("classes", int): {"min": 1},
@@ -59,7 +59,7 @@ class FunctionCommand(CommandInfo):
         return (found or "").partition("\n")[0]
 
     def load(self) -> None:
-        """Import the function, and make of it what Typer runs."""
+        """Import the function and create the callback for Typer."""
         function = getattr(import_module(self.module), self.function)
         sections = _sections(cleandoc(function.__doc__))
         explained = _arguments(sections["Args"])
@@ -85,25 +85,25 @@ class FunctionCommand(CommandInfo):
 
 
 def _sections(text: str) -> dict[str, str]:
-    """The sections of a docstring by their titles; what stands before the first has none."""
+    """Split a docstring into its sections by title; the text before the first section has an empty title."""
     start, *rest = re.split(r"^(Args|Returns|Raises|Example):\n", text, flags=re.MULTILINE)
     return {"": start.strip()} | dict(zip(rest[::2], map(cleandoc, rest[1::2]), strict=True))
 
 
 def _arguments(section: str) -> dict[str, str]:
-    """What a docstring says of each parameter."""
+    """Parse the Args section of a docstring into the description of each parameter."""
     found = re.findall(r"^(\w+): (.*(?:\n .*)*)", section, re.MULTILINE)
     return {name: " ".join(text.split()) for name, text in found}
 
 
 def _parameter(own: Parameter, hint: Any, text: str) -> Parameter:
-    """Return the parameter of a command for a parameter of its function."""
+    """Convert a parameter of the function into a parameter of the command."""
     kind = _plain(hint)
     annotation = kind | None if NoneType in get_args(hint) else kind
     if own.kind is Parameter.POSITIONAL_ONLY:
         metavar = "FILE..." if get_origin(kind) is list else own.name.upper()
         annotation = Annotated[annotation, Argument(metavar=metavar, help=text)]
-    elif hasattr(kind, "model_fields"):  # a slice of the configuration
+    elif hasattr(kind, "model_fields"):  # a pydantic model: a job configuration
         annotation = Annotated[Any, slice_of(kind, text.removesuffix("."))]
     elif get_origin(kind) is list:
         annotation = Annotated[annotation, Option(metavar="VALUE...", help=text)]
@@ -114,7 +114,7 @@ def _parameter(own: Parameter, hint: Any, text: str) -> Parameter:
 
 
 def _plain(hint: Any) -> Any:
-    """The type that Typer parses for a type."""
+    """Return the type that Typer parses instead of a type hint."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         return Path if Path in arguments else _plain(next(one for one in arguments if one is not NoneType))

@@ -1,4 +1,4 @@
-"""The ``wordorder`` command line: start a command, and end with a status and a sentence."""
+"""The ``wordorder`` command line: run a command, report its errors and return its exit status."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from wordorder.files import DISK_FULL
 EXIT_USAGE = 2
 VARIABLE = "WORDORDER_ERRORS"
 
-# Each of these modules registers commands, in the order of the help. They import heavy libraries inside the commands,
-# not at the top, because the workflow starts hundreds of short processes.
+# Importing a module registers its commands; the order is that of the help. The modules import heavy libraries inside
+# the commands, because the workflow starts hundreds of short processes.
 for _module in (
     "project",
     "study",
@@ -58,9 +58,9 @@ def _root(
 
 
 def _tidy_up_on_sigterm() -> None:
-    """Let SIGTERM end the process as an exception does, so that nothing half-written is left; a second one kills it.
+    """Make SIGTERM raise SystemExit, so that partly written files are removed; a second signal kills the process.
 
-    'wordorder stage train' listens in its own way once it has begun, and a process that ignores the signal still does.
+    'wordorder stage train' replaces this handler by its own. A process that ignores SIGTERM continues to ignore it.
     """
 
     def end(number: int, _: object) -> None:
@@ -76,11 +76,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command.
 
     Args:
-        arguments: The command line without the program's name; that of the process if it is None.
+        arguments: The command line without the name of the program; None for that of the process.
 
     Returns:
-        The exit status: 0, or 1 after an error, 2 after a mistake in the command line, 75 if the command was stopped
-        and can resume, and 130 after Ctrl-C.
+        The exit status: 0 after success, 1 after an error, 2 after a mistake in the command line, 75 if the command was
+        stopped and can resume, and 130 after Ctrl-C.
     """
     _tidy_up_on_sigterm()
     threading.excepthook = _report_of_thread
@@ -100,20 +100,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_RETRY
     except Exception as error:
         if isinstance(error, OSError) and error.filename is None and error.errno in DISK_FULL:
-            _forget_output()  # Python would write the rest of it at the end, and fail again
+            _forget_output()  # otherwise Python would flush the buffer at exit and fail again
         return _report(as_sentence(error, log=not debug), debug=debug)
     except SystemExit as error:
-        # Typer's answer to a reader of our output (a pager, head) that has gone: there is nobody to tell.
+        # Typer raises this when the reader of the output, such as head or a pager, has exited.
         if isinstance(error.__context__, BrokenPipeError):
             _forget_output()
         raise
     if status == EXIT_INTERRUPTED:
-        print("wordorder: stopped by Ctrl-C before it was done.", file=sys.stderr)
+        print("wordorder: Ctrl-C stopped the command before it had finished.", file=sys.stderr)
     return status or 0
 
 
 def _report_of_thread(failed: threading.ExceptHookArgs) -> None:
-    """Leave a full disk to the main thread, to which TensorBoard's thread hands its error."""
+    """Print errors of threads, except a full disk: TensorBoard's thread passes that on to the main thread."""
     if not (isinstance(failed.exc_value, OSError) and failed.exc_value.errno in DISK_FULL):
         threading.__excepthook__(failed)
 
@@ -123,7 +123,7 @@ def _run(words: list[str]) -> Any:
 
 
 def _use_utf8() -> None:
-    """Read and write UTF-8, whatever the locale, and only open what is not there where it is needed."""
+    """Use UTF-8 for the standard streams in every locale, and skip streams that are closed."""
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="strict" if stream is sys.stdin else "backslashreplace")
@@ -134,7 +134,7 @@ def _forget_output() -> None:
 
 
 def _report(error: WordorderError, *, debug: bool = False) -> int:
-    """Print an error: as sentences, or as lines of JSON where WORDORDER_ERRORS is 'json'; return the exit status."""
+    """Print an error, as JSON lines if WORDORDER_ERRORS is 'json', and return the exit status."""
     if debug:
         traceback.print_exception(error)
     if os.environ.get(VARIABLE) == "json":
@@ -145,7 +145,7 @@ def _report(error: WordorderError, *, debug: bool = False) -> int:
 
 
 def _usage_error(error: TyperException) -> int:
-    """Report a mistake in the command line, in full sentences that name the command and the option."""
+    """Report a mistake in the command line and return the exit status."""
     context: Any = getattr(error, "ctx", None)
     path = context.command_path if context else "wordorder"
     if type(error).__name__ == "NoArgsIsHelpError":

@@ -1,4 +1,4 @@
-"""Types of options that several commands share."""
+"""Option types that several commands share."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typer import Option
 
 
 def slice_of(model: str | type[Any], text: str, *, optional: bool = False) -> Any:
-    """Return the option for the slice of the configuration on which a command depends, which it parses.
+    """Return an option that parses a job configuration, the part of the configuration on which a command depends.
 
     Args:
-        model: The class that describes the slice, or its module and name in ``wordorder.config``, to be imported when
-            the option is parsed.
+        model: The pydantic model of the job configuration, or its module and name in ``wordorder.config``, which are
+            imported when the option is parsed.
         text: The help.
         optional: Use the defaults of the model if the option is missing.
     """
@@ -40,12 +40,21 @@ def slice_of(model: str | type[Any], text: str, *, optional: bool = False) -> An
 
 
 def flag(name: str, text: str) -> Any:
-    """Return an option without a value."""
+    """Return an option without a value.
+
+    Args:
+        name: The name without hyphens in front.
+        text: The help.
+    """
     return Option(f"--{name}", help=text)
 
 
 def seconds(value: str | float) -> float:
-    """Parse a positive, finite number of seconds."""
+    """Parse a positive, finite number of seconds.
+
+    Raises:
+        BadParameter: The value is not such a number.
+    """
     try:
         number = float(value)
     except ValueError:
@@ -56,24 +65,30 @@ def seconds(value: str | float) -> float:
 
 
 def folder(value: str | Path) -> Path:
-    """Parse the path of a folder that exists. A default, which is a path already, need not exist."""
+    """Parse the path of an existing folder.
+
+    Defaults are already paths and need not exist.
+
+    Raises:
+        BadParameter: The folder does not exist.
+    """
     if isinstance(value, str) and not Path(value).is_dir():
-        raise typer.BadParameter(f"The folder '{value}' does not exist.")
+        raise typer.BadParameter(f"The folder '{value}' does not exist. Give an existing folder.")
     return Path(value)
 
 
 def complete_study(ctx: typer.Context, incomplete: str) -> list[str]:
-    """List the names of the studies of the configuration folder, for the shell."""
+    """List the studies in the configuration folder for shell completion."""
     return _names(ctx, "studies")
 
 
 def complete_dataset(ctx: typer.Context, incomplete: str) -> list[str]:
-    """List the names of the datasets of the configuration folder, for the shell."""
+    """List the datasets in the configuration folder for shell completion."""
     return _names(ctx, "datasets")
 
 
 def complete_size(ctx: typer.Context, incomplete: str) -> list[str]:
-    """List the names of the sizes of the configuration folder, for the shell."""
+    """List the model sizes in the configuration folder for shell completion."""
     import yaml
 
     with suppress(OSError, yaml.YAMLError):
@@ -86,15 +101,13 @@ def _names(ctx: typer.Context, kind: str) -> list[str]:
 
 
 Study = Annotated[
-    str, typer.Argument(metavar="STUDY", help="name, or path of a .yaml file", autocompletion=complete_study)
+    str, typer.Argument(metavar="STUDY", help="name of a study, or path of a .yaml file", autocompletion=complete_study)
 ]
 Root = Annotated[Path, Option(parser=folder, metavar="DIR", help="configuration folder")]
-# The folder of all studies, and those of one study and of the datasets in it.
-Results = Annotated[Path, Option(parser=folder, metavar="DIR", help="folder that runs write to")]
-StudyResults = Annotated[Path, Option(parser=folder, metavar="DIR", help="results/{study}")]
-Data = Annotated[Path, Option(help="results/data")]
-# The cluster's; what it lacks is not considered.
-Profile = Annotated[Path, Option(metavar="DIR", help="profile folder, with training.tsv")]
+Results = Annotated[Path, Option(parser=folder, metavar="DIR", help="folder of all results")]
+StudyResults = Annotated[Path, Option(parser=folder, metavar="DIR", help="folder results/{study}")]
+Data = Annotated[Path, Option(help="folder results/data")]
+Profile = Annotated[Path, Option(metavar="DIR", help="profile folder of the cluster, with training.tsv")]
 
 Subword = Annotated[Path, Option(help="sentencepiece model")]
 Model = Annotated[Path, Option(help="trained model")]

@@ -1,4 +1,4 @@
-"""``wordorder init`` and ``wordorder run``: a project of one's own, and a study without knowing Snakemake."""
+"""The commands ``wordorder init`` and ``wordorder run``."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from wordorder.cli.options import Study, flag
 
 @command(STUDY, "init my_project", "init my_project --studies demo multi30k")
 def init(
-    folder: Annotated[Path, Argument(metavar="DIR", help="folder to make")],
+    folder: Annotated[Path, Argument(metavar="DIR", help="folder to create")],
     *,
     studies: Annotated[list[str], Option(metavar="STUDY...", help="shipped studies to copy")] = ["demo"],  # noqa: B006
 ) -> None:
-    """Make the folder of a project.
+    """Create a project folder.
 
-    Write a Snakefile that uses the workflow of the installed package, a configuration with the demo and other shipped
-    studies, profiles for this machine and for SLURM, and a sample encoding with a study that compares it.
+    The folder contains a Snakefile that uses the workflow of the installed package, a configuration with the chosen
+    shipped studies, profiles for this machine and for SLURM, and a sample encoding with a study that compares it.
     """
     from wordorder.workflow.project import make_project
 
@@ -43,17 +43,17 @@ def run(
     study: Study,
     *,
     cores: Annotated[
-        str | None, Option(metavar="N", help="CPU cores, or 'all' (default: those of the profile)")
+        str | None, Option(metavar="N", help="number of CPU cores, or 'all' (default: that of the profile)")
     ] = None,
     profile: Annotated[
         str | None, Option(metavar="DIR", help="Snakemake profile, such as 'slurm' (default: 'local', this machine)")
     ] = None,
-    dry_run: Annotated[bool, flag("dry-run", "only show what would run")] = False,
+    dry_run: Annotated[bool, flag("dry-run", "show the jobs without running them")] = False,
 ) -> None:
-    """Run a study, or what of it is missing.
+    """Run the missing parts of a study.
 
-    Starts Snakemake with the Snakefile of the current folder or, if there is none, with that of the installed package.
-    All other options are passed to Snakemake. The exit status is that of Snakemake.
+    Start Snakemake with the Snakefile of the current folder or, without one, of the installed package. The command
+    passes all other options to Snakemake and returns its exit status.
     """
     from wordorder.workflow.packaged import FOLDER, SNAKEFILE
 

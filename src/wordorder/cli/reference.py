@@ -1,4 +1,4 @@
-"""Stages of reference runs: write a study as a bundle, and check the tables of a bundle against its translations."""
+"""The stages of reference runs: write a study as a bundle, and verify the tables of a bundle."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ def write_reference(
 
 @stage("reference-texts results/reference/*")
 def reference_texts(bundles: Bundles, *, data: Data = Path("results/data")) -> None:
-    """List the raw references that 'verify-reference' and 'rebuild-reference' read; the workflow makes them."""
+    """List the raw reference texts of bundles.
+
+    'verify-reference' and 'rebuild-reference' read these files; the workflow makes them.
+    """
     from wordorder.report.reference import reference_texts
 
     print("\n".join(sorted({str(text) for bundle in bundles for text in reference_texts(bundle, data)})))
@@ -44,11 +47,11 @@ def reference_texts(bundles: Bundles, *, data: Data = Path("results/data")) -> N
 
 @stage("rebuild-reference results/reference/*")
 def rebuild_reference(bundles: Bundles, *, data: Data = Path("results/data"), root: Root = Path("config")) -> None:
-    """Make the tables of bundles again from their translations.
+    """Rebuild the tables of bundles from their translations.
 
-    Score the translations again, repeat the tests of significance, and write the tables and figures of the tests as the
-    configuration now asks for them. Each folder has the name of its study. Scores by metrics with environments of their
-    own, such as COMET, and figures of models are kept.
+    Score the translations again, repeat the significance tests, and write their tables and figures according to the
+    current configuration. Each folder must have the name of its study. The command keeps figures of models, and scores
+    by metrics that run in separate environments, such as COMET.
     """
     from wordorder.progress import track
     from wordorder.workflow.configuration import Configuration
@@ -61,10 +64,11 @@ def rebuild_reference(bundles: Bundles, *, data: Data = Path("results/data"), ro
 
 @stage("verify-reference results/reference/demo")
 def verify_reference(bundle: Bundle, *, data: Data = Path("results/data")) -> None:
-    """Check the tables of a bundle against its translations.
+    """Verify the tables of a bundle against its translations.
 
-    Score the translations again, repeat the significance tests and compare the committed tables with what is found. The
-    exit status is 1 if they differ. Scores by metrics with environments of their own, such as COMET, are not verified.
+    Score the translations again, repeat the significance tests and compare the resulting tables with the committed
+    ones. The exit status is 1 if they differ. The command does not verify scores by metrics that run in separate
+    environments, such as COMET.
     """
     import tempfile
 
@@ -73,12 +77,15 @@ def verify_reference(bundle: Bundle, *, data: Data = Path("results/data")) -> No
     with tempfile.TemporaryDirectory() as scratch:
         found = verify_reference(bundle, data, Path(scratch))
     if found.not_verified:
-        print(f"Not verified: {', '.join(found.not_verified)}, which score in environments of their own.")
+        print(f"Not verified: {', '.join(found.not_verified)} (metrics that run in separate environments).")
     if found.differences:
         raise WordorderError(
-            f"The tables of {bundle} differ from what its translations say, in {len(found.differences)} places:\n"
-            + "\n".join(map(str, found.differences)),
+            "\n".join(map(str, found.differences))
+            + f"\nThe tables of {bundle} differ from those of its translations in {len(found.differences)} places, "
+            "listed above. If the code or the configuration changed on purpose, run 'wordorder stage "
+            "rebuild-reference'.",
             code="tables-differ",
             path=bundle,
+            found=len(found.differences),
         )
-    print(f"The tables of {bundle} agree with its translations, of which {found.cells} were scored again.")
+    print(f"The tables of {bundle} agree with its translations; {found.cells} translations were scored again.")

@@ -1,4 +1,4 @@
-"""``wordorder schema``."""
+"""The command ``wordorder schema``."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from wordorder.cli.app import OTHER, command
 
 
 @command(OTHER, "schema --output config/schema")
-def schema(*, output: Annotated[Path, Option(help="folder for study.json, dataset.json and others")]) -> None:
+def schema(*, output: Annotated[Path, Option(help="folder to write study.json, dataset.json and others to")]) -> None:
     """Write the JSON schemas of the configuration files.
 
-    Editors complete and check keys with them.
+    Editors use the schemas to complete and validate keys.
     """
     from wordorder.config.schema import schemas
     from wordorder.files import write_json

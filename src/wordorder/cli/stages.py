@@ -1,4 +1,4 @@
-"""The stages of a study that are functions of the package; see :mod:`wordorder.cli.functions`."""
+"""Register the stages that are functions of the package; see :mod:`wordorder.cli.functions`."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ _POSITIONS = {
 
 _positions = group(
     "positions",
-    "Write the position that each source token takes in target order. The folder belongs to one binary corpus; "
-    "encodings such as 'inxl' need it in training and in translation.",
+    "Write the position of each source token in target order. The written folder belongs to one binary corpus. "
+    "Encodings such as 'inxl' need it for training and translation.",
 )
 for _register, _functions in ((stage, _STAGES), (_positions, _POSITIONS)):
     for _name, _function in _functions.items():

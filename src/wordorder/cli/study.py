@@ -1,4 +1,4 @@
-"""Commands on studies: check, plan, status, efficiency and models."""
+"""Commands on studies: check, plan, probe, gpu-report, power, status, efficiency and models."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ def check(
     *,
     root: Root = Path("config"),
 ) -> None:
-    """Check studies without running them.
+    """Validate study files without running the studies.
 
-    Check studies and their companions, the datasets and sizes they use, the parameters of their encodings, and whether
-    their models can be built. Prints one line per study. The exit status is 1 if there is a problem.
+    Validate the studies and their companions, the datasets and model sizes that they use, and the parameters of their
+    encodings, and build their models without weights. The command prints one line per study. The exit status is 1 if
+    there is a problem.
     """
     from wordorder.config.load import study_names, with_companions
     from wordorder.workflow.checks import check
@@ -42,7 +43,8 @@ def check(
     names = with_companions(studies or [], root) or study_names(root)
     if not names:
         raise WordorderError(
-            f"There are no studies in {root / 'studies'}. Give --root or the file of a study.",
+            f"There are no study files in {root / 'studies'}. Name the configuration folder with --root, or give the "
+            "file of a study.",
             code="no-studies",
             path=root / "studies",
         )
@@ -56,7 +58,13 @@ def check(
         raise problems[0] if len(problems) == 1 else SeveralErrors(problems, code="several-problems")
 
 
-@command(STUDY, "plan multi30k", "plan opr --hardware H100 --price 2.5", "plan opr --results /scratch/me/results")
+@command(
+    STUDY,
+    "plan multi30k",
+    "plan opr --hardware H100 --price 2.5",
+    "plan opr --results /scratch/me/results",
+    "plan demo --json",
+)
 def plan(
     study: Study,
     *,
@@ -64,34 +72,50 @@ def plan(
     root: Root = Path("config"),
     profile: Profile = Path("slurm"),
     hardware: Annotated[
-        str | None, Option(metavar="NAME", help="words in the name of the hardware (default: the fastest measured)")
+        str | None, Option(metavar="NAME", help="part of the name of the hardware (default: the fastest measured)")
     ] = None,
-    price: Annotated[float | None, Option(min=0, help="price of an hour of a GPU")] = None,
-    at_once: Annotated[int | None, Option(min=1, help="trainings that run at the same time")] = None,
+    price: Annotated[float | None, Option(min=0, help="price per GPU-hour")] = None,
+    at_once: Annotated[int | None, Option(min=1, help="training runs that run at the same time")] = None,
     utilisation: Annotated[
-        float, Option(min=0.001, max=1, help="share of a GPU's peak to assume where nothing was measured")
+        float, Option(min=0.001, max=1, help="assumed fraction of a GPU's peak where no speed was measured")
     ] = 0.1,
+    json: Annotated[
+        bool, flag("json", "print JSON: one record per study, dataset and model size, and the size of the data")
+    ] = False,
 ) -> None:
-    """Estimate what a study costs.
+    """Estimate the cost of a study.
 
-    Show how many trainings a study has and how many are done, how many parameters, tokens, hours and how much disk they
-    take, and their data; also the time limits of the cluster's jobs, and with --price the money. Speeds are those of
-    finished trainings of the same size, of any study, or of 'wordorder probe'; otherwise they are estimates, and shown
-    as such. A study with companions is shown with each of them, and in total.
+    Show the number of training runs and how many are done, their parameters, tokens, hours and disk space, and the disk
+    space of their data. With a profile, show the time limits of the cluster's jobs; with --price, show the price.
+    Speeds come from finished runs of the same model size in any study, or from 'wordorder probe'. Without either they
+    are estimated, and marked as estimates. Companion studies are shown separately and in the total.
     """
     from wordorder.config.load import load_with_companions
     from wordorder.status.data_size import data_size
     from wordorder.status.estimate import estimate
     from wordorder.status.plan import Cluster, plan_text
+    from wordorder.status.records import plan_json
     from wordorder.workflow.configuration import Configuration
 
+    for option, value in (("--price", price), ("--at-once", at_once)):
+        if json and value is not None:
+            raise WordorderError(
+                f"{option} cannot be combined with --json, which prints the hours from which prices and wall times "
+                f"follow. Leave out one of them.",
+                code="conflicting-options",
+                key=option,
+            )
     studies, configuration, cluster = load_with_companions(study, root), Configuration(root), Cluster.of(profile)
     table = cluster.table if cluster else None
     plans = [
         (each, estimate(each, configuration, results, hardware=hardware, utilisation=utilisation, table=table))
         for each in studies
     ]
-    print(plan_text(plans, data_size(studies, root), cluster=cluster, price=price, at_once=at_once))
+    data = data_size(studies, root)
+    if json:
+        print(plan_json(plans, data, cluster))
+    else:
+        print(plan_text(plans, data, cluster=cluster, price=price, at_once=at_once))
 
 
 @command(STUDY, "probe multi30k", "probe opr --minutes 10", "probe opr --counts")
@@ -101,17 +125,17 @@ def probe(
     results: Results = Path("results"),
     root: Root = Path("config"),
     profile: Profile = Path("slurm"),
-    minutes: Annotated[float, Option(min=0.01, help="time for all measurements")] = 5.0,
+    minutes: Annotated[float, Option(min=0.01, help="minutes for all measurements")] = 5.0,
     threads: Annotated[int | None, Option(min=1, help="CPU threads (default: PyTorch's choice)")] = None,
-    counts: Annotated[bool, flag("counts", "count operations only, and measure nothing")] = False,
+    counts: Annotated[bool, flag("counts", "count operations without measuring speeds")] = False,
 ) -> None:
-    """Measure the speed and memory of a study's trainings.
+    """Measure the speed and memory of a study's training runs.
 
-    Train each size of a study and its companions for some seconds with every encoding, on the hardware at hand, and
-    show tokens per second, peak memory, the share of the GPU's peak, and the operations and host waits of an update.
-    'wordorder plan' and 'power' then compute with these figures, which are kept in results/hardware. Rows for the
-    profile's training.tsv are proposed. Sizes that this table trains on GPUs are only counted where there is no GPU.
-    Data need not be prepared.
+    Train each model size of a study and its companions for some seconds with every encoding, on this machine. Show
+    tokens per second, peak memory, the fraction of the GPU's peak, and the operations and host waits per update.
+    'wordorder plan' and 'wordorder power' use these measurements, which are stored in results/hardware. The command
+    also proposes rows for the profile's training.tsv. On a machine without a GPU, it only counts the operations of the
+    sizes that this table trains on GPUs. The data need not be prepared.
     """
     from wordorder.config.load import load_with_companions
     from wordorder.status.estimate import estimate
@@ -149,13 +173,13 @@ def gpu_report(
     results: Results = Path("results"),
     root: Root = Path("config"),
     output: Annotated[Path, Option(metavar="DIR", help="folder to write to")] = Path("results/gpu_report"),
-    minutes: Annotated[float, Option(min=0.01, help="time for measurements of trainings")] = 15.0,
+    minutes: Annotated[float, Option(min=0.01, help="minutes for the measurements of training runs")] = 15.0,
 ) -> None:
-    """Measure what a paper prints of GPUs, without training its models.
+    """Measure the GPU speed and memory of a paper's models.
 
-    Probe the trainings of a study and its companions as 'wordorder probe' does, and time forward passes of models with
-    random weights. Writes report.md with speed, memory beside the paper's, and the figure 'forward_time'. Needs a GPU,
-    and no data.
+    Measure short training runs of a study and its companions like 'wordorder probe', and time forward passes of models
+    with random weights. Write report.md, which compares speed and memory with the paper's, and the figure
+    'forward_time'. The command needs a GPU, but neither data nor trained models.
     """
     import torch
 
@@ -166,13 +190,13 @@ def gpu_report(
 
     if not torch.cuda.is_available():
         raise WordorderError(
-            "There is no GPU here that PyTorch can use. Run the command where there is one; 'wordorder probe --counts' "
-            "works anywhere.",
+            "PyTorch finds no GPU on this machine. Run the command on a machine with a GPU, or use 'wordorder probe "
+            "--counts', which needs none.",
             code="gpu-needed",
         )
     studies, configuration = load_with_companions(study, root), Configuration(root)
     probes = run_probes(to_probe(studies), configuration, results, minutes=minutes)
-    print(f"The report is {write_gpu_report(studies[0], configuration, results, output, probes)}.")
+    print(f"Wrote {write_gpu_report(studies[0], configuration, results, output, probes)}.")
 
 
 @command(
@@ -184,23 +208,23 @@ def gpu_report(
 def power(
     study: Study,
     *,
-    difference: Annotated[float, Option(help="true difference to find, in units of the metric")],
+    difference: Annotated[float, Option(help="true difference to detect, in units of the metric")],
     metric: Annotated[str | None, Option(help="metric (default: the study's first)")] = None,
     sigma: Annotated[
-        float | None, Option(help="assumed standard deviation over the seeds (default: that of the results)")
+        float | None, Option(help="assumed standard deviation over seeds (default: estimated from results)")
     ] = None,
     like: Annotated[
-        str | None, Option(metavar="STUDY", help="finished study whose standard deviation to assume")
+        str | None, Option(metavar="STUDY", help="finished study whose standard deviation is assumed")
     ] = None,
     results: Results = Path("results"),
     root: Root = Path("config"),
     profile: Profile = Path("slurm"),
 ) -> None:
-    """Count the seeds that a comparison needs.
+    """Compute the number of seeds that a comparison needs.
 
-    Show for each family of comparisons how many seeds find a true difference with 80 % probability, within which range
-    this number lies because the spread over seeds is an estimate, and what the seeds cost. Before a study is run, state
-    the spread with --sigma or take it from a finished study with --like.
+    Show for each family of comparisons the number of seeds that detects a true difference with 80 % probability, and
+    the cost of these seeds. The number has a range, because the standard deviation over seeds is itself an estimate.
+    Before a study has run, give the standard deviation with --sigma or take it from a finished study with --like.
     """
     from wordorder.config.models import metric_name
     from wordorder.status.plan import Cluster
@@ -210,7 +234,7 @@ def power(
     for option, value in (("--difference", difference), ("--sigma", sigma)):
         if value is not None and not 0 < value < float("inf"):
             raise WordorderError(
-                f"The value of {option} is {value:g}. It must be a positive number, in units of the metric.",
+                f"The value of {option} is {value:g}. Give a positive, finite number in units of the metric.",
                 code="out-of-range",
                 key=option,
                 found=value,
@@ -224,35 +248,39 @@ def power(
     print(power_text(asked, configuration, results, difference, found, cluster.table if cluster else None))
 
 
-@command(STUDY, "status multi30k", "status multi30k --watch 30")
+@command(STUDY, "status multi30k", "status multi30k --watch 30", "status multi30k --json")
 def status(
     study: Study,
     *,
     results: Results = Path("results"),
     root: Root = Path("config"),
-    everything: Annotated[bool, flag("all", "list every cell, also of a large study")] = False,
+    everything: Annotated[bool, flag("all", "list every run, even of a large study")] = False,
     log_lines: Annotated[int, Option(min=0, help="lines to show of each log")] = 3,
+    json: Annotated[bool, flag("json", "print JSON on one line: one record per run, always of all runs")] = False,
     watch: Annotated[
-        float | None, Option(parser=seconds, metavar="SECONDS", help="show the status repeatedly, until Ctrl-C")
+        float | None, Option(parser=seconds, metavar="SECONDS", help="seconds between repetitions until Ctrl-C")
     ] = None,
 ) -> None:
-    """Show what the trainings of a study are doing.
+    """Show the progress of a study's training runs.
 
-    Show which cells of a study are done, running, stopped (saved, not running), queued (not begun) or failed (diverged
-    trainings too), with progress, speed and estimated finish, and the end of the log of what has stopped or failed.
-    Only files are read, so the command can run at any time, also on another machine with the same disk; if there is
-    SLURM, its queue is read too. Companions of the study are shown, too.
+    Show whether each run of a study and its companions is done, running, stopped (saved but not running), queued (not
+    begun) or failed (including diverged runs), with its progress, speed and estimated finish. For runs that stopped or
+    failed, show the end of the log. The command only reads files, so it can run at any time, also on another machine
+    with the same disk. It also reads the queue of SLURM if SLURM is installed.
     """
-    from wordorder.status.report import status_of
+    from wordorder.status.report import status_as_json, status_of
 
     try:
         while True:
-            text = status_of(study, results, root, everything=everything, log_lines=log_lines)
-            print(f"{_CLEAR}{text}" if watch and sys.stdout.isatty() else text, flush=True)
+            if json:
+                text = status_as_json(study, results, root, log_lines=log_lines)
+            else:
+                text = status_of(study, results, root, everything=everything, log_lines=log_lines)
+            print(f"{_CLEAR}{text}" if watch and sys.stdout.isatty() and not json else text, flush=True)
             if not watch:
                 return
             time.sleep(watch)
-            if not sys.stdout.isatty():
+            if not sys.stdout.isatty() and not json:  # a blank line between reports; one JSON list per line
                 print()
     except KeyboardInterrupt:
         return
@@ -260,39 +288,44 @@ def status(
 
 @command(STUDY, "efficiency multi30k")
 def efficiency(study: Study, *, results: Results = Path("results"), root: Root = Path("config")) -> None:
-    """Compare what trainings used with what they requested.
+    """Compare used and requested resources of training runs.
 
-    Show memory, cores and GPUs that each finished training used, and those that its SLURM job requested; tokens and
-    model FLOPs per second (6 · weights · tokens); and 'batches', the share of the time that went into making batches.
-    Warns if far more was requested than used.
+    Show the memory, cores and GPUs that each finished run used, and those that its SLURM job requested; tokens and
+    model FLOPs per second (6 · weights · tokens); and 'batches', the fraction of time spent making batches. The command
+    warns if a job requested far more than it used.
     """
     from wordorder.status.report import efficiency_of
 
     print(efficiency_of(study, results, root))
 
 
-@command(STUDY, "models", "models --unused", "models --unused --remove")
+@command(STUDY, "models", "models --unused", "models --unused --remove", "models --json")
 def models(
     *,
     unused: Annotated[bool, flag("unused", "list only models that no study uses")] = False,
     remove: Annotated[bool, flag("remove", "remove the models that --unused lists")] = False,
+    json: Annotated[bool, flag("json", "print JSON: one record per model")] = False,
     results: Results = Path("results"),
     root: Root = Path("config"),
 ) -> None:
-    """List the trained models, the studies that use them, and their size.
+    """List the stored models, the studies that use them and their disk space.
 
-    All studies share the models below results/models. The size is that on the disk, with the translations of a model.
+    All studies share the models in results/models. The disk space of a model includes its translations.
     """
     from wordorder.status.models import models_text, stored_models
     from wordorder.status.models import remove as remove_all
+    from wordorder.status.records import models_json
     from wordorder.workflow.configuration import Configuration
 
     if remove and not unused:
         raise WordorderError(
-            "--remove needs --unused: models that a study uses are not removed.", code="usage", key="--remove"
+            "--remove requires --unused, because models that a study uses are never removed. Add --unused.",
+            code="usage",
+            key="--remove",
         )
     found = [model for model in stored_models(results, Configuration(root)) if not (unused and model.studies)]
-    print(models_text(found))
+    print(models_json(found) if json else models_text(found))
     if remove and found:
         remove_all(found)
-        print("They were removed.")
+        if not json:
+            print("They were removed.")

@@ -1,4 +1,4 @@
-"""Sentences for errors that nobody foresaw; their tracebacks go to a log file."""
+"""Convert unexpected exceptions into readable errors, with the traceback in a log file."""
 
 from __future__ import annotations
 
@@ -14,15 +14,18 @@ from wordorder import __version__
 from wordorder.errors import WordorderError
 from wordorder.files import DISK_FULL
 
-_FREE = "Free some space and run the same command again."
+_FREE = "Free disk space and run the same command again."
 
 
 def as_sentence(error: Exception, *, log: bool) -> WordorderError:
-    """Return the error to report for one that is not a WordorderError.
+    """Convert an exception into the error to report.
 
     Args:
-        error: What the command raised.
-        log: Whether to write the traceback to a file that the sentence names.
+        error: The exception, which is not a WordorderError.
+        log: Whether to write the traceback of an unexpected exception to a file, which the message names.
+
+    Returns:
+        An error whose cause is the exception.
     """
     if isinstance(error, OSError) and error.errno in DISK_FULL:
         where = f" while writing {error.filename}" if error.filename else ""
@@ -30,14 +33,16 @@ def as_sentence(error: Exception, *, log: bool) -> WordorderError:
     if isinstance(error, OSError) and isinstance(error.filename, str | os.PathLike):
         return _caused(
             WordorderError(
-                f"{error.filename} cannot be used: {error.strerror}.", code="unusable-file", path=str(error.filename)
+                f"{error.filename} cannot be used: {error.strerror}. Check the path and its permissions.",
+                code="unusable-file",
+                path=str(error.filename),
             ),
             error,
         )
     if isinstance(error, FileNotFoundError) and "temporary directory" in str(error.strerror):
         return _caused(
             WordorderError(
-                f"No temporary directory can be written: the disk is full, or TMPDIR names a wrong folder. {_FREE}",
+                f"No temporary directory is writable: the disk is full, or TMPDIR does not name a folder. {_FREE}",
                 code="disk-full",
             ),
             error,
@@ -45,7 +50,7 @@ def as_sentence(error: Exception, *, log: bool) -> WordorderError:
     if isinstance(error, MemoryError):
         return _caused(
             WordorderError(
-                "The memory of the machine, or of the job, is used up. Ask for more memory, or split the input.",
+                "The machine or the job has no free memory. Request more memory or split the input.",
                 code="no-memory",
             ),
             error,
@@ -54,8 +59,8 @@ def as_sentence(error: Exception, *, log: bool) -> WordorderError:
     where = f" The traceback is in {_log(error)}." if log else ""
     return _caused(
         WordorderError(
-            f"An error occurred that wordorder does not foresee ({type(error).__name__}{f': {text}' if text else ''}). "
-            f"It may be a mistake in an input or a bug.{where} The option --debug shows it.",
+            f"An unexpected error occurred ({type(error).__name__}{f': {text}' if text else ''}). The cause may be a "
+            f"mistake in an input or a bug.{where} Use the option --debug to print the traceback.",
             code="unforeseen",
         ),
         error,
@@ -68,7 +73,7 @@ def _caused(sentence: WordorderError, error: Exception) -> WordorderError:
 
 
 def _log(error: Exception) -> Path | str:
-    """Write the traceback of an error to a new file."""
+    """Write the traceback of an exception to a new file and return its path."""
     lines = [f"wordorder {__version__}\n", *traceback.format_exception(error)]
     name = f"wordorder-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.log"
     with suppress(OSError):

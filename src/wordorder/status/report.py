@@ -11,6 +11,7 @@ from wordorder.files import read_object
 from wordorder.status.cells import CellStatus, look
 from wordorder.status.efficiency import efficiency_text
 from wordorder.status.queue import training_jobs
+from wordorder.status.records import status_json
 from wordorder.status.table import status_text, totals
 from wordorder.status.text import all_of, sections
 from wordorder.workflow.configuration import Configuration
@@ -38,6 +39,20 @@ def status_of(study: str, results: Path, root: Path, *, everything: bool, log_li
     if len(studies) == 1:
         return texts[0]
     return sections(studies, texts, totals(all_of(studies), [cell for cells, _ in found for cell in cells], now))
+
+
+def status_as_json(study: str, results: Path, root: Path, *, log_lines: int) -> str:
+    """Write the state of the training runs of a study and its companions as JSON.
+
+    Args:
+        study: The name or file of the study.
+        results: The folder of all results.
+        root: The configuration folder.
+        log_lines: The number of lines to include of each log.
+    """
+    configuration = Configuration(root)
+    studies = load_with_companions(study, root)
+    return status_json([(each, *_look(each, configuration, results, log_lines)) for each in studies])
 
 
 def _look(
