@@ -182,31 +182,41 @@ def test_an_increment_is_counted_from_its_base() -> None:
 
 
 @pytest.mark.parametrize(
-    ("edit", "sentence"),
+    ("edit", "expected", "named"),
     [
+        ((", base: Transformer BIG}", "}"), {"code": "invalid-value", "key": "[1].rows[4]"}, ["'base'", "'printed'"]),
+        (("LAPE,", "SAPE,"), {"code": "invalid-value", "key": "[0]"}, ["'SAPE'"]),
         (
-            (", base: Transformer BIG}", "}"),
-            "'base' must be given where 'printed' begins with a plus, and nowhere else",
+            ("base: BIG-noEnc-noPos}", "base: BIG}"),
+            {"code": "invalid-value", "key": "[2]"},
+            ["'BIG'", "'+ Absolute PE'"],
         ),
-        (("LAPE,", "SAPE,"), "two rows are called 'SAPE'"),
-        (("base: BIG-noEnc-noPos}", "base: BIG}"), "the base 'BIG' of '+ Absolute PE' is no row of this table"),
-        (('"63.08"}', "63.08}"), "'[0].rows[0].printed' must be text, but is 63.08. Put it in quotes."),
+        (('"63.08"}', "63.08}"), {"key": "[0].rows[0].printed", "found": 63.08}, ["quotes"]),
+        (('"63.08"}', '"63"}'), {"code": "malformed-text", "key": "[0].rows[0].printed", "found": "63"}, []),
+        (("encoding: learned", "encoding: learnt"), {"suggestion": "learned", "found": "learnt"}, ["encodings.yaml"]),
         (
-            ('"63.08"}', '"63"}'),
-            "must be millions with their decimals, such as '63.08' or '+0.06', or 'none', but is the text '63'.",
+            ("size: lstm_opennmt", "size: lstm_opennnt"),
+            {"suggestion": "lstm_opennmt", "found": "lstm_opennnt"},
+            ["sizes.yaml"],
         ),
-        (("encoding: learned", "encoding: learnt"), "'learnt'; did you mean 'learned'? The entries of encodings.yaml"),
-        (("size: lstm_opennmt", "size: lstm_opennnt"), "did you mean 'lstm_opennmt'? The entries of sizes.yaml"),
     ],
 )
 def test_mistakes_in_published_counts(
-    config: Path, capsys: pytest.CaptureFixture[str], edit: tuple[str, str], sentence: str
+    config: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    edit: tuple[str, str],
+    expected: dict[str, object],
+    named: list[str],
 ) -> None:
     path = config / "published/parameters.yaml"
     assert edit[0] in path.read_text()
     path.write_text(path.read_text().replace(*edit, 1))
+    monkeypatch.setenv("WORDORDER_ERRORS", "json")
     assert main(["params", "--published", "--root", str(config)]) == 1
-    assert sentence in capsys.readouterr().err
+    error = json.loads(capsys.readouterr().err)
+    assert {key: error[key] for key in expected} == expected
+    assert all(name in error["message"] for name in named)
 
 
 def test_the_printed_comparison(config: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,107 +11,116 @@ from wordorder.config.base import Model, Name, Positive, Rate
 from wordorder.config.published import PublishedTable
 from wordorder.errors import WordorderError
 
-# The tables of a study that hold papers' scores beside ours.
+# The tables of a study that compare published scores with ours.
 PUBLISHED_TABLES = ("published", "orderings")
 
-# What a column can hold that is no score: counts in millions; GB on the GPU; rates of word alignments in per cent.
+# Columns that do not contain scores: parameters in millions, GPU memory in GB, and alignment rates in per cent.
 PARAMETERS, MEMORY = "parameters", "memory"
 ALIGNMENT = ("aer", "precision", "recall")
 
 
 class PublishedColumn(Model):
-    """One column of a table, and what of ours stands beside it."""
+    """One column of a table, with the dataset, test set and metric of ours that correspond to it."""
 
-    column: str = Field(description="As the paper heads it.")
-    dataset: Name = Field(description="A name under datasets/.")
+    column: str = Field(description="Heading of the column in the paper.")
+    dataset: Name = Field(description="Name of a file in datasets/.")
     test: Name | None = Field(
         default=None,
-        description="The test set of that dataset; of 'aer', 'precision' and 'recall' the set of gold alignments; "
-        "'parameters' and 'memory' have none.",
+        description="Test set of the dataset. For 'aer', 'precision' and 'recall', the gold alignment set. Not allowed "
+        "for 'parameters' and 'memory'.",
     )
     metric: Name = Field(
-        description="A metric of a study; or 'parameters' (millions), 'memory' (GB of the GPU), 'aer', "
-        "'precision' or 'recall' (per cent, of the analysis 'alignment')."
+        description="Metric of a study; or 'parameters' (millions), 'memory' (GB of GPU memory), 'aer', 'precision' or "
+        "'recall' (per cent, from the analysis 'alignment')."
     )
-    decimals: int = Field(default=2, ge=0, description="With how many the paper prints it.")
+    decimals: int = Field(default=2, ge=0, description="Number of decimals in the paper.")
 
     @model_validator(mode="after")
     def _test_where_there_is_one(self) -> PublishedColumn:
         if (self.test is None) != (self.metric in (PARAMETERS, MEMORY)):
-            raise ValueError("'test' must be given, but not for 'parameters' and 'memory', which belong to no test set")
+            raise ValueError(
+                "'test' is required for metrics of a test set, and not allowed for 'parameters' and 'memory'"
+            )
         return self
 
     @property
     def is_score(self) -> bool:
+        """Whether the column contains scores by a metric."""
         return self.metric not in (PARAMETERS, MEMORY, *ALIGNMENT)
 
 
 class PublishedScoresRow(Model):
-    """What is printed of one system, and the entries of our configuration that stand for it."""
+    """The printed numbers of one system, with the configuration entries that correspond to it."""
 
     row: str = Field(description="The system as the paper names it.")
     encoding: Name = Field(description="A name in encodings.yaml.")
     size: Name = Field(description="A name in sizes.yaml.")
     scores: list[float | None] = Field(
         default=[],
-        description="One a column; null where nothing is printed, and for 'parameters', whose counts are those of "
-        "published/parameters.yaml.",
+        description="One number per column. Write null for missing numbers and for 'parameters', whose counts come "
+        "from published/parameters.yaml.",
     )
     gaps: list[float | None] = Field(
         default=[],
-        description="One a column: differences from the baseline, where the paper prints nothing else.",
+        description="One number per column: the difference from the baseline, if the paper prints no score.",
     )
     marks: list[str | None] = Field(
-        default=[], description="One a column: what stands after the score, a key of 'marks_mean'."
+        default=[], description="One per column: the significance mark after the score, a key of 'marks_mean'."
     )
     derived: str | None = Field(
-        default=None, description="From what the numbers follow, where the paper prints them in another place."
+        default=None, description="How the numbers were derived, if the paper does not print them in this table."
     )
     runs: list[list[float]] = Field(
-        default=[], description="For each column the printed runs, of which it is the mean."
+        default=[], description="For each column, the printed runs whose mean is the score."
     )
 
     def score(self, column: int) -> float | None:
+        """Return the printed score in a column; None if there is none."""
         return self.scores[column] if self.scores else None
 
     def gap(self, column: int) -> float | None:
+        """Return the printed difference from the baseline in a column; None if the paper prints no difference."""
         return self.gaps[column] if self.gaps else None
 
     def mark(self, column: int) -> str | None:
+        """Return the significance mark in a column; None if there is none."""
         return self.marks[column] if self.marks else None
 
 
 class CopiedRow(Model):
-    """A row that a table copies from elsewhere, of a system that nothing of ours stands for."""
+    """A row that a table copies from another publication; no system of ours corresponds to it."""
 
     row: str
-    source: str = Field(description="From where the paper has it, as the table says.")
-    scores: list[float | None] = Field(description="One a column.")
+    source: str = Field(description="Source of the row, as the table names it.")
+    scores: list[float | None] = Field(description="One number per column.")
 
 
 class PublishedScores(Model):
-    """One table of a paper."""
+    """One table of scores in a paper."""
 
-    name: Name = Field(description="What a study calls it.")
+    name: Name = Field(description="Name by which studies refer to the table.")
     paper: str
     table: str
-    baseline: str = Field(description="The row that the others are compared with.")
-    computed: str = Field(description="How the paper computed its scores, and its marks.")
-    runs: Positive = Field(default=1, description="Of how many runs each score is the mean.")
+    baseline: str = Field(description="Row with which the other rows are compared.")
+    computed: str = Field(description="How the paper computed its scores and significance marks.")
+    runs: Positive = Field(default=1, description="Number of runs whose mean each score is.")
     marks_mean: dict[str, Rate] = Field(
         default={},
-        description="For each mark the p below which a score that is better than the baseline's has it.",
+        description="For each significance mark, its level: the mark is after scores that are better than the baseline "
+        "with a smaller p-value.",
     )
     columns: Annotated[list[PublishedColumn], Field(min_length=1)]
     rows: Annotated[list[PublishedScoresRow], Field(min_length=1)]
-    copied: list[CopiedRow] = Field(default=[], description="Rows above the paper's own, which are shown alone.")
+    copied: list[CopiedRow] = Field(
+        default=[], description="Rows that the paper copies from other publications. They are shown without comparison."
+    )
 
     @model_validator(mode="after")
     def _rows_fit(self) -> PublishedScores:
         names = [row.row for row in self.rows]
         for row in self.rows:
             if names.count(row.row) > 1:
-                raise ValueError(f"two rows are called '{row.row}'")
+                raise ValueError(f"two rows have the name '{row.row}'")
             kinds = ("scores", "gaps", "marks", "runs")
             lists: dict[str, Sequence[Any]] = {kind: getattr(row, kind) for kind in kinds}
             for kind, values in lists.items():
@@ -121,14 +130,14 @@ class PublishedScores(Model):
                 raise ValueError(f"'{row.row}' has neither 'scores' nor 'gaps'")
             for mark in filter(None, row.marks):
                 if mark not in self.marks_mean:
-                    raise ValueError(f"'{row.row}' has the mark '{mark}', which is no key of 'marks_mean'")
+                    raise ValueError(f"'{row.row}' has the mark '{mark}', which is not a key of 'marks_mean'")
         for copied in self.copied:
             if len(copied.scores) != len(self.columns):
                 raise ValueError(f"'{copied.row}' has {len(copied.scores)} scores for {len(self.columns)} columns")
         if self.baseline not in names:
-            raise ValueError(f"the baseline '{self.baseline}' is no row of this table")
+            raise ValueError(f"the baseline '{self.baseline}' is not a row of this table")
         if self.base.gaps:
-            raise ValueError(f"'{self.baseline}' is the baseline, from which it has no 'gaps'")
+            raise ValueError(f"'{self.baseline}' is the baseline, so it must not have 'gaps'")
         return self
 
     @model_validator(mode="after")
@@ -138,7 +147,9 @@ class PublishedScores(Model):
             differing = [row for row in self.rows if row.gap(index) is not None]
             for row in differing:
                 if row in scored:
-                    raise ValueError(f"'{row.row}' has a score and a gap in the column '{column.column}'; one says it")
+                    raise ValueError(
+                        f"'{row.row}' has both a score and a gap in the column '{column.column}'; remove one of them"
+                    )
             if scored and differing and self.base not in scored:
                 raise ValueError(f"the column '{column.column}' has scores and gaps, but its baseline has no score")
         return self
@@ -150,23 +161,38 @@ class PublishedScores(Model):
 
     @property
     def has_counts(self) -> bool:
+        """Whether a column contains parameter counts."""
         return any(column.metric == PARAMETERS for column in self.columns)
 
     @property
     def has_alignments(self) -> bool:
+        """Whether a column contains alignment rates."""
         return any(column.metric in ALIGNMENT for column in self.columns)
 
     def printed_gap(self, row: PublishedScoresRow, column: int) -> float | None:
-        """By how much a row is printed to differ from the baseline; None for the baseline, and where it is not said."""
+        """Return the published difference of a row from the baseline.
+
+        Args:
+            row: The row.
+            column: The index of the column.
+
+        Returns:
+            The printed difference, or the difference of the printed scores; None for the baseline and where a number
+            is missing.
+        """
         score, base = row.score(column), self.base.score(column)
         if row.gap(column) is not None or row.row == self.baseline:
             return row.gap(column)
         return None if score is None or base is None else score - base
 
     def in_order(self, column: int) -> list[tuple[PublishedScoresRow, float]]:
-        """The rows of which a column says something, with numbers that differ as they do.
+        """Return the rows that have a number in a column.
 
-        The scores; where there are differences alone, the baseline stands for 0.
+        Args:
+            column: The index of the column.
+
+        Returns:
+            The rows with their scores. If the column contains only differences, the baseline counts as 0.
         """
         base = self.base.score(column)
         found = {row.row: row.score(column) for row in self.rows}
@@ -180,20 +206,34 @@ class PublishedScores(Model):
         return WordorderError(f"The published table '{self.name}' {sentence}", code=code, key=self.name, **attributes)
 
     def with_counts(self, counted: Sequence[PublishedTable]) -> PublishedScores:
-        """The same table, its column of parameters filled from the counts of the same table of the same paper."""
+        """Fill the column of parameters from the published counts.
+
+        Args:
+            counted: The tables of ``published/parameters.yaml``.
+
+        Returns:
+            A copy with the counts of the same table in the same paper; this table if it has no such column.
+
+        Raises:
+            WordorderError: The counts are missing or contradict this table.
+        """
         if not self.has_counts:
             return self
         source = next((table for table in counted if (table.paper, table.table) == (self.paper, self.table)), None)
         where = f"the counts of {self.paper}, {self.table}, in published/parameters.yaml"
         if source is None:
-            raise self._wrong(f"has a column of parameters, but {where} are missing.", "missing-table")
+            sentence = f"has a column of parameters, but {where} are missing. Add them, or remove the column."
+            raise self._wrong(sentence, "missing-table")
         names = [row.row for row in self.rows]
         for count in source.rows:
             if count.row not in names:
-                sentence = f"has no row '{count.row}', of which {where} speak."
+                sentence = f"has no row '{count.row}', but {where} have. Use the same names in both files."
                 raise self._wrong(sentence, "unknown-name", found=count.row, expected=names)
             if count.base not in (None, self.baseline):
-                sentence = f"has the baseline '{self.baseline}', but {where} count '{count.row}' from '{count.base}'."
+                sentence = (
+                    f"has the baseline '{self.baseline}', but in {where} the count of '{count.row}' is a difference "
+                    f"from '{count.base}'. Use the same baseline in both files."
+                )
                 raise self._wrong(sentence, "inconsistent-keys", found=count.base, expected=self.baseline)
         counts = {row.row: row for row in source.rows if row.printed != "none"}
         rows = []
@@ -201,7 +241,7 @@ class PublishedScores(Model):
             scores, gaps = ([own(index) for index in range(len(self.columns))] for own in (row.score, row.gap))
             for place in (index for index, column in enumerate(self.columns) if column.metric == PARAMETERS):
                 if scores[place] is not None or gaps[place] is not None:
-                    sentence = f"has a count of parameters for '{row.row}'. Write null: its counts are {where}."
+                    sentence = f"has a count of parameters for '{row.row}'. Write null instead: its counts are {where}."
                     raise self._wrong(sentence, "inconsistent-keys", found=row.row)
                 if row.row in counts:
                     count = counts[row.row]
@@ -212,42 +252,43 @@ class PublishedScores(Model):
 
 
 class PublishedScoreTables(RootModel[list[PublishedScores]]):
-    """``config/published/scores.yaml``."""
+    """The contents of ``config/published/scores.yaml``."""
 
     @model_validator(mode="after")
     def _names_differ(self) -> PublishedScoreTables:
         names = [table.name for table in self.root]
         for name in names:
             if names.count(name) > 1:
-                raise ValueError(f"two tables are called '{name}'")
+                raise ValueError(f"two tables have the name '{name}'")
         return self
 
 
 class Shown(Model):
-    """A published table in a study."""
+    """A published table that a study shows."""
 
-    table: Name = Field(description="The name of a table in published/scores.yaml.")
+    table: Name = Field(description="Name of a table in published/scores.yaml.")
     datasets: dict[Name, Name] = Field(
-        default={}, description="For a dataset of the table the one of the study that stands in for it."
+        default={}, description="For each dataset of the table, the dataset of the study that replaces it."
     )
     tests: dict[Name, Name] = Field(
-        default={}, description="For a test set of the table, or its gold set, that of the study that stands in for it."
+        default={},
+        description="For each test set or gold alignment set of the table, the one of the study that replaces it.",
     )
     sizes: dict[Name, Name] = Field(
-        default={}, description="For a size of the table the one of the study that stands in for it."
+        default={}, description="For each model size of the table, the model size of the study that replaces it."
     )
 
     def place(self, column: PublishedColumn) -> tuple[str, str]:
-        """dataset and test set of ours for a column; the test set is empty where the column has none."""
+        """Return the dataset and test set of the study for a column; the test set is empty for columns without one."""
         test = column.test or ""
         return self.datasets.get(column.dataset, column.dataset), self.tests.get(test, test)
 
 
 class PublishedInStudy(Model):
-    """What a study shows of a published table, with the table itself."""
+    """A published table with the selection of it that a study shows."""
 
     shown: Shown
     printed: PublishedScores
     languages: dict[Name, str] = Field(
-        default={}, description="By dataset, of the table and of the study: its languages, such as 'en-de'."
+        default={}, description="For each dataset of the table and of the study, its languages, such as 'en-de'."
     )
