@@ -245,6 +245,18 @@ STUDY_MISTAKES = [
         ("metrics:", "tests: [hard]\nmetrics:"),
         [{"code": "missing-entry", "line": 10, "key": "tests"}],
     ),
+    (
+        ("metrics:", "only: {macro: [none]}\nmetrics:"),
+        [{"code": "unknown-name", "line": 10, "key": "only.macro", "suggestion": "micro"}],
+    ),
+    (
+        ("metrics:", "only: {micro: [none, opr, relative]}\nmetrics:"),
+        [{"code": "unknown-name", "line": 10, "key": "only.micro[2]"}],
+    ),
+    (
+        ("metrics:", "only: {micro: [none]}\nmetrics:"),
+        [{"code": "missing-entry", "line": 4, "key": "encodings[1]"}],
+    ),
     # repetitions
     (("[1, 2]", "[1, 2, 1]"), [{"code": "duplicate-entry", "line": 6, "key": "seeds[2]"}]),
     (

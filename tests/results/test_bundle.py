@@ -64,6 +64,21 @@ def test_several_decodings_come_back(results: Path, tmp_path: Path) -> None:
             assert again.hypotheses(test).read_bytes() == own.hypotheses(test).read_bytes()
 
 
+def test_a_size_with_some_of_the_encodings_comes_back(results: Path, tmp_path: Path) -> None:
+    asked = ASKED.model_copy(update={"sizes": ["tiny", "small"], "only": {"small": ["null"]}})
+    cells = {names: f"cells/pair/{names[2]}/tiny/{names[3]}" for names in read_index(results).cells}
+    for seed in (1, 2):
+        shutil.copytree(results / f"cells/pair/null/tiny/{seed}", results / f"cells/pair/null/small/{seed}")
+        cells["pair", "small", "null", seed] = f"cells/pair/null/small/{seed}"
+    write_index(results, cells, {"": "."}, {"pair": "."}, {})
+    pack(tmp_path / "bundle", results, Bundled(report=asked, families={}, tables=[]))
+    unpack(tmp_path / "bundle", tmp_path / "again")
+    found = [(cell["size"], cell["encoding"], cell["seed"]) for cell, _ in cell_folders(asked, tmp_path / "again")]
+    both = [("tiny", name, seed) for name in ("null", "learned") for seed in (1, 2)]
+    assert found == [*both, ("small", "null", 1), ("small", "null", 2)]
+    assert load_records(asked, tmp_path / "again").equals(load_records(asked, results))
+
+
 def test_the_same_study_gives_the_same_bytes(results: Path, tmp_path: Path) -> None:
     first = packed(tmp_path / "first", results)
     again = packed(tmp_path / "second", Path(shutil.copytree(results, tmp_path / "moved")))

@@ -11,7 +11,15 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from evaluation_samples import family, report, sentences, translations, write_lines, write_study
+from evaluation_samples import (
+    family,
+    report,
+    sentences,
+    translations,
+    write_finished_study,
+    write_lines,
+    write_study,
+)
 from index_samples import index_cells
 from wordorder.cli.main import main
 from wordorder.comparison.significance import compare
@@ -19,6 +27,7 @@ from wordorder.config.models import Report
 from wordorder.files import read_json, sha256, write_json, write_text
 from wordorder.metrics.scores import score_files
 from wordorder.results.frames import load_metrics, load_records, load_scores, load_significance, systems_path
+from wordorder.tables.comparisons import significance_table
 from wordorder.tables.table import mean_and_sd
 
 RATES = {"none": 0.6, "opr+rpr": 0.3, "learned_t5": 0.2}
@@ -252,6 +261,19 @@ def test_a_study_without_comparisons_has_empty_significance(tmp_path: Path) -> N
     _, markdown, latex = table("significance", asked, tmp_path)
     assert "No comparisons" in markdown
     assert "No comparisons" in latex
+
+
+def test_a_size_without_comparisons_has_no_family(tmp_path: Path) -> None:
+    """A size that has one of the encodings only: nothing to compare there."""
+    asked = report(["null", "learned"], [1, 2], tests=("test_1",))
+    references = write_finished_study(tmp_path, asked, {"null": 0.4, "learned": 0.1})
+    lone = family(["null", "learned"], [1, 2], samples=20).among(["null"])
+    assert (lone.encodings, lone.comparisons) == ([], [])
+    found = compare(lone, {}, "lone", "test_1", references / "test_1.target")
+    write_json(tmp_path / "significance/pair.lone.test_1.json", found)
+    both = asked.model_copy(update={"sizes": ["tiny", "lone"], "only": {"lone": ["null"]}})
+    (alone, again) = (significance_table(load_significance(each, tmp_path), each) for each in (asked, both))
+    assert again.csv == alone.csv and again.blocks == alone.blocks
 
 
 def test_score_of_another_metric_is_said(study: Report, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

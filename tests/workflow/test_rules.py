@@ -12,7 +12,9 @@ import pytest
 from little_study import Workspace
 from wildcards import Wildcards
 from wordorder.config.datasets import Download
+from wordorder.config.models import Family
 from wordorder.errors import WordorderError
+from wordorder.results.frames import cell_folders
 from wordorder.results.index import read_index
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.data import DataRules
@@ -21,6 +23,7 @@ from wordorder.workflow.models import ModelRules
 from wordorder.workflow.plan import Plan
 from wordorder.workflow.store import SliceStore
 from wordorder.workflow.studies import StudyRules
+from wordorder.workflow.study_slices import report_of
 from wordorder.workflow.targets import Targets
 
 ALIGNERS = "hmm: {aligner: {type: hmm}}\npieces: {unit: subword, aligner: {type: eflomal}}\n"
@@ -193,6 +196,32 @@ def test_the_files_of_a_study_are_those_of_its_cells(workspace: Workspace) -> No
     )
     expected = workspace.folder / workspace.decoded("opr", "test.hypotheses", decoding="wide")
     assert index.cell("pair", "mini", "opr", 1).hypotheses("test@wide").resolve() == expected
+
+
+def test_a_size_may_have_some_of_the_encodings_only(workspace: Workspace) -> None:
+    workspace.change("sizes.yaml", "mini:", "lone: {architecture: lstm, layers: 1, dim: 32, dropout: 0.1}\nmini:")
+    workspace.change("encodings.yaml", "sinusoidal:", "relative: {type: relative}\nsinusoidal:")
+    workspace.change("studies/little.yaml", "[opr, sinusoidal, inxl]", "[opr, sinusoidal, relative]")
+    workspace.change("studies/little.yaml", "sizes: [mini]", "sizes: [mini, lone]")
+    with pytest.raises(WordorderError, match="relative"):  # no LSTM has such attention
+        Parts(workspace).targets.trained(Wildcards())
+    workspace.change("studies/little.yaml", "sizes: [mini, lone]", "sizes: [mini, lone]\nonly: {lone: [opr]}")
+    parts = Parts(workspace)
+    study = parts.configuration.study("little")
+    trained = [Path(file).parts[3:5] for file in parts.targets.trained(Wildcards())]
+    assert trained == [("opr", "mini"), ("opr", "lone"), ("sinusoidal", "mini"), ("relative", "mini")]
+    both, lone = (Wildcards(study="little", dataset="pair", size=size, test="test") for size in ("mini", "lone"))
+    compared = [Family.model_validate_json(parts.studies.significance_slice(job)) for job in (both, lone)]
+    assert compared[0].encodings == study.encodings and len(compared[0].comparisons) == 2
+    assert compared[1].encodings == [] and compared[1].comparisons == []
+    assert [len(parts.studies.compared_hypotheses(job)) for job in (both, lone)] == [3, 0]
+    assert len(parts.studies.systems_hypotheses(lone)) == 1
+    parts.studies.write_indexes()
+    report = report_of(study, parts.configuration)
+    assert [(cell["encoding"], cell["size"]) for cell, _ in cell_folders(report, "results/little")] == [
+        *((name, "mini") for name in study.encodings),
+        ("opr", "lone"),
+    ]
 
 
 def test_tables_and_figures_wait_for_what_they_show(workspace: Workspace) -> None:

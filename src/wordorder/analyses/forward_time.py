@@ -88,7 +88,7 @@ class ForwardTime(JointAnalysis):
                 measured = load_joint_measure(results, self.name, dataset.name, size) or {"seconds": {}}
                 base = measured["seconds"].get(report.baseline)
                 where = {key: measured.get(key) for key in ("device", "threads")}
-                for encoding in report.encodings:
+                for encoding in report.encodings_of(size):
                     found = measured["seconds"].get(encoding)
                     if found is None:
                         rows.append(place | {"encoding": encoding, "status": "missing"} | where)

@@ -116,7 +116,7 @@ def compare_encodings(
         One row per dataset, size, test set and metric: difference, interval, p, verdict, and the other tests.
 
     Raises:
-        WordorderError: The study does not have these encodings, or is not finished.
+        WordorderError: The study does not have these encodings in one size, or is not finished.
     """
     configuration = Configuration(Path(root))
     asked = configuration.study(study)
@@ -134,7 +134,15 @@ def compare_encodings(
     }
     folder, data = Path(results, study), Path(results, "data")
     index, report, files = read_index(folder), report_of(asked, configuration), []
-    for dataset, size in product(report.datasets, report.sizes):
+    sizes = [size for size in report.sizes if {system, baseline} <= set(report.encodings_of(size))]
+    if not sizes:
+        raise WordorderError(
+            f"The study '{study}' has no size with both '{system}' and '{baseline}': its key 'only' trains them in "
+            "different sizes. Name two encodings of one size.",
+            code="no-common-size",
+            key="only",
+        )
+    for dataset, size in product(report.datasets, sizes):
         family = family_of(asked, configuration.dataset(dataset.name)).model_copy(update=pair)
         for test in dataset.tests:
             translations = {

@@ -72,6 +72,7 @@ def study_problems(
         problems += _unknown(used, kind, names)
     problems += _companion_problems(data, stem, studies)
     problems += _encoding_problems(data)
+    problems += _only_problems(data)
     problems += _test_problems(data, tests)
     problems += _margin_problems(data)
     for key in _LISTS:
@@ -131,6 +132,27 @@ def _encoding_problems(data: Any) -> Iterator[Problem]:
     for location, name in sides:
         if isinstance(name, str) and name not in own:
             yield _foreign(location, name, "an encoding of this study", own, "study's encodings")
+
+
+def _only_problems(data: Any) -> Iterator[Problem]:
+    """Check that 'only' names sizes and encodings of the study, and that each encoding has a size."""
+    only = _get(data, "only")
+    if not isinstance(only, dict):
+        return
+    sizes, encodings = ([name for _, name in _texts(data, key)] for key in ("sizes", "encodings"))
+    for size in only:
+        if size not in sizes:
+            yield _foreign(("only", size), str(size), "a size of this study", sizes, "study's sizes")
+        for i, name in enumerate(_list(only, size)):
+            if isinstance(name, str) and name not in encodings:
+                yield _foreign(("only", size, i), name, "an encoding of this study", encodings, "study's encodings")
+    used = {name for size in sizes for name in (_list(only, size) if size in only else encodings)}
+    for i, name in enumerate(encodings):
+        if name not in used:
+            sentence = (
+                f"'{name}' has no models, because 'only' leaves it out of all sizes; add it to a size, or remove it."
+            )
+            yield Problem(("encodings", i), sentence, "missing-entry", found=name)
 
 
 def _test_problems(data: Any, tests: Mapping[str, list[str]]) -> Iterator[Problem]:

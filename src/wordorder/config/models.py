@@ -224,6 +224,13 @@ Seeds = Annotated[
 
 Margins = dict[Name, Annotated[float, Field(gt=0)]]
 
+Only = dict[Name, Annotated[list[Name], Field(min_length=1)]]
+
+
+def encodings_of(size: str, encodings: list[str], only: dict[str, list[str]]) -> list[str]:
+    """Return the encodings of a size, in the order of the study."""
+    return [name for name in encodings if name in only[size]] if size in only else encodings
+
 
 class Scoring(Model):
     """The slice of a scoring job: the metrics that need no separate environment."""
@@ -254,6 +261,15 @@ class Family(Model):
     margin: Margins = {}
     looks: Looks | None = None
 
+    def among(self, encodings: list[str]) -> Family:
+        """Return the comparisons of these encodings only."""
+        kept = [each for each in self.comparisons if {each.system, each.baseline} <= set(encodings)]
+        if kept == self.comparisons:
+            return self
+        compared = {name for each in kept for name in (each.system, each.baseline)}
+        own = [name for name in self.encodings if name in compared]
+        return self.model_copy(update={"encodings": own, "comparisons": kept})
+
 
 class ReportedDataset(Model):
     """A dataset in a report."""
@@ -271,12 +287,17 @@ class Report(Model):
     datasets: list[ReportedDataset]
     encodings: list[Name]
     sizes: list[Name]
+    only: Only = Field(default={}, description="By size: its encodings, if these are not all.")
     seeds: list[int]
     metrics: Annotated[list[str], Field(min_length=1)] = Field(description="Names of the metrics, without settings.")
     baseline: Name
     alpha: Rate = 0.05
     looks: Looks | None = None
     shown_positions: Positive | None = None
+
+    def encodings_of(self, size: str) -> list[str]:
+        """Return the encodings of the models of a size."""
+        return encodings_of(size, self.encodings, self.only)
 
 
 class Analysed(Model):
@@ -421,6 +442,11 @@ class Study(Model):
     datasets: Annotated[list[Name], Field(min_length=1)]
     encodings: Annotated[list[Name], Field(min_length=1)]
     sizes: Annotated[list[Name], Field(min_length=1)]
+    only: Only = Field(
+        default={},
+        description="By size: the encodings of its models, if these are not all encodings of the study, such as "
+        "{lstm: [none]}.",
+    )
     seeds: Seeds = Field(
         description="Seeds: a list, or {looks: [3, 5]}, which begins with seeds 1 to 3 and may be extended to 5 "
         "('until')."
@@ -478,6 +504,10 @@ class Study(Model):
                 raise ValueError(f"'recipes.{dataset}' has '{wrong[0]}', but its keys are {', '.join(known)}")
             self.recipe_of(dataset)  # which checks it
         return self
+
+    def encodings_of(self, size: str) -> list[str]:
+        """Return the encodings of the models of a size."""
+        return encodings_of(size, self.encodings, self.only)
 
     def recipe_of(self, dataset: str) -> Recipe:
         """Return the recipe of the models of a dataset."""

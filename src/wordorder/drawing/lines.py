@@ -85,7 +85,8 @@ def missing_cells(frame: pd.DataFrame, report: Report) -> list[str]:
         rows = ours[ours["encoding"] == encoding]
         cells = rows[["dataset", "size", "seed"]].drop_duplicates()
         if len(cells):
-            asked = len(report.datasets) * len(report.sizes) * len(report.seeds)
+            sizes = [size for size in report.sizes if encoding in report.encodings_of(size)]
+            asked = len(report.datasets) * len(sizes) * len(report.seeds)
             why = ", ".join(sorted(rows["status"].unique()))
             lines.append(f"No scores: {encoding}, {len(cells)} of {asked} cells ({why})")
     return lines

@@ -36,11 +36,14 @@ def draw(frame: pd.DataFrame, report: Report, values: Mapping[str, str], *, shar
     figure, axes = panels(len(where) * len(values), columns, width, 2.4 + 0.045 * longest)
     for index, panel in enumerate(axes):
         place = where[index // len(values)]
+        trained = report.encodings_of(place[2])
         value = list(values)[index % len(values)]
         panel.set_title(wrap(title(report, place), int(width * 11)))
         own = at(frame, place).rename(columns={value: "score"})
-        seed_columns(panel, own, report.encodings, report.baseline)
-        panel.set_xticks(range(len(names)), names, rotation=40, ha="right", rotation_mode="anchor")
+        seed_columns(panel, own, trained, report.baseline)
+        panel.set_xticks(
+            range(len(trained)), list(map(halve, trained)), rotation=40, ha="right", rotation_mode="anchor"
+        )
         panel.set_ylabel(values[value])
         if shares:
             panel.yaxis.set_major_formatter(PercentFormatter(1, decimals=None))

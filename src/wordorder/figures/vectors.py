@@ -58,7 +58,7 @@ def load(
             path=results,
         )
     found: Panels = {}
-    for encoding in report.encodings:
+    for encoding in report.encodings_of(size):
         if encoding not in models:
             found[encoding] = f"no trained model of seed {seed}"
             continue

@@ -203,7 +203,7 @@ def _score(study: Bundled, results: Path, data: Path) -> int:
 def _test(study: Bundled, results: Path, data: Path) -> None:
     report, index = study.report, read_index(results)
     for dataset, size in product(report.datasets, report.sizes):
-        family = study.families[dataset.name]
+        family = study.families[dataset.name].among(report.encodings_of(size))
         for test in dataset.tests:
             translations = {
                 (name, seed): index.cell(dataset.name, size, name, seed).hypotheses(test)

@@ -135,7 +135,7 @@ def _test_set(asked: Page, dataset: str, title: str, size: str, test: str, resul
     shown, absent = [], []
     lines: dict[str, list[str]] = {}
     scores: dict[str, list[float]] = {}
-    for encoding in report.encodings:
+    for encoding in report.encodings_of(size):
         cells = {seed: index.cell(dataset, size, encoding, seed) for seed in report.seeds}
         seed = next((seed for seed, files in cells.items() if _has_lines(files.hypotheses(test))), None)
         if seed is None:

@@ -228,7 +228,11 @@ def unpack(folder: Path, results: Path) -> Bundled:
     records = _read_records(folder / RECORDS)
     archive = _read_archive(folder / TRANSLATIONS)
     tests = {dataset.name: dataset.tests for dataset in report.datasets}
-    cells = list(product(tests, report.sizes, report.encodings, report.seeds))
+    cells = [
+        names
+        for names in product(tests, report.sizes, report.encodings, report.seeds)
+        if names[2] in report.encodings_of(names[1])
+    ]
     _demand(folder / RECORDS, cells, records)
     decodings = {test.partition("@")[2] for named in tests.values() for test in named}
     folders = {names: "cells/" + "/".join(map(str, names)) for names in cells}

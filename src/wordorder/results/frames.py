@@ -39,7 +39,7 @@ def cell_folders(report: Report, results: str | Path) -> Iterator[tuple[dict[str
     index = read_index(results)
     for dataset in report.datasets:
         for size in report.sizes:
-            for encoding in report.encodings:
+            for encoding in report.encodings_of(size):
                 for seed in report.seeds:
                     cell = {"dataset": dataset.name, "size": size, "encoding": encoding, "seed": seed}
                     yield cell, index.cell(dataset.name, size, encoding, seed)

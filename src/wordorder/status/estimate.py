@@ -162,10 +162,11 @@ def estimate(
         ratio = _ratio(corpus)
         for size in study.sizes:
             own = [cell for cell in cells(study) if (cell.dataset, cell.size) == (dataset, size)]
-            left = dict.fromkeys(study.encodings, 0)
+            names = study.encodings_of(size)
+            left = dict.fromkeys(names, 0)
             for cell in own:
                 left[cell.encoding] += not files[cell].record.exists()
-            models = {name: sketched(encodings[name], sizes[size], recipe, vocabulary) for name in study.encodings}
+            models = {name: sketched(encodings[name], sizes[size], recipe, vocabulary) for name in names}
             row = table.row(dataset, size) if table else None
             found = _fastest([measured.get(size), *_probed(results, dataset, size, recipe.precision, hardware)])
             if found is None:

@@ -104,7 +104,7 @@ def _forward_time(study: Study, configuration: Configuration, results: Path, out
         for size in study.sizes:
             cells = {
                 name: Cell(encoding=encodings[name], size=sizes[size], recipe=study.recipe_of(dataset), seed=1)
-                for name in study.encodings
+                for name in study.encodings_of(size)
             }
             models = {name: build_model(cell, vocabulary).to(where).eval() for name, cell in cells.items()}
             write_json(joint_measure_path(output, ForwardTime.name, dataset, size), analysis.measure(models))

@@ -208,9 +208,9 @@ def _count(seeds: int | None) -> str:
 def _cost(study: Study, configuration: Configuration, results: Path, seeds: int, table: TrainingTable | None) -> str:
     """Say what it takes to have so many seeds of every system."""
     parts = estimate(study, configuration, results, table=table)
-    per_seed = len(study.encodings)
-    left = [max(0, seeds * per_seed - part.done) for part in parts]
-    said = f"With {seeds} seeds the study has {len(parts) * seeds * per_seed} trainings, of which {sum(left)} are left"
+    trainings = [seeds * len(study.encodings_of(part.size)) for part in parts]
+    left = [max(0, wanted - part.done) for wanted, part in zip(trainings, parts, strict=True)]
+    said = f"With {seeds} seeds the study has {sum(trainings)} trainings, of which {sum(left)} are left"
     if any(part.hours_each is None for part in parts):
         return f"{said}. Their hours are unknown until the data are prepared."
     hours = [number * (part.hours_each or 0.0) for number, part in zip(left, parts, strict=True)]

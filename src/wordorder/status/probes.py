@@ -50,9 +50,10 @@ def to_probe(studies: Iterable[Study]) -> list[Probed]:
     """Return what is to be probed for some studies; what several of them ask for comes once."""
     found: dict[tuple[str, str, str], Probed] = {}
     for study in studies:
-        names = (study.baseline, *study.encodings)
         for dataset in study.datasets:
             for size in study.sizes:
+                trained = study.encodings_of(size)
+                names = (*(name for name in trained if name == study.baseline), *trained)
                 own = study.recipe_of(dataset)
                 key = (dataset, size, own.precision)
                 known = found.get(key)

@@ -222,7 +222,11 @@ def _blocks(files: list[dict[str, Any]], dataset: str, title: str) -> list[Block
         Block(f"{title}: differences and verdicts.", _shown(own, _shown_verdict)),
         Block(
             f"{title}: families of comparisons.",
-            [_place(file, name) | _shown_family(name, tested["family"]) for file, name, tested in _families(own)],
+            [
+                _place(file, name) | _shown_family(name, tested["family"])
+                for file, name, tested in _families(own)
+                if tested["family"]
+            ],
         ),
         Block(f"{title}: other tests of the same differences.", _shown(own, _shown_others)),
     ]

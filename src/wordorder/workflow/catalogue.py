@@ -80,6 +80,8 @@ class Catalogue:
         known = self._content["models"]
         problems = []
         for encoding, size in product(study.encodings, study.sizes):
+            if encoding not in study.encodings_of(size):
+                continue
             self.encoding(encoding)
             key = f"{encoding}/{size}/{study.recipe.norm}/{study.recipe.tie_embeddings}"
             if key not in known:

@@ -55,7 +55,8 @@ def check(study: Study, configuration: Configuration) -> str:
         "seed": len(study.seed_numbers),
     }
     tests = sum(len(test_names(study, dataset)) for dataset in configuration.datasets_of(study))
-    counts = [_count(len(cells(study)), "cell") + f" ({' × '.join(_count(n, noun) for noun, n in factors.items())})"]
+    crossed = f" ({' × '.join(_count(n, noun) for noun, n in factors.items())}{', some only' if study.only else ''})"
+    counts = [_count(len(cells(study)), "cell") + crossed]
     counts += [_count(tests, "test set"), _count(len(comparisons(study)), "comparison")]
     if len(study.decodings) > 1:
         counts.append(_count(len(study.decodings), "decoding"))

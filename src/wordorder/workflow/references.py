@@ -10,8 +10,9 @@ from wordorder.config.models import Family, Report, Study
 from wordorder.report.reference import rebuild_reference, write_reference
 from wordorder.results.bundle import Bundled, read_study
 from wordorder.workflow.configuration import Configuration
+from wordorder.workflow.slices import canonical
 from wordorder.workflow.study import own_table_names
-from wordorder.workflow.study_slices import published_tables, report_slice, significance_slice
+from wordorder.workflow.study_slices import family_of, published_tables, report_slice
 
 # Heat maps of every vector are the largest pictures and tell nothing of a run that 'wordorder inspect' does not draw.
 _NOT_BUNDLED = frozenset({"encoding_matrix"})
@@ -48,7 +49,8 @@ def rebuild(folder: Path, configuration: Configuration, data: Path) -> None:
     """
     old = read_study(folder)
     # A study may have gained encodings since its run.
-    study = configuration.study(folder.name).model_copy(update={"encodings": old.report.encodings})
+    run = {key: getattr(old.report, key) for key in ("encodings", "sizes", "only")}
+    study = configuration.study(folder.name).model_copy(update=run)
     described = _described(study, configuration).model_copy(update={"references": old.references})
     with tempfile.TemporaryDirectory() as scratch:
         rebuild_reference(folder, data, Path(scratch), described)
@@ -60,7 +62,7 @@ def _described(study: Study, configuration: Configuration) -> Bundled:
         report=Report.model_validate(json.loads(report_slice(study, configuration))),
         published=published_tables(study, configuration),
         families={
-            dataset.name: Family.model_validate(json.loads(significance_slice(study, dataset)))
+            dataset.name: Family.model_validate(json.loads(canonical(family_of(study, dataset))))
             for dataset in configuration.datasets_of(study)
         },
         tables=[*own_table_names(study), "credibility"],

@@ -22,7 +22,7 @@ from wordorder.workflow.data import DATA, corpus_file
 from wordorder.workflow.models import ModelRules
 from wordorder.workflow.positions import drawn_reorderings
 from wordorder.workflow.slices import canonical
-from wordorder.workflow.study import CellName, cells, comparisons, decoded_tests, table_names, test_names
+from wordorder.workflow.study import CellName, cells, decoded_tests, table_names, test_names
 
 RESULTS = "results/{study}"
 SYSTEMS = f"{RESULTS}/scores/{{metric}}/{{dataset}}.{{size}}.{{test}}.json"
@@ -167,8 +167,8 @@ class StudyRules:
     def _compared(self, wildcards: Any) -> list[CellName]:
         """Return the cells of the encodings that the declared comparisons name, all seeds of an encoding together."""
         study = self.study(wildcards)
-        compared = {name for comparison in comparisons(study) for name in (comparison.system, comparison.baseline)}
-        return self._cells_of(wildcards, compared)
+        family = slices.family_of(study, self.configuration.dataset(wildcards.dataset))
+        return self._cells_of(wildcards, family.among(study.encodings_of(wildcards.size)).encodings)
 
     def compared_evaluations(self, wildcards: Any) -> list[str]:
         """Return the evaluations of every seed of the encodings that the declared comparisons name."""
@@ -189,7 +189,8 @@ class StudyRules:
 
     def significance_slice(self, wildcards: Any) -> str:
         """Return the slice of the comparisons of a test set."""
-        return slices.significance_slice(self.study(wildcards), self.configuration.dataset(wildcards.dataset))
+        dataset = self.configuration.dataset(wildcards.dataset)
+        return slices.significance_slice(self.study(wildcards), dataset, wildcards.size)
 
     def significance_files(self, study: Study) -> list[str]:
         """Return the comparisons of every test set."""

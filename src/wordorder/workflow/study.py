@@ -22,7 +22,8 @@ class CellName(NamedTuple):
 
 def cells(study: Study) -> list[CellName]:
     """All models of a study, seeds fastest."""
-    return [CellName(*names) for names in product(study.datasets, study.encodings, study.sizes, study.seed_numbers)]
+    crossed = product(study.datasets, study.encodings, study.sizes, study.seed_numbers)
+    return [cell for cell in map(CellName._make, crossed) if cell.encoding in study.encodings_of(cell.size)]
 
 
 def test_names(study: Study, dataset: Dataset) -> list[str]:

@@ -44,9 +44,9 @@ def systems_scoring(study: Study, dataset: Dataset, metric: str) -> SystemsScori
     )
 
 
-def significance_slice(study: Study, dataset: Dataset) -> str:
-    """``Family``: the comparisons, which are the same for all sizes and test sets."""
-    return canonical(family_of(study, dataset))
+def significance_slice(study: Study, dataset: Dataset, size: str) -> str:
+    """``Family``: the comparisons of the models of a size, which are the same for all test sets."""
+    return canonical(family_of(study, dataset).among(study.encodings_of(size)))
 
 
 def family_of(study: Study, dataset: Dataset) -> Family:
@@ -90,6 +90,7 @@ def report_of(study: Study, configuration: Configuration, *, decoded: bool = Tru
         datasets=reported,
         encodings=study.encodings,
         sizes=study.sizes,
+        only=study.only,
         seeds=study.seed_numbers,
         metrics=[metric_name(entry) for entry in study.metrics],
         baseline=study.baseline,
