@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import xml.etree.ElementTree as ElementTree
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,9 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from wordorder.config.models import Report, ReportedDataset
+from tiny_models import CONFIG
+from wordorder.config.load import load_encodings
+from wordorder.config.models import Report, ReportedDataset, Untrained
 from wordorder.drawing import style
 from wordorder.figures import perplexity, scores, vectors
 
@@ -306,6 +309,20 @@ def test_ranges_are_those_of_the_dimensions() -> None:
     (line,) = vectors.draw_ranges({"a": table}).axes[0].lines
     assert list(line.get_ydata()) == [6, 3]
     assert vectors.range_frame({"a": table}).to_numpy().tolist() == [["a", 0, -4, 2], ["a", 1, 0, 3]]
+
+
+def test_vectors_that_training_does_not_change_need_no_model(tmp_path: Path) -> None:
+    names = ["sinusoidal", "learned", "opr_rpr", "none"]
+    report = Report(
+        study="study", title="A study", datasets=[], encodings=names, sizes=["base"], seeds=[1], metrics=["bleu"],
+        baseline="none", untrained=Untrained(dim=32, encodings=load_encodings(CONFIG, names)),
+    )  # fmt: skip
+    found = vectors.load(report, tmp_path, dataset="d", size="base", seed=1, stack="encoder", length=9)
+    assert list(found) == names
+    waves, orthogonal = np.asarray(found["sinusoidal"]), np.asarray(found["opr_rpr"])
+    assert waves.shape == orthogonal.shape == (9, 32)
+    assert waves[1, :2] == pytest.approx([np.sin(1), np.cos(1)])
+    assert "learned" in found["learned"] and "no vector" in found["none"]
 
 
 def test_figures_of_no_vectors_say_so() -> None:

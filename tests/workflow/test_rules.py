@@ -12,7 +12,7 @@ import pytest
 from little_study import Workspace
 from wildcards import Wildcards
 from wordorder.config.datasets import Download
-from wordorder.config.models import Family
+from wordorder.config.models import Family, Report
 from wordorder.errors import WordorderError
 from wordorder.results.frames import cell_folders
 from wordorder.results.index import read_index
@@ -249,6 +249,16 @@ def test_tables_and_figures_wait_for_what_they_show(workspace: Workspace) -> Non
     first = more.studies.figure_inputs(Wildcards(study="little", figure="similarity"))
     assert first == figure("similarity"), "one model of each encoding"
     assert {file for file in parts.studies.page_inputs(Wildcards(study="little")) if file.endswith(".pdf")} == set()
+
+
+def test_figures_of_vectors_at_a_size_need_no_model(workspace: Workspace) -> None:
+    workspace.change("studies/little.yaml", "seeds: [1]", "vectors_at: {similarity: 64}\nseeds: [1]")
+    without = Parts(workspace).studies
+    drawn = Wildcards(study="little", figure="similarity"), Wildcards(study="little", figure="value_range")
+    assert [bool(without.figure_inputs(job)) for job in drawn] == [False, True], "a figure of no models"
+    slices = [Report.model_validate_json(without.figure_slice(job)) for job in drawn]
+    assert slices[0].untrained is not None and set(slices[0].untrained.encodings) == {"opr", "sinusoidal", "inxl"}
+    assert slices[0].untrained.dim == 64 and slices[1].untrained is None
 
 
 def test_targets_ask_for_their_stage(workspace: Workspace) -> None:

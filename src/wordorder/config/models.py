@@ -279,6 +279,13 @@ class ReportedDataset(Model):
     tests: list[str] = Field(description="Test sets; 'TEST@DECODING' in a study with several decodings.")
 
 
+class Untrained(Model):
+    """Encodings whose vectors are drawn without models."""
+
+    dim: Annotated[int, Field(ge=2, multiple_of=2)] = Field(description="Model size.")
+    encodings: dict[Name, AnyEncoding]
+
+
 class Report(Model):
     """The slice of a table's or a figure's job: the items to show, in their display order."""
 
@@ -294,6 +301,7 @@ class Report(Model):
     alpha: Rate = 0.05
     looks: Looks | None = None
     shown_positions: Positive | None = None
+    untrained: Untrained | None = Field(default=None, description="Of a figure of vectors that needs no models.")
 
     def encodings_of(self, size: str) -> list[str]:
         """Return the encodings of the models of a size."""
@@ -411,18 +419,8 @@ class Reordering(Positions):
 
 
 # Entries of wordorder.figures.catalogue.
-FigureName = Literal[
-    "forest",
-    "variance",
-    "scores",
-    "perplexity",
-    "similarity",
-    "encoding_matrix",
-    "dot_product",
-    "similarity_profile",
-    "value_range",
-    "mathematics",
-]
+VectorFigureName = Literal["similarity", "encoding_matrix", "dot_product", "similarity_profile", "value_range"]
+FigureName = Literal["forest", "variance", "scores", "perplexity", VectorFigureName, "mathematics"]
 
 
 _SHARED = ("norm", "tie_embeddings")  # by all models of a study
@@ -493,6 +491,11 @@ class Study(Model):
     figures: list[FigureName] = ["forest", "variance", "scores", "perplexity", "similarity", "encoding_matrix"]
     shown_positions: Positive | None = Field(
         default=None, description="Number of positions in the figures of vectors; 64 if missing."
+    )
+    vectors_at: dict[VectorFigureName, Annotated[int, Field(ge=2, multiple_of=2)]] = Field(
+        default={},
+        description="By figure of vectors: a model size (d) at which it is drawn without models, of the encodings "
+        "whose vectors training does not change.",
     )
     analyses: Analyses = Analyses({})
 

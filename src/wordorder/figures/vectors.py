@@ -14,9 +14,10 @@ from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from wordorder.config.models import Report
+from wordorder.config.models import Report, Untrained
 from wordorder.drawing.style import cue, panels, say, styled, wrap
-from wordorder.encodings.base import Stack
+from wordorder.encodings.base import Shape, Stack
+from wordorder.encodings.registry import build
 from wordorder.errors import WordorderError
 from wordorder.results.frames import cell_folders
 
@@ -25,12 +26,15 @@ Vectors = NDArray[np.float64]
 Panels = dict[str, Vectors | str]
 
 _POSITIONS = 64  # number of positions by default
+_HEAD_DIM = 64
 
 
 def load(
     report: Report, results: Path, *, dataset: str, size: str, seed: int, stack: Stack, length: int | None
 ) -> Panels:
     """Read the vectors (length, d) of each encoding from its trained model, or the reason why there are none.
+
+    A report with encodings that are drawn without models needs no results.
 
     Raises:
         WordorderError: There is no such model of any encoding, or ``length`` is not positive.
@@ -44,6 +48,8 @@ def load(
         raise WordorderError(
             f"--length must be at least 1 position, not {length}.", code="wrong-option", key="--length", found=length
         )
+    if report.untrained is not None:
+        return {name: untrained(report.untrained, name, stack, length) for name in report.encodings}
     chosen = {"dataset": dataset, "size": size, "seed": seed}
     models = {
         cell["encoding"]: files.model
@@ -73,6 +79,33 @@ def load(
         else:
             found[encoding] = table.double().cpu().numpy()
     return found
+
+
+def untrained(asked: Untrained, name: str, stack: Stack, length: int) -> Vectors | str:
+    """Compute the vectors (length, d) of an encoding that no training changes, or the reason why there are none.
+
+    Args:
+        asked: The model size and the encodings.
+        name: The name of one of them.
+        stack: The stack.
+        length: Number of positions.
+    """
+    import torch
+
+    encoding = build(asked.encodings[name], Shape(asked.dim, max(1, asked.dim // _HEAD_DIM), 1, 1))
+    limit = encoding.limit(stack)  # A learned table has a limited length.
+    length = length if limit is None else min(length, limit)
+    with torch.no_grad():
+        table = encoding.table(length, stack)
+        if table is None:
+            return f"no vector for a position in the {stack}"
+        fixed = table.clone()
+        for parameter in encoding.parameters():
+            parameter.add_(1.0)  # as training may
+        changed = encoding.table(length, stack)
+    if changed is None or not torch.equal(fixed, changed):
+        return "its vectors are learned, and this figure is drawn without models"
+    return fixed.double().cpu().numpy()
 
 
 def _alike(encodings: Panels) -> list[tuple[int, str, Vectors | str]]:

@@ -247,7 +247,7 @@ class StudyRules:
         """Return what a figure is drawn from."""
         study, figure = self.study(wildcards), wildcards.figure
         reads = figure_of(figure).reads
-        if reads == "nothing":
+        if reads == "nothing" or figure in study.vectors_at:
             return []
         if reads == "scores":
             return self.evaluations(study)

@@ -21,6 +21,7 @@ from wordorder.config.models import (
     ReportedDataset,
     Study,
     SystemsScoring,
+    Untrained,
     metric_name,
 )
 from wordorder.config.published_scores import PublishedInStudy, PublishedScores, Shown
@@ -74,7 +75,11 @@ def report_slice(study: Study, configuration: Configuration) -> str:
 def figure_slice(study: Study, configuration: Configuration, figure: FigureName) -> str:
     """``Report``, for a figure; how many positions are shown does not matter to figures without vectors."""
     shown = study.shown_positions if FIGURES[figure].reads == "models" else None
-    return canonical(report_of(study, configuration).model_copy(update={"shown_positions": shown}))
+    dim = next((dim for name, dim in study.vectors_at.items() if name == figure), None)
+    found = None
+    if dim is not None:
+        found = Untrained(dim=dim, encodings=load_encodings(configuration.root, study.encodings))
+    return canonical(report_of(study, configuration).model_copy(update={"shown_positions": shown, "untrained": found}))
 
 
 def report_of(study: Study, configuration: Configuration, *, decoded: bool = True) -> Report:
