@@ -101,6 +101,15 @@ def test_a_variant_differs_in_what_it_says() -> None:
     assert preprocessing_slice(one) == preprocessing_slice(other)
 
 
+def test_a_variant_may_train_on_shorter_sentences() -> None:
+    short, original = (load_dataset(name, ROOT) for name in ("mini_ende_short", "mini_ende"))
+    assert short.preprocessing.cleaning.max_length == 8 < original.preprocessing.cleaning.max_length
+    assert (short.train, short.tests, short.folder) == (original.train, original.tests, original.folder)
+    assert (
+        short.preprocessing.model_copy(update={"cleaning": original.preprocessing.cleaning}) == original.preprocessing
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [

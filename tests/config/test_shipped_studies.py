@@ -11,6 +11,8 @@ from raises import raises
 from tiny_models import CONFIG
 from wordorder.config.load import load_study
 from wordorder.config.models import Recipe
+from wordorder.workflow.configuration import Configuration
+from wordorder.workflow.models import cell_files
 
 
 @pytest.mark.parametrize("name", ["opr", "opr_small", "opr_deep", "opr_big", "opr_k", "opr_k_big", "opr_seeds"])
@@ -42,6 +44,20 @@ def test_a_wrong_recipe_of_a_dataset_is_a_sentence(changes: dict[str, object], c
     path.write_text(f"{path.read_text()}recipes: {{grammar: {json.dumps(changes)}}}\n")
     with raises(code):
         load_study("demo", config)
+
+
+def test_studies_of_a_middle_size_share_their_models() -> None:
+    """Of one recipe and dataset, so that an encoding of two papers is trained once."""
+    configuration = Configuration(CONFIG)
+    folders = [
+        {
+            str(files.folder)
+            for cell, files in cell_files(configuration.study(name), configuration, Path("results")).items()
+            if (cell.dataset, cell.encoding) == ("iwslt14_ende", "sinusoidal")
+        }
+        for name in ("posnet_middle", "xlpe_middle", "opr_middle")
+    ]
+    assert len(folders[0]) == 3 and folders[0] == folders[1] == folders[2]
 
 
 @pytest.mark.parametrize("name", ["posnet", "xlpe", "opr", "sinusoid"])

@@ -313,6 +313,11 @@ class DerivedDataset(Model):
     )
     variant_of: Name | None = Field(default=None, description="Dataset to vary: the same except for the other keys.")
     vocabulary: Positive | None = Field(default=None, description="Replaces 'preprocessing.vocabulary'.")
+    max_length: Positive | None = Field(
+        default=None,
+        description="Replaces 'preprocessing.cleaning.max_length', such as for tests of longer sentences than those of "
+        "training.",
+    )
 
     @model_validator(mode="after")
     def _of_one(self) -> DerivedDataset:
@@ -328,8 +333,13 @@ class DerivedDataset(Model):
     def of(self, original: Dataset) -> Dataset:
         """Return the complete dataset."""
         own: dict[str, Any] = {"name": self.name, "title": self.title, "download_folder": original.folder}
+        changed: dict[str, Any] = {}
         if self.vocabulary is not None:
-            own["preprocessing"] = original.preprocessing.model_copy(update={"vocabulary": self.vocabulary})
+            changed["vocabulary"] = self.vocabulary
+        if self.max_length is not None:
+            changed["cleaning"] = original.preprocessing.cleaning.model_copy(update={"max_length": self.max_length})
+        if changed:
+            own["preprocessing"] = original.preprocessing.model_copy(update=changed)
         if self.reverse_of is not None:
             own |= {
                 "source_language": original.target_language,
