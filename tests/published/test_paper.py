@@ -21,7 +21,7 @@ from wordorder.config.load import (
     load_study,
     study_names,
 )
-from wordorder.config.models import Paper, PublishedReport
+from wordorder.config.pages import Paper, PublishedReport
 from wordorder.config.published_scores import PublishedInStudy, PublishedScores, Shown
 from wordorder.published import stated
 from wordorder.published.evidence import Evidence, Family, Found, seeds_to_decide, slope_evidence, together

@@ -12,7 +12,7 @@ import pytest
 from evaluation_samples import frame_of, report
 from snakemake_runs import ROOT
 from wordorder.config.load import load_encodings, load_published_scores, load_sizes
-from wordorder.config.models import PublishedReport
+from wordorder.config.pages import PublishedReport
 from wordorder.config.published_scores import PublishedScores, Shown
 from wordorder.published.marks import OurMarks
 from wordorder.published.scores import prediction_interval, published_frame, published_table

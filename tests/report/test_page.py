@@ -17,7 +17,7 @@ import pytest
 
 from page_sample import ANALYSES, FIGURES, HOSTILE, LONG, write_sample
 from wordorder.cli.main import main
-from wordorder.config.models import Companion, Page
+from wordorder.config.pages import Companion, Page
 from wordorder.files import read_json, write_json, write_text
 from wordorder.report import records
 from wordorder.report.links import read_image

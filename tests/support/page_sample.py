@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from evaluation_samples import METRICS, family, report, translations, write_study
 from wordorder.comparison.significance import compare
-from wordorder.config.models import Page
+from wordorder.config.pages import Page
 from wordorder.data.text import read_lines
 from wordorder.drawing import style
 from wordorder.files import read_json, write_json, write_text

@@ -14,7 +14,8 @@ from snakemake_runs import ROOT
 from wildcards import Wildcards
 from wordorder.config.datasets import Download, Generator, Import, Preparation, Subword
 from wordorder.config.load import dataset_names, load_dataset, load_sizes, load_study, slice_argument
-from wordorder.config.models import Cell, Decoding, Evaluation, Family, Model, PublishedReport, Report
+from wordorder.config.models import Cell, Decoding, Evaluation, Family, Model, Report
+from wordorder.config.pages import PublishedReport
 from wordorder.config.published_scores import Shown
 from wordorder.errors import WordorderError
 from wordorder.registry import registry_of

@@ -41,7 +41,8 @@ def table(
     """
     from wordorder.config.claims import PAPER_TABLES
     from wordorder.config.load import slice_argument
-    from wordorder.config.models import Paper, PublishedReport, Report
+    from wordorder.config.models import Report
+    from wordorder.config.pages import Paper, PublishedReport
     from wordorder.config.published_scores import PUBLISHED_TABLES
     from wordorder.report.build import build_paper_table, build_table
     from wordorder.tables.table import write_table

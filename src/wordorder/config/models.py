@@ -13,11 +13,9 @@ from pydantic import Discriminator, Field, PlainValidator, RootModel, Tag, Valid
 
 from wordorder.config.analyses import Analyses
 from wordorder.config.base import Model, Name, Positive, Rate
-from wordorder.config.claims import PaperClaims
 from wordorder.config.datasets import Preparation
 from wordorder.config.encodings import AnyEncoding
-from wordorder.config.published import PublishedTable
-from wordorder.config.published_scores import PublishedInStudy, Shown
+from wordorder.config.published_scores import Shown
 from wordorder.config.sizes import ModelSize
 from wordorder.errors import WordorderError
 from wordorder.registry import registry_of
@@ -325,57 +323,6 @@ class Measured(Model):
     settings: Analyses = Field(description="Settings of only this analysis, as far as they affect measuring.")
     preparation: Preparation = Field(description="Preprocessing of the dataset.")
     detokenise: bool = Field(default=True, description="Whether translations must be detokenised.")
-
-
-class PublishedReport(Model):
-    """The slice of the table 'published', and in :class:`Paper` a study whose results decide claims."""
-
-    report: Report
-    published: list[PublishedInStudy] = []
-    analyses: list[Name] = []
-
-
-class Paper(Model):
-    """The slice of the tables of a paper: its claims, and the studies that decide them, its own first."""
-
-    claims: PaperClaims
-    studies: Annotated[list[PublishedReport], Field(min_length=1)]
-    counted: list[PublishedTable] = Field(default=[], description="The paper's tables of parameters.")
-    encodings: dict[Name, AnyEncoding] = Field(default={}, description="Those whose parameters are counted.")
-    sizes: dict[Name, ModelSize] = Field(default={}, description="Those of the models that are counted.")
-
-
-class DrawnReordering(Model):
-    """A test set whose predicted orders are drawn, below results/data/{dataset}/reordering/{reorderer}/figures."""
-
-    dataset: Name
-    reorderer: Name
-    test: Name
-
-
-class Companion(Model):
-    """A study that runs together with another, whose page links to its page."""
-
-    name: Name
-    title: str
-
-
-class Page(Model):
-    """The slice of a study's page: the items, tables and pictures to show."""
-
-    report: Report
-    tables: list[Name]
-    published: list[PublishedInStudy] = []
-    paper: Paper | None = None
-    figures: list[Name]
-    analyses: list[Name] = []
-    reorderings: list[DrawnReordering] = []
-    companions: list[Companion] = []
-    fidelity: dict[Name, list[Name]] = Field(
-        default={}, description="Types of each encoding that belong to the package; each has a row in docs/fidelity.md."
-    )
-    source_languages: dict[Name, str] = Field(description="By dataset.")
-    target_languages: dict[Name, str] = Field(description="By dataset.")
 
 
 PositionsKind = Literal["gold", "identity", "oracle", "predicted"]

@@ -13,7 +13,7 @@ import pandas as pd
 
 from wordorder.comparison.levels import level_of
 from wordorder.config.claims import ByAnalysis, ByCount, ByProposition, ByTable, ByTrend, Claim
-from wordorder.config.models import Paper, PublishedReport
+from wordorder.config.pages import Paper, PublishedReport
 from wordorder.config.published_scores import ALIGNMENT, MEMORY, PublishedInStudy
 from wordorder.files import read_text
 from wordorder.metrics.base import metric

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from wordorder.config.claims import Contradiction, Count
-from wordorder.config.models import Paper, Recipe
+from wordorder.config.models import Recipe
+from wordorder.config.pages import Paper
 from wordorder.config.published_scores import PARAMETERS, PublishedColumn, PublishedInStudy, PublishedScoresRow
 from wordorder.published.decisions import Decider, StudyResults
 from wordorder.published.evidence import Evidence, Found, seeds_to_decide, together

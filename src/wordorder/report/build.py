@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from wordorder.config.claims import PAPER_TABLES
-from wordorder.config.models import Paper, Report
+from wordorder.config.models import Report
+from wordorder.config.pages import Paper
 from wordorder.config.published_scores import PUBLISHED_TABLES, PublishedInStudy
 from wordorder.errors import unknown_name
 from wordorder.published import orderings, paper

@@ -10,7 +10,8 @@ from typing import Any
 
 import pandas as pd
 
-from wordorder.config.models import Page, Report
+from wordorder.config.models import Report
+from wordorder.config.pages import Page
 from wordorder.metrics.base import metric
 from wordorder.report.records import Record
 from wordorder.results.frames import groups, load_significance

@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from wordorder import __version__
 from wordorder.config.claims import PAPER_TABLES
-from wordorder.config.models import Page
+from wordorder.config.pages import Page
 from wordorder.files import write_text
 from wordorder.report import inputs, overview, pictures, records, tables, translations
 from wordorder.report.build import build_paper_table, build_table

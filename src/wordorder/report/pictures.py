@@ -7,7 +7,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from wordorder.config.models import Page
+from wordorder.config.pages import Page
 from wordorder.report.captions import caption, first_sentence
 from wordorder.report.links import File, Image, read_csv_file, read_image
 from wordorder.report.tables import title_of

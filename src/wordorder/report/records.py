@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wordorder.config.models import Page
+from wordorder.config.pages import Page
 from wordorder.files import read_json
 from wordorder.report.tables import Block, show_block
 from wordorder.results.frames import cell_folders

@@ -11,7 +11,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal
 
-from wordorder.config.models import Page
+from wordorder.config.pages import Page
 from wordorder.data.text import read_lines, strict_pairs
 from wordorder.data.tokenise import UNSPACED_LANGUAGES, base_language
 from wordorder.errors import WordorderError

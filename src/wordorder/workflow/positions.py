@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from wordorder.config.datasets import Dataset
-from wordorder.config.models import DrawnReordering, PositionsKind, Study
+from wordorder.config.models import PositionsKind, Study
+from wordorder.config.pages import DrawnReordering
 from wordorder.errors import WordorderError
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.study import test_names

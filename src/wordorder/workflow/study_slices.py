@@ -11,12 +11,8 @@ from wordorder.config.datasets import Dataset
 from wordorder.config.load import load_claims, load_encodings, load_published, load_published_scores, load_sizes
 from wordorder.config.models import (
     Analysed,
-    Companion,
     Family,
     FigureName,
-    Page,
-    Paper,
-    PublishedReport,
     Report,
     ReportedDataset,
     Study,
@@ -24,6 +20,7 @@ from wordorder.config.models import (
     Untrained,
     metric_name,
 )
+from wordorder.config.pages import Companion, Page, Paper, PublishedReport
 from wordorder.config.published_scores import PublishedInStudy, PublishedScores, Shown
 from wordorder.errors import WordorderError, unknown_name
 from wordorder.figures.catalogue import FIGURES
