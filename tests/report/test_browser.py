@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from pathlib import Path
 
 import pytest
 
 from browser import Visit, visit
 from page_sample import HOSTILE, SEEDS, write_sample
+from pair_sample import RATES, write_pairs
+from wordorder.config.models import Page
+from wordorder.files import read_json
 from wordorder.report.page import build_page
+from wordorder.statistics.all_pairs import Pairs, all_pairs
+from wordorder.statistics.blocked import block
 
 # One process, so that the page is visited once a width.
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
@@ -218,3 +224,115 @@ return { rows: seen("#table-scores tbody tr"), sentences: seen(".sentence"), ima
 """
     looked = visit(plain, script, width=PHONE, folder=tmp_path)
     assert looked.found == {"rows": 4, "sentences": 20, "images": 3, "controls": 0, "overflow": 0}
+
+
+# Every ordered pair on every test set: what is said, the rows of the table, and the sentences.
+PAIRS = r"""
+await new Promise((done) => setTimeout(done, 200));
+const pick = (name) => document.getElementById(`pick-${name}`);
+const choose = (name, value) => {
+  pick(name).value = value;
+  pick(name).dispatchEvent(new window.Event("change"));
+};
+const texts = (selector) => [...document.querySelectorAll(`#compared ${selector}`)].map((found) => found.textContent);
+const names = [...pick("system").options].map((option) => option.value);
+const found = { names, pairs: {} };
+for (const place of [0, 1]) {
+  choose("place", place);
+  for (const system of names) {
+    choose("system", system);
+    for (const other of names) {
+      choose("other", other);
+      const rows = [...document.querySelectorAll("#compared tbody tr")];
+      found.pairs[`${place} ${system} ${other}`] = {
+        said: texts("[role=status]")[0],
+        rows: rows.map((row) => [...row.cells].map((cell) => cell.textContent)),
+        notes: texts(".below p"),
+        sentences: texts(".sentence h4").map((text) => Number(text.replace("Sentence ", ""))),
+        translations: texts(".sentence .found p"),
+        marks: texts(".sentence .found mark"),
+      };
+    }
+  }
+}
+choose("system", names[1]);
+choose("other", names[2]);
+document.querySelector(".pick button").click();
+found.swapped = [pick("system").value, pick("other").value, texts("[role=status]")[0]];
+return found;
+"""
+
+
+@pytest.fixture(scope="module")
+def pair_study(tmp_path_factory: pytest.TempPathFactory) -> tuple[Page, Path, Path]:
+    return write_pairs(tmp_path_factory.mktemp("pairs"))
+
+
+@pytest.fixture(scope="module")
+def compared(pair_study: tuple[Page, Path, Path]) -> Visit:
+    folder = pair_study[1].parent
+    path = folder / "index.html"
+    path.write_text(build_page(*pair_study), encoding="utf-8")
+    return visit(path, PAIRS, width=DESKTOP, folder=folder / "browser")
+
+
+def by_statistics(results: Path, test: str, metric: str) -> Pairs:
+    """All pairs by the project's statistics, from the files of scores."""
+    scores: dict[str, dict[int, float]] = {}
+    for path in sorted(results.glob(f"cells/pair/*/tiny/*/{test}.scores.json")):
+        score = read_json(path)["metrics"][metric]["score"]
+        scores.setdefault(path.parts[-4], {})[int(path.parts[-2])] = score
+    return all_pairs(block({name: scores[name] for name in RATES}))
+
+
+def test_any_two_systems_show_the_difference_and_interval_of_the_statistics(
+    compared: Visit, pair_study: tuple[Page, Path, Path]
+) -> None:
+    assert compared.console == [] and compared.found["names"] == list(RATES)
+    for place, test in enumerate(("test_1", "test_2")):
+        for row, metric in enumerate(("bleu", "chrf++")):
+            found = by_statistics(pair_study[1], test, metric)
+            for system, other in permutations(RATES, 2):
+                sign = 1 if (system, other) in found.differences else -1
+                tested = found.differences[(system, other) if sign == 1 else (other, system)]
+                low, high = sorted(sign * end for end in tested.interval)
+                shown = compared.found["pairs"][f"{place} {system} {other}"]
+                cells = shown["rows"][row]
+                assert cells[3:5] == [f"{sign * tested.value:+.2f}", f"[{low:+.2f}, {high:+.2f}]"]
+                assert cells[5] == (f"{tested.p:.3f}" if tested.p >= 0.001 else "<0.001")
+                if tested.p < 0.05:
+                    assert cells[6].partition(",")[0] == ("better" if sign * tested.value > 0 else "worse")
+                else:
+                    assert cells[6] in ("undecided", "equivalent")
+                if metric == "bleu":
+                    assert f"on {test}" in shown["said"] and f"interval {low:+.2f} to {high:+.2f}." in shown["said"]
+
+
+def test_the_sentences_of_a_pair_are_the_same_in_both_directions(compared: Visit) -> None:
+    for place in (0, 1):
+        for system, other in permutations(RATES, 2):
+            shown = compared.found["pairs"][f"{place} {system} {other}"]
+            turned = compared.found["pairs"][f"{place} {other} {system}"]
+            assert len(shown["sentences"]) == 10 and shown["sentences"] == turned["sentences"]
+            lines = shown["translations"]
+            assert [*zip(lines[::2], lines[1::2], strict=True)] == [
+                *zip(turned["translations"][1::2], turned["translations"][::2], strict=True)
+            ]
+            assert shown["marks"]
+
+
+def test_a_declared_comparison_keeps_its_verdict_beside_that_of_all_pairs(
+    compared: Visit, pair_study: tuple[Page, Path, Path]
+) -> None:
+    tested = read_json(pair_study[1] / "significance" / "pair.tiny.test_1.json")["metrics"]["bleu"]["comparisons"]
+    for entry in tested:
+        for pair in ((entry["system"], entry["baseline"]), (entry["baseline"], entry["system"])):
+            assert f"Declared comparison: {entry['verdict']}" in compared.found["pairs"][f"0 {' '.join(pair)}"]["notes"]
+    assert compared.found["pairs"]["0 opr learned"]["notes"] == []
+
+
+def test_a_system_is_not_compared_with_itself_and_two_can_be_swapped(compared: Visit) -> None:
+    shown = compared.found["pairs"]["0 opr opr"]
+    assert shown["said"] == "Choose two different systems." and shown["sentences"] == []
+    system, other, said = compared.found["swapped"]
+    assert (system, other) == ("learned", "opr") and said.startswith("learned ")

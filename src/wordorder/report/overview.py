@@ -140,11 +140,11 @@ def comparisons(report: Report, results: Path) -> list[Comparisons]:
     """
     found = []
     for file in load_significance(report, results):
-        place = _place(report, file["dataset"], file["size"], file["test"])
+        title = place(report, file["dataset"], file["size"], file["test"])
         for name, tested in file["metrics"].items():
             if tested["comparisons"]:
                 verdicts = _verdicts(tested["comparisons"], tested["family"]["margin"])
-                found.append(Comparisons(place, metric(name).label, verdicts, _power(tested["family"], name)))
+                found.append(Comparisons(title, metric(name).label, verdicts, _power(tested["family"], name)))
     return found
 
 
@@ -214,7 +214,7 @@ def alike(report: Report, scores: pd.DataFrame) -> list[Alike]:
             for letter in _LETTERS.findall(row["group"]):
                 lettered.setdefault(letter, []).append(row["encoding"])
         if lettered:
-            found.append(Alike(_place(report, dataset, size, test), metric(name).label, dict(sorted(lettered.items()))))
+            found.append(Alike(place(report, dataset, size, test), metric(name).label, dict(sorted(lettered.items()))))
     return found
 
 
@@ -222,7 +222,7 @@ def alike(report: Report, scores: pd.DataFrame) -> list[Alike]:
 _LETTERS = re.compile(r"[a-z]|\(\d+\)")
 
 
-def _place(report: Report, dataset: str, size: str, test: str) -> str:
+def place(report: Report, dataset: str, size: str, test: str) -> str:
     """Name a test set, with the dataset and size only if the study has several."""
     titles = {data.name: data.title for data in report.datasets}
     parts = [titles[dataset]] if len(titles) > 1 else []

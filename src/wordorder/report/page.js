@@ -62,6 +62,184 @@ filter.addEventListener("input", () => {
   said.textContent = wanted ? `${shown} of ${all}` : "";
 });
 
+// Two systems chosen by the reader: means and intervals by Tukey's test, and the sentences on which they differ most.
+const make = (name, text, attributes = {}) => {
+  const element = document.createElement(name);
+  element.append(text);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  return element;
+};
+
+async function unpack(text) {
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
+}
+
+// The words that differ from the reference are marked as in the section of translations: by a longest common subsequence.
+function marked(reference, translation, pattern) {
+  const split = (text) => (text.match(new RegExp(pattern, "gu")) || []).filter((token) => token.trim());
+  const [wanted, found] = [split(reference), split(translation)];
+  const common = Array.from({ length: wanted.length + 1 }, () => new Uint16Array(found.length + 1));
+  for (let i = wanted.length - 1; i >= 0; i -= 1) {
+    for (let j = found.length - 1; j >= 0; j -= 1) {
+      const skipped = Math.max(common[i + 1][j], common[i][j + 1]);
+      common[i][j] = wanted[i] === found[j] ? common[i + 1][j + 1] + 1 : skipped;
+    }
+  }
+  const same = new Set();
+  const missing = new Map(); // before which word of the translation which words of the reference are missing
+  let [i, j] = [0, 0];
+  while (i < wanted.length || j < found.length) {
+    if (i < wanted.length && j < found.length && wanted[i] === found[j]) {
+      same.add(j);
+      [i, j] = [i + 1, j + 1];
+    } else if (j === found.length || (i < wanted.length && common[i + 1][j] >= common[i][j + 1])) {
+      missing.set(j, [...(missing.get(j) || []), wanted[i]]);
+      i += 1;
+    } else {
+      j += 1;
+    }
+  }
+  const pieces = document.createDocumentFragment();
+  const gap = (place) => {
+    // Where other words stand instead, they are marked.
+    if (missing.has(place) && (place === found.length || same.has(place)) && (place === 0 || same.has(place - 1))) {
+      pieces.append(make("del", "‸", { class: "gap", title: missing.get(place).join(" ") }));
+    }
+  };
+  let word = 0;
+  for (const token of translation.match(new RegExp(pattern, "gu")) || []) {
+    if (!token.trim()) {
+      pieces.append(token);
+      continue;
+    }
+    gap(word);
+    pieces.append(same.has(word) ? token : make("mark", token));
+    word += 1;
+  }
+  gap(word);
+  return pieces;
+}
+
+function compare(data, names) {
+  const box = document.getElementById("compared");
+  const [system, other, place] = [names.system, names.other, data.places[names.place]];
+  const pairOf = (metric) => {
+    const [one, two] = [system, other].map((name) => metric.systems.indexOf(name));
+    if (one < 0 || two < 0 || one === two || metric.half === null) return null;
+    const [low, high] = one < two ? [one, two] : [two, one];
+    // Pairs are in the order (0, 1), (0, 2), …, (1, 2), ….
+    const index = low * metric.systems.length - (low * (low + 1)) / 2 + high - low - 1;
+    const flipped = { better: "worse", worse: "better" };
+    const outcome = metric.outcomes[index].replace(/^(better|worse)/, (word) => (one < two ? word : flipped[word]));
+    return { one, two, value: metric.means[one] - metric.means[two], p: metric.p[index], outcome };
+  };
+  const shown = (value, digits, sign = false) =>
+    (sign && value >= 0 ? "+" : "") + value.toFixed(digits);
+  const heads = ["Metric", system, other, "Difference", `${data.confidence} % interval`, "p", "Outcome", "Difference of each seed"];
+  box.querySelector("thead tr").replaceChildren(...heads.map((text) => make("th", text, { scope: "col" })));
+  const notes = [];
+  const rows = place.metrics.map((metric) => {
+    const { digits } = metric;
+    const pair = pairOf(metric);
+    const mean = (name) => {
+      const index = metric.systems.indexOf(name);
+      return index < 0 ? "–" : shown(metric.means[index], digits);
+    };
+    const row = document.createElement("tr");
+    const cells = [mean(system), mean(other)];
+    if (pair) {
+      const { one, two, value, p, outcome } = pair;
+      cells.push(shown(value, digits, true));
+      cells.push(`[${shown(value - metric.half, digits, true)}, ${shown(value + metric.half, digits, true)}]`);
+      cells.push(p < 0.001 ? "<0.001" : p.toFixed(3), outcome);
+      cells.push(metric.seeds.map((seed, at) => `${seed}: ${shown(metric.scores[one][at] - metric.scores[two][at], digits, true)}`).join(", "));
+    } else {
+      const why = [system, other].filter((name) => metric.why[name]).map((name) => `${name}: ${metric.why[name]}`);
+      if (system !== other) notes.push(`${metric.label}: no interval (${why.join("; ") || metric.problem}).`);
+      cells.push("–", "–", "–", "untested", "–");
+    }
+    const heading = metric.lower ? `${metric.label} ↓` : metric.label;
+    row.append(make("th", heading, { scope: "row" }), ...cells.map((text) => make("td", text)));
+    for (const [one, two, verdict] of metric.declared) {
+      if ([system, other].includes(one) && [system, other].includes(two)) notes.push(`Declared comparison: ${verdict}`);
+    }
+    return row;
+  });
+  box.querySelector("tbody").replaceChildren(...rows);
+  const [metric] = place.metrics;
+  const pair = metric && pairOf(metric);
+  const words = { better: `${system} is better than ${other}`, worse: `${system} is worse than ${other}` };
+  words.equivalent = `${system} and ${other} are equivalent`;
+  words.undecided = `These seeds do not decide between ${system} and ${other}`;
+  const kind = pair && pair.outcome.split(",")[0];
+  const [status] = box.querySelectorAll("[role=status]");
+  if (system === other) status.textContent = "Choose two different systems.";
+  else if (!pair) status.textContent = `${system} and ${other} could not be tested on ${place.title}.`;
+  else {
+    const [low, high] = [pair.value - metric.half, pair.value + metric.half];
+    const within = pair.outcome.includes(",") ? ", within the margin" : "";
+    status.textContent =
+      `${words[kind]}${within} on ${place.title}: ${shown(pair.value, metric.digits, true)} ${metric.label}, ` +
+      `interval ${shown(low, metric.digits, true)} to ${shown(high, metric.digits, true)}.`;
+  }
+  if (!data.exact) notes.push("Seeds were added after results had been seen, which was not declared: no level is exact.");
+  box.querySelector(".below").replaceChildren(...notes.map((text) => make("p", text)));
+
+  const chosen = place.pairs[`${system}\n${other}`] || place.pairs[`${other}\n${system}`] || [];
+  const about = box.querySelector("h3 + p");
+  box.querySelector("h3").textContent = chosen.length ? `${chosen.length} sentences on which they differ most` : "";
+  const absent = [system, other].filter((name) => place.absent[name]).map((name) => `No translations of ${name}: ${place.absent[name]}.`);
+  const seeds = [system, other].map((name) => `${name}: seed ${place.shown[name]}`);
+  const rated = place.rated ? ` The number after a system is the sentence’s ${place.rated}, by whose difference the sentences are chosen.` : "";
+  about.textContent = absent.join(" ") || (chosen.length ? `${seeds.join(", ")}; ${place.total} sentences in all.${rated}` : system === other ? "" : "Their translations are the same.");
+  box.querySelector(".sentences").replaceChildren(
+    ...chosen.map((index) => {
+      const [source, reference] = place.sentences[index];
+      const part = (heading, content, language, score) => {
+        const title = make("h5", heading);
+        if (score !== undefined) title.append(" ", make("span", score.toFixed(1)));
+        const block = document.createElement("div");
+        block.append(title, make("p", content, { lang: language, dir: "auto" }));
+        return block;
+      };
+      const article = make("article", make("h4", `Sentence ${index + 1}`), { class: "sentence" });
+      const given = make("div", part("Source", source, place.languages[0]), { class: "given" });
+      given.append(part("Reference", reference, place.languages[1]));
+      const found = make("div", "", { class: "found" });
+      for (const name of [system, other]) {
+        const text = place.lines[name][index];
+        const content = text ? marked(reference, text, place.tokens) : make("span", "nothing", { class: "absent" });
+        found.append(part(name, content, place.languages[1], (place.ratings[name] || {})[index]));
+      }
+      article.append(given, found);
+      return article;
+    }),
+  );
+}
+
+const picks = document.querySelector(".pick");
+if (typeof DecompressionStream !== "undefined") {
+  unpack(document.getElementById("pairs").textContent.trim()).then((data) => {
+    const [system, other, place] = ["system", "other", "place"].map((name) => document.getElementById(`pick-${name}`));
+    const fill = (select, names, values) => select.append(...names.map((name, index) => make("option", name, { value: values[index] })));
+    fill(system, data.systems, data.systems);
+    fill(other, data.systems, data.systems);
+    fill(place, data.places.map(({ title }) => title), data.places.map((_, index) => index));
+    const declared = data.places.flatMap(({ metrics }) => metrics.flatMap((metric) => metric.declared));
+    [system.value, other.value] = declared.length ? declared[0] : [data.systems[0], data.systems[1] || data.systems[0]];
+    const show = () => compare(data, { system: system.value, other: other.value, place: place.value });
+    for (const select of [system, other, place]) select.addEventListener("change", show);
+    picks.querySelector("button").addEventListener("click", () => {
+      [system.value, other.value] = [other.value, system.value];
+      show();
+    });
+    show();
+    document.querySelector(".unscripted").hidden = true;
+    picks.hidden = document.getElementById("compared").hidden = false;
+  });
+}
+
 // A click on a figure enlarges it.
 const dialog = document.getElementById("enlarged");
 const large = dialog.querySelector("img");

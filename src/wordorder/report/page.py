@@ -18,7 +18,8 @@ from wordorder import __version__
 from wordorder.config.claims import PAPER_TABLES
 from wordorder.config.pages import Page
 from wordorder.files import write_text
-from wordorder.report import inputs, overview, pictures, records, tables, translations
+from wordorder.report import inputs, overview, pairs, pictures, records, tables, translations
+from wordorder.report.answer import answer
 from wordorder.report.build import build_paper_table, build_table
 from wordorder.report.captions import caption
 from wordorder.tables.credibility import credibility_items, credibility_table
@@ -68,6 +69,9 @@ def build_page(asked: Page, results: str | Path, data: str | Path) -> str:
         built |= {name: build_paper_table(name, asked.paper, results.parent) for name in PAPER_TABLES}
     cells = records.load(asked, results)
     items = credibility_items(report, results)
+    texts = translations.read(asked, results, data)
+    scores = built["scores"].data
+    alike = overview.alike(report, scores)
     style, script = _resource("page.css"), _resource("page.js")
     return _template().render(
         version=__version__,
@@ -81,7 +85,8 @@ def build_page(asked: Page, results: str | Path, data: str | Path) -> str:
         companions=asked.companions,
         fidelity=asked.fidelity,
         comparisons=overview.comparisons(report, results),
-        alike=overview.alike(report, built["scores"].data),
+        answer=answer(report, results, cells, items, alike),
+        alike=alike,
         alpha=report.alpha,
         tables=[tables.show(built[name]) for name in asked.tables],
         pictures={
@@ -89,7 +94,9 @@ def build_page(asked: Page, results: str | Path, data: str | Path) -> str:
             "Analyses": pictures.analyses(asked, results),
             "Reordering": pictures.reorderings(asked, data),
         },
-        test_sets=translations.load(asked, results, data),
+        pairs=pairs.packed(pairs.load(report, results, scores, cells, texts)),
+        compared_sentences=pairs.SENTENCES,
+        test_sets=[translations.select(text) for text in texts],
         sentences=translations.SENTENCES,
         records=cells,
         record_table=records.table(cells),

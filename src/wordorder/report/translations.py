@@ -23,7 +23,7 @@ from wordorder.results.index import CellFiles, read_index, text_of
 SENTENCES = 20
 # Apostrophes and ASCII hyphens are not in the list, because those within a word belong to it.
 _MARKS = r"""!"#$%&()*+,./:;<=>?@\[\\\]^_`{|}~«»¡¿‐-―“-⁞、-〿"""
-_TOKENS = re.compile(rf"\s+|[{_MARKS}]|[^\s{_MARKS}]+")
+_TOKENS = rf"\s+|[{_MARKS}]|[^\s{_MARKS}]+"
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,41 @@ class TestSet:
     absent: list[tuple[str, str]]
 
 
-def load(asked: Page, results: Path, data: Path) -> list[TestSet]:
-    """Choose sentences of every dataset, size and test set.
+@dataclass(frozen=True)
+class Translated:
+    """All translations of a test set, by one model per encoding.
+
+    Attributes:
+        dataset: The dataset.
+        size: The size of the models.
+        test: The test set.
+        title: The heading.
+        source_language: The language of the sources, such as "en".
+        target_language: The language of the translations.
+        metric: The name of the metric that rates sentences, if any.
+        pairs: The source and the reference of each sentence.
+        shown: The encodings with translations, each with the seed of its model.
+        absent: The encodings without translations, each with the reason.
+        lines: The translations of each encoding.
+        scores: The sentence scores of each encoding that is scored.
+    """
+
+    dataset: str
+    size: str
+    test: str
+    title: str
+    source_language: str
+    target_language: str
+    metric: str | None
+    pairs: list[tuple[str, str]]
+    shown: list[tuple[str, int]]
+    absent: list[tuple[str, str]]
+    lines: dict[str, list[str]]
+    scores: dict[str, list[float]]
+
+
+def read(asked: Page, results: Path, data: Path) -> list[Translated]:
+    """Read the translations of every dataset, size and test set.
 
     Args:
         asked: The configuration of the page.
@@ -112,14 +145,14 @@ def load(asked: Page, results: Path, data: Path) -> list[TestSet]:
         WordorderError: A file is missing or damaged, or its length differs from that of the test set.
     """
     return [
-        _test_set(asked, dataset.name, dataset.title, size, test, results, data)
+        _read(asked, dataset.name, dataset.title, size, test, results, data)
         for dataset in asked.report.datasets
         for size in asked.report.sizes
         for test in dataset.tests
     ]
 
 
-def _test_set(asked: Page, dataset: str, title: str, size: str, test: str, results: Path, data: Path) -> TestSet:
+def _read(asked: Page, dataset: str, title: str, size: str, test: str, results: Path, data: Path) -> Translated:
     report, index = asked.report, read_index(results)
     source, reference = (data / dataset / "raw" / f"{text_of(test)}.{side}" for side in ("source", "target"))
     for path in (source, reference):
@@ -145,33 +178,50 @@ def _test_set(asked: Page, dataset: str, title: str, size: str, test: str, resul
         lines[encoding] = _hypotheses(cells[seed].hypotheses(test), len(pairs))
         if name and (found := _sentence_scores(cells[seed].scores(test), name, len(pairs))):
             scores[encoding] = found
-    language = asked.target_languages[dataset]
+    heading = [title, *([size] if len(report.sizes) > 1 else []), test]
+    return Translated(
+        dataset=dataset,
+        size=size,
+        test=test,
+        title=", ".join(heading),
+        source_language=asked.source_languages[dataset],
+        target_language=asked.target_languages[dataset],
+        metric=name,
+        pairs=pairs,
+        shown=shown,
+        absent=absent,
+        lines=lines,
+        scores=scores,
+    )
+
+
+def select(found: Translated) -> TestSet:
+    """Choose the sentences of a test set on which the encodings differ most."""
     sentences = [
         Sentence(
             number=index + 1,
-            source=pairs[index][0],
-            reference=pairs[index][1],
+            source=found.pairs[index][0],
+            reference=found.pairs[index][1],
             translations=[
                 Translation(
                     encoding,
-                    scores[encoding][index] if encoding in scores else None,
-                    differences(pairs[index][1], own[index], language),
+                    found.scores[encoding][index] if encoding in found.scores else None,
+                    differences(found.pairs[index][1], own[index], found.target_language),
                 )
-                for encoding, own in lines.items()
+                for encoding, own in found.lines.items()
             ],
         )
-        for index in choose(pairs, list(scores.values()))
+        for index in choose(found.pairs, list(found.scores.values()))
     ]
-    heading = [title, *([size] if len(report.sizes) > 1 else []), test]
     return TestSet(
-        title=", ".join(heading),
-        source_language=asked.source_languages[dataset],
-        target_language=language,
-        metric=metric(name).label if name else "",
-        total=len(pairs),
+        title=found.title,
+        source_language=found.source_language,
+        target_language=found.target_language,
+        metric=metric(found.metric).label if found.metric else "",
+        total=len(found.pairs),
         sentences=sentences,
-        shown=shown,
-        absent=absent,
+        shown=found.shown,
+        absent=found.absent,
     )
 
 
@@ -299,11 +349,15 @@ def _joined(tokens: Sequence[tuple[str, str]]) -> str:
     return "".join(word + space for word, space in tokens)
 
 
+def token_pattern(language: str) -> str:
+    """Return a regular expression of words, marks and the space between them, for Python and for JavaScript."""
+    return r"\s+|\S" if base_language(language) in UNSPACED_LANGUAGES else _TOKENS
+
+
 def _tokens(text: str, language: str) -> list[tuple[str, str]]:
     """Split a text into words and punctuation marks, each with the space after it."""
-    unspaced = base_language(language) in UNSPACED_LANGUAGES
     tokens: list[tuple[str, str]] = []
-    for part in re.findall(r"\s+|\S", text) if unspaced else _TOKENS.findall(text):
+    for part in re.findall(token_pattern(language), text):
         if part.isspace() and tokens:
             tokens[-1] = (tokens[-1][0], tokens[-1][1] + part)
         elif not part.isspace():

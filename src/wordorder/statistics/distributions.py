@@ -72,6 +72,7 @@ def dunnett_sf(t: float, m: int, nu: float) -> float:
     return min(1.0, max(0.0, 1 - _expected(c, c, m, nu)))
 
 
+@lru_cache(maxsize=1 << 14)
 def tukey_sf(q: float, k: int, nu: float) -> float:
     """Return the probability that the studentised range of ``k`` equal systems exceeds ``q``."""
     if k == 2:

@@ -1,0 +1,255 @@
+"""The answer of a study in words: what was found, how sure it is, and what would make it surer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from wordorder.comparison.levels import level_of
+from wordorder.config.models import Report
+from wordorder.metrics.base import metric
+from wordorder.report.overview import Alike, place
+from wordorder.report.records import Record
+from wordorder.results.frames import load_significance
+from wordorder.statistics.power import Procedure, seeds_needed
+from wordorder.tables.credibility import Item
+
+NAMED = 4  # systems per outcome
+PLACES = 4  # test sets with a sentence of their own
+_PHRASES = {
+    "better": "better than",
+    "worse": "worse than",
+    "equivalent": "equivalent to",
+    "undecided": "undecided against",
+    "untested": "not tested against",
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The sentences of each part of the answer."""
+
+    found: list[str]
+    sure: list[str]
+    surer: list[str]
+
+
+@dataclass(frozen=True)
+class _Family:
+    """The comparisons of one test set by one metric."""
+
+    place: str
+    metric: str
+    comparisons: list[dict[str, Any]]
+    summary: dict[str, Any]
+
+    @property
+    def label(self) -> str:
+        return metric(self.metric).label
+
+    def number(self, value: float, sign: str = "") -> str:
+        return f"{value:{sign}.{metric(self.metric).digits}f}".replace("-", "−")
+
+    def count(self, *kinds: str) -> int:
+        return sum(_kind(entry) in kinds for entry in self.comparisons)
+
+
+def answer(
+    report: Report, results: Path, records: Sequence[Record], items: Sequence[Item], alike: Sequence[Alike]
+) -> Answer:
+    """Answer the question of a study.
+
+    Args:
+        report: The study.
+        results: The folder of the study's results.
+        records: The records of all cells.
+        items: The credibility checklist.
+        alike: The encodings that do not differ significantly, which answer if no comparison is declared.
+
+    Returns:
+        The sentences.
+    """
+    families = [
+        _Family(
+            place(report, file["dataset"], file["size"], file["test"]), name, tested["comparisons"], tested["family"]
+        )
+        for file in load_significance(report, results)
+        for name, tested in file["metrics"].items()
+        if tested["comparisons"]
+    ]
+    first = families[0].metric if families else report.metrics[0]
+    main = [family for family in families if family.metric == first]
+    return Answer(
+        found=[*_found(main), *_other_metrics(families, main)] if families else _best(alike, first),
+        sure=[*_sure(report, families), *_missing(records), *_checklist(items)],
+        surer=_surer(main),
+    )
+
+
+def _kind(entry: dict[str, Any]) -> str:
+    kind: str = entry["outcome"].partition(",")[0]
+    return kind
+
+
+def _found(main: Sequence[_Family]) -> list[str]:
+    """Give the outcome on each test set, by the first metric."""
+    said = [_outcomes(family) for family in main[:PLACES]]
+    if rest := main[PLACES:]:
+        counts = Counter(_kind(entry) for family in rest for entry in family.comparisons)
+        listed = _join([f"{counts[kind]} {kind}" for kind in _PHRASES if counts[kind]])
+        said.append(f"On {_several(len(rest), 'more test set')}: {listed}.")
+    return said
+
+
+def _outcomes(family: _Family) -> str:
+    baselines = {entry["baseline"] for entry in family.comparisons}
+    by_kind: dict[str, list[str]] = {}
+    ordered = sorted(family.comparisons, key=lambda entry: -abs(entry["test"]["value"]) if entry["test"] else 0.0)
+    for entry in ordered:
+        value = f" ({family.number(entry['test']['value'], '+')})" if entry["test"] else ""
+        against = "" if len(baselines) == 1 else f" (against {entry['baseline']})"
+        by_kind.setdefault(_kind(entry), []).append(f"{entry['system']}{against}{value}")
+    parts = []
+    for kind, phrase in _PHRASES.items():
+        if names := by_kind.get(kind):
+            verb = "is" if len(names) == 1 else "are"
+            listed = _join(names if len(names) <= NAMED + 1 else [*names[:NAMED], f"{len(names) - NAMED} more"])
+            if len(baselines) > 1:
+                parts.append(f"{listed} {verb} {phrase.rpartition(' ')[0]}")
+            else:
+                parts.append(f"{listed} {verb} {phrase} {next(iter(baselines)) if not parts else 'it'}")
+    return f"On {family.place}, by {family.label}: {'; '.join(parts)}."
+
+
+def _other_metrics(families: Sequence[_Family], main: Sequence[_Family]) -> list[str]:
+    """Compare the outcomes by the other metrics with those by the first one."""
+    by_first = {(family.place, e["system"], e["baseline"]): _kind(e) for family in main for e in family.comparisons}
+    said = []
+    for name in dict.fromkeys(family.metric for family in families if family not in main):
+        own = {
+            (family.place, e["system"], e["baseline"]): _kind(e)
+            for family in families
+            if family.metric == name
+            for e in family.comparisons
+        }
+        same = sum(by_first.get(key) == kind for key, kind in own.items())
+        if same == len(own):
+            said.append(f"{metric(name).label} gives the same outcomes.")
+        else:
+            opposite = sum({by_first.get(key), kind} == {"better", "worse"} for key, kind in own.items())
+            contrary = f", and the opposite one for {opposite}" if opposite else ""
+            said.append(f"{metric(name).label} gives the same outcome for {same} of {len(own)} comparisons{contrary}.")
+    return said
+
+
+def _best(alike: Sequence[Alike], first: str) -> list[str]:
+    """Name the best encodings of each test set in a study without declared comparisons."""
+    said = ["The study declares no comparisons."]
+    for each in [each for each in alike if each.metric == metric(first).label][:PLACES]:
+        names = next(iter(each.groups.values()))
+        rest = f"; no significant difference from it was found for {_join(names[1:])}" if names[1:] else ""
+        said.append(f"On {each.place}, by {each.metric}, {names[0]} has the best mean{rest}.")
+    return said
+
+
+def _sure(report: Report, families: Sequence[_Family]) -> list[str]:
+    """Give the level, the seeds and the sentences for which the outcomes hold."""
+    tested = [family for family in families if not family.summary["problem"]]
+    said = [
+        f"No verdict on {family.place} by {family.label}: {family.summary['problem']}."
+        for family in families
+        if family.summary["problem"]
+    ][:PLACES]
+    if not tested:
+        return said
+    level = level_of(report.alpha, report.seeds, report.looks).level
+    seeds = sorted({len(family.summary["seeds"]) for family in tested})
+    count = str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
+    said.append(
+        f"The verdicts rest on {count} seeds; on one test set and by one metric, all intervals together hold with "
+        f"{100 * (1 - level):.3g} % confidence."
+    )
+    differ = [entry for family in tested for entry in family.comparisons if _kind(entry) in ("better", "worse")]
+    if differ:
+        other = sum(entry["reach"] == "and on other sentences" for entry in differ)
+        said.append(
+            f"Of {_several(len(differ), 'difference')}, {other if other else 'none'} would also be expected on other "
+            "sentences; the rest are shown only for these test sets."
+            if other < len(differ)
+            else "All differences would also be expected on other sentences."
+        )
+    if any(not family.summary["level"]["exact"] for family in tested):
+        said.append("Seeds were added after results had been seen, which was not declared: no level is exact.")
+    if any((family.summary["baseline_check"] or {}).get("corrects") for family in tested):
+        said.append("The baseline varies more over the seeds than the other systems, which makes verdicts less sure.")
+    return said
+
+
+def _missing(records: Sequence[Record]) -> list[str]:
+    states = Counter(record.status for record in records if record.status != "finished")
+    if not states:
+        return []
+    listed = _join([f"{count} {status}" for status, count in states.items()])
+    return [f"{sum(states.values())} of {len(records)} cells are missing ({listed})."]
+
+
+def _checklist(items: Sequence[Item]) -> list[str]:
+    met = sum(item.met for item in items)
+    return [f"{met} of {len(items)} requirements of a credible comparison are met."]
+
+
+def _surer(main: Sequence[_Family]) -> list[str]:
+    """Say how many seeds would decide what is undecided, by the first metric."""
+    said = []
+    for family in main[:PLACES]:
+        undecided, summary = family.count("undecided"), family.summary
+        where = f"On {family.place}" if len(main) > 1 else f"By {family.label}"
+        if summary["problem"]:
+            if summary["problem"] == "fewer than two seeds":
+                said.append(f"{where}: finish at least two seeds of each system.")
+            continue
+        if not undecided:
+            untested = family.count("untested")
+            more = f"; {_several(untested, 'comparison')} could not be tested" if untested else ""
+            said.append(f"{where}, all tested comparisons are decided; more seeds would narrow the intervals{more}.")
+            continue
+        difference, needed = _seeds_needed(summary)
+        now, found = len(summary["seeds"]), family.number(summary["detectable"])
+        said.append(
+            f"{where}, {_several(undecided, 'comparison')} {'is' if undecided == 1 else 'are'} undecided: {now} seeds "
+            f"find a difference of {found} {family.label} with 80 % probability."
+        )
+        what = f"{'the margin' if summary['margin'] else 'half of it'}, {family.number(difference)} {family.label}"
+        if needed is not None and needed <= now:
+            said.append(f"These seeds are enough to find {what}.")
+            continue
+        seeds = "more than 10,000 seeds" if needed is None else f"{needed:,} seeds ({needed - now:,} more)"
+        said.append(f"To find {what}, each system needs {seeds}.")
+    if any(family.count("undecided") for family in main):
+        said.append("Seeds added after seeing these results keep the level exact only as a declared look.")
+    if any(entry["reach"] == "on this test set" for family in main for entry in family.comparisons):
+        said.append("A larger test set would show whether the outcomes hold for other sentences.")
+    return said
+
+
+def _seeds_needed(summary: dict[str, Any]) -> tuple[float, int | None]:
+    """Return the difference to find and the seeds that it needs: the margin, or half of what is detectable now."""
+    if summary["margin"]:
+        return summary["margin"], summary["seeds_needed"]
+    difference = summary["detectable"] / 2
+    systems = round(summary["nu"] / (len(summary["seeds"]) - 1)) + 1
+    procedure: Procedure = "baseline" if summary["procedure"] == "dunnett" else "declared pairs"
+    level, comparisons = summary["level"]["level"], summary["comparisons"]
+    needed = seeds_needed(difference, summary["sigma"], systems, alpha=level, procedure=procedure, m=comparisons)
+    return difference, needed
+
+
+def _several(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _join(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,131 @@
+"""The answer of a study in words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pair_sample import write_pairs
+from wordorder.config.models import Page
+from wordorder.files import read_json, write_json
+from wordorder.report import overview, records
+from wordorder.report.answer import Answer, _seeds_needed, answer
+from wordorder.report.build import build_table
+from wordorder.statistics.power import power, seeds_needed
+from wordorder.tables.credibility import credibility_items
+
+Sample = tuple[Page, Path, Path]
+
+
+@pytest.fixture
+def sample(tmp_path: Path) -> Sample:
+    return write_pairs(tmp_path)
+
+
+def of(sample: Sample) -> Answer:
+    asked, results, _ = sample
+    alike = overview.alike(asked.report, build_table("scores", asked.report, results).data)
+    return answer(asked.report, results, records.load(asked, results), credibility_items(asked.report, results), alike)
+
+
+def change(sample: Sample, edit: Any) -> None:
+    """Edit every file of tests."""
+    for path in (sample[1] / "significance").glob("*.json"):
+        content = read_json(path)
+        for tested in content["metrics"].values():
+            edit(tested)
+        write_json(path, content)
+
+
+def test_every_declared_comparison_is_answered(sample: Sample) -> None:
+    said = of(sample)
+    tested = read_json(sample[1] / "significance" / "pair.tiny.test_1.json")["metrics"]["bleu"]
+    (line,) = [line for line in said.found if line.startswith("On test_1, by BLEU: ")]
+    phrases = {"better": "better than", "worse": "worse than", "undecided": "undecided against"}
+    for entry in tested["comparisons"]:
+        value = f"{entry['system']} ({entry['test']['value']:+.2f})".replace("-", "−")
+        after = line[line.index(value) :].partition(";")[0]
+        assert phrases[entry["outcome"].partition(",")[0]] in after
+    assert "(−" in line and any(line.startswith("chrF++ gives the same outcome") for line in said.found)
+
+
+def test_the_number_of_seeds_is_that_of_the_statistics(sample: Sample) -> None:
+    said = " ".join(of(sample).surer)
+    for test in ("test_1", "test_2"):
+        family = read_json(sample[1] / "significance" / f"pair.tiny.{test}.json")["metrics"]["bleu"]["family"]
+        assert f"3 seeds find a difference of {family['detectable']:.2f} BLEU with 80 % probability" in said
+        needed = family["seeds_needed"]
+        assert f"To find the margin, 0.50 BLEU, each system needs {needed:,} seeds ({needed - 3:,} more)." in said
+
+
+def test_without_a_margin_the_seeds_for_half_of_the_detectable_difference_are_named(sample: Sample) -> None:
+    change(sample, lambda tested: tested["family"].update(margin=None, seeds_needed=None))
+    family = read_json(sample[1] / "significance" / "pair.tiny.test_1.json")["metrics"]["bleu"]["family"]
+    difference, needed = _seeds_needed(family)
+    assert difference == family["detectable"] / 2
+    assert needed == seeds_needed(difference, family["sigma"], 4, m=3)
+    assert needed is not None
+    assert power(difference, family["sigma"], 4, needed) >= 0.8 > power(difference, family["sigma"], 4, needed - 1)
+    assert f"To find half of it, {difference:.2f} BLEU, each system needs {needed} seeds" in " ".join(of(sample).surer)
+
+
+def test_more_than_ten_thousand_seeds_and_enough_seeds_are_said(sample: Sample) -> None:
+    change(sample, lambda tested: tested["family"].update(seeds_needed=None))
+    assert "each system needs more than 10,000 seeds." in " ".join(of(sample).surer)
+    change(sample, lambda tested: tested["family"].update(seeds_needed=2))
+    assert "These seeds are enough to find the margin, 0.50 BLEU." in of(sample).surer
+
+
+def test_what_makes_it_less_sure_is_said(sample: Sample) -> None:
+    assert not any("no level" in line or "varies more" in line for line in of(sample).sure)
+
+    def doubt(tested: dict[str, Any]) -> None:
+        tested["family"]["level"]["exact"] = False
+        tested["family"]["baseline_check"] = {"f": 9.0, "p": 0.01, "corrects": True}
+        for entry in tested["comparisons"]:
+            entry["reach"] = "on this test set"
+
+    change(sample, doubt)
+    said = of(sample)
+    assert any("no level is exact" in line for line in said.sure)
+    assert any("The baseline varies more" in line for line in said.sure)
+    assert any(", none would also be expected on other sentences" in line for line in said.sure)
+    assert "A larger test set would show whether the outcomes hold for other sentences." in said.surer
+
+
+def test_cells_that_are_missing_are_counted(sample: Sample) -> None:
+    (sample[1] / "cells" / "pair" / "opr" / "tiny" / "2" / "record.json").unlink()
+    assert "1 of 12 cells are missing (1 not trained)." in of(sample).sure
+
+
+def test_opposite_outcomes_by_another_metric_are_counted(sample: Sample) -> None:
+    for path in (sample[1] / "significance").glob("*.json"):
+        content = read_json(path)
+        for name, outcome in (("bleu", "better"), ("chrf++", "worse")):
+            for entry in content["metrics"][name]["comparisons"]:
+                entry["outcome"] = outcome
+        write_json(path, content)
+    assert "chrF++ gives the same outcome for 0 of 6 comparisons, and the opposite one for 6." in of(sample).found
+
+
+def test_a_problem_is_said_instead_of_a_verdict(sample: Sample) -> None:
+    def only_one(tested: dict[str, Any]) -> None:
+        tested["family"]["problem"] = "fewer than two seeds"
+        for entry in tested["comparisons"]:
+            entry.update(outcome="untested", test=None, reach=None)
+
+    change(sample, only_one)
+    said = of(sample)
+    assert "On test_1, by BLEU: opr, learned and none are not tested against sinusoidal." in said.found
+    assert "No verdict on test_1 by BLEU: fewer than two seeds." in said.sure
+    assert said.surer == [f"On {test}: finish at least two seeds of each system." for test in ("test_1", "test_2")]
+
+
+def test_without_declared_comparisons_the_best_means_answer(sample: Sample) -> None:
+    change(sample, lambda tested: tested.update(comparisons=[], family=None))
+    said = of(sample)
+    assert said.found[0] == "The study declares no comparisons."
+    assert said.found[1].startswith("On test_1, by BLEU, ") and "has the best mean" in said.found[1]
+    assert said.surer == []
