@@ -55,7 +55,7 @@ def slices(root: Path, name: str) -> dict[tuple[object, ...], str]:
     for data in configuration.datasets_of(asked):
         label = evaluation_label(models.evaluation_of(asked, data.name))
         found["evaluation", data.name] = models.evaluation_slice(Wildcards(evaluation=label))
-        found["significance", data.name] = study_slices.significance_slice(asked, data)
+        found["significance", data.name] = study_slices.significance_slice(asked, data, asked.sizes[0])
         found["preprocessing", data.name] = dataset_slices.preprocessing_slice(data)
         found["subword", data.name] = dataset_slices.subword_slice(data)
         for split in ("train", "valid", *study.test_names(asked, data)):
@@ -293,7 +293,7 @@ def test_the_family_is_every_encoding_against_the_baseline_unless_declared(root:
     replace(root / "studies/demo.yaml", "baseline:", "comparisons:\n  - {system: opr, baseline: none}\nbaseline:")()
     asked = load_study("demo", root)
     assert [(c.system, c.baseline) for c in study.comparisons(asked)] == [("opr", "none")]
-    family = json.loads(study_slices.significance_slice(asked, load_dataset("grammar", root)))
+    family = json.loads(study_slices.significance_slice(asked, load_dataset("grammar", root), asked.sizes[0]))
     assert family["encodings"] == ["none", "opr"]
 
 
