@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pair_sample import write_pairs
-from wordorder.config.models import Page
+from wordorder.config.pages import Page
 from wordorder.files import read_json, write_json
 from wordorder.report import overview, records
 from wordorder.report.answer import Answer, _seeds_needed, answer

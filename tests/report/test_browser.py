@@ -10,7 +10,7 @@ import pytest
 from browser import Visit, visit
 from page_sample import HOSTILE, SEEDS, write_sample
 from pair_sample import RATES, write_pairs
-from wordorder.config.models import Page
+from wordorder.config.pages import Page
 from wordorder.files import read_json
 from wordorder.report.page import build_page
 from wordorder.statistics.all_pairs import Pairs, all_pairs

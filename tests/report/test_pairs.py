@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 from pair_sample import RATES, SEEDS, write_pairs
-from wordorder.config.models import Page
+from wordorder.config.pages import Page
 from wordorder.data.text import read_lines
 from wordorder.files import read_json
 from wordorder.report import build, pairs, records, translations

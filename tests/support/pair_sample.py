@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from evaluation_samples import report, write_finished_study
-from wordorder.config.models import Page
+from wordorder.config.pages import Page
 from wordorder.data.text import read_lines
 from wordorder.files import write_text
 
