@@ -1,1 +1,1 @@
-"""What the papers print and claim, beside our numbers."""
+"""Published numbers and claims, compared with our results."""

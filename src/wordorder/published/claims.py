@@ -1,4 +1,4 @@
-"""The papers' mathematical claims: what is measured for each, and the bound that it must keep."""
+"""The papers' mathematical claims, each with the measured number and the bound that the number must satisfy."""
 
 from __future__ import annotations
 
@@ -19,30 +19,31 @@ from wordorder.encodings.waves import waves
 from wordorder.published import mathematics
 from wordorder.published.mathematics import Descent
 
-LENGTH, DIM, HEADS = 12, 16, 4  # of sentences: small, since the claims about them are about any size
+# Claims about sentences hold for any size, so these are small.
+LENGTH, DIM, HEADS = 12, 16, 4
 MODEL_DIM, POSITIONS = 512, 256  # of encodings
 EPSILONS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
-KS = (1, 4, 8, 16, 32)  # the OPR paper's Table 5
+KS = (1, 4, 8, 16, 32)  # Table 5 of the OPR paper
 RELEASED_K, FAR = 1026, 63
 OFFSETS = (*range(1, 33), 48, 64, 96, 128, 192, 256, 384, 511)
 SUM, CONCATENATION, POSNET = "weight sum", "weight concatenation", "weight sum with PosNet-Attn"
 
-# What double precision leaves of numbers near 1 that should be equal; the second where angles of thousands enter.
+# Tolerances of double precision for equal numbers near 1; the second one for sines of angles in the thousands.
 ROUNDING, ROUNDED_ANGLES = 1e-12, 1e-10
 
 
 @dataclass(frozen=True)
 class Claim:
-    """``measured`` must lie within ``low`` … ``high``.
+    """A mathematical claim with its measured number.
 
     Attributes:
-        claim: What is claimed.
-        source: Where.
-        measured: What was measured.
-        low: The lower bound.
+        claim: The claim in words.
+        source: The place in the paper.
+        measured: The measured number.
+        low: The lower bound of the measured number if the claim holds.
         high: The upper bound.
-        name: What the claims of a paper call it.
-        refuted: Whether the paper is known to be wrong, so that the bound must not be kept.
+        name: The name by which the claims of a paper refer to it.
+        refuted: Whether the claim is known to be wrong, so that the number must be outside the bounds.
     """
 
     claim: str
@@ -55,15 +56,17 @@ class Claim:
 
     @property
     def holds(self) -> bool:
+        """Whether the measured number is within the bounds."""
         return self.low <= self.measured <= self.high  # False for nan
 
     @property
     def as_known(self) -> bool:
-        """Whether the claim holds, or is refuted as it is known to be."""
+        """Whether the result is the expected one: the claim holds, or is refuted if it is known to be wrong."""
         return math.isfinite(self.measured) and self.holds != self.refuted
 
     @property
     def bound(self) -> str:
+        """The bounds as text."""
         if self.low == -math.inf:
             return f"≤ {self.high:g}"
         return f"≥ {self.low:g}" if self.high == math.inf else f"{self.low:g} … {self.high:g}"
@@ -71,13 +74,19 @@ class Claim:
 
 @dataclass(frozen=True)
 class WordOrder:
-    """PosNet paper, section 3.1. changes: an attention's name -> what each of 50 permutations changes."""
+    """Measurements for section 3.1 of the PosNet paper: does attention depend on the order of words?
+
+    Attributes:
+        changes: For each attention, the relative change by each of 50 permutations, (50,).
+        sum_form: Largest differences of the sum form from the weight concatenation, (trials,).
+    """
 
     changes: dict[str, Tensor]
     sum_form: Tensor
 
     @staticmethod
     def measure(seed: int) -> WordOrder:
+        """Measure with random words and weights."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             posnet = PosNetValues(PosNetAttentionConfig(table=LENGTH), DIM // HEADS).double().eval()
@@ -94,6 +103,7 @@ class WordOrder:
         return WordOrder(changes, mathematics.sum_form_errors(mathematics.sum_form, trials=30, seed=seed))
 
     def claims(self) -> list[Claim]:
+        """Return the claims with these measurements."""
         largest = {name: float(changes.max()) for name, changes in self.changes.items()}
         least = {name: float(changes.min()) for name, changes in self.changes.items()}
         sees = "attention sees every permutation"
@@ -125,11 +135,15 @@ class WordOrder:
 
 @dataclass(frozen=True)
 class Theorem:
-    """Theorem 3.1 of the PosNet paper, and where it ends.
+    """Measurements for theorem 3.1 of the PosNet paper, and its limits.
 
-    zero_word: the descent where x_0 = 0; floor: ‖m_0‖; other_words: the norm that other words have with the kernels
-    that the descent found, as a part of ‖M‖; exact: the norm that the kernels of a formula leave; convexity: its
-    largest violation.
+    Attributes:
+        descent: Gradient descent for random words.
+        zero_word: Gradient descent where the first word is x_0 = 0.
+        floor: ‖m_0‖, below which the norm of ``zero_word`` cannot fall.
+        other_words: The norm for other words with the kernels of ``descent``, relative to ‖M‖.
+        exact: The norm with the kernels of the closed formula.
+        convexity: The largest violation of convexity.
     """
 
     descent: Descent
@@ -141,7 +155,7 @@ class Theorem:
 
     @staticmethod
     def measure(seed: int) -> Theorem:
-        """X is random like scaled embeddings, M the sinusoid."""
+        """Measure with words X drawn like scaled embeddings and the sinusoid as M."""
         x, other = (mathematics.random(LENGTH, DIM, seed=seed + plus) for plus in (0, 1))
         m = waves(torch.arange(LENGTH), sinusoidal.frequencies(DIM))
         descent = mathematics.descend(x, m, until=min(EPSILONS), most=10_000, seed=seed)
@@ -158,6 +172,7 @@ class Theorem:
         )
 
     def claims(self) -> list[Claim]:
+        """Return the claims with these measurements."""
         rows = []
         for epsilon in EPSILONS:
             steps = self.descent.steps(epsilon)
@@ -195,7 +210,15 @@ class Theorem:
 
 @dataclass(frozen=True)
 class Orthogonal:
-    """OPR paper, sections 3.2 and 3.3. similarity_at_1: at k = 1; dictionaries are by k; far: cos(P_0, P_63)."""
+    """Measurements for sections 3.2 and 3.3 of the OPR paper.
+
+    Attributes:
+        similarity_at_1: The largest similarity of different positions within a period, at k = 1.
+        repetition_errors: For each k, the largest difference between positions one period apart.
+        nearest_repetitions: For each k, the smallest distance from position 0 within a period.
+        half_widths: For each k, the offset at which the similarity first falls to zero, in positions.
+        far: For each k, cos(P_0, P_63).
+    """
 
     similarity_at_1: float
     repetition_errors: dict[int, float]
@@ -205,6 +228,7 @@ class Orthogonal:
 
     @staticmethod
     def measure() -> Orthogonal:
+        """Measure the frequencies of the OPR encoding."""
         frequencies = {k: opr.frequencies(MODEL_DIM, k) for k in (*KS, RELEASED_K)}
         periods = {k: k * MODEL_DIM // 2 for k in KS}
         far = torch.tensor([FAR])
@@ -217,6 +241,7 @@ class Orthogonal:
         )
 
     def claims(self) -> list[Claim]:
+        """Return the claims with these measurements."""
         growth = min(wider / narrower for narrower, wider in pairwise(self.half_widths.values()))
         # The kernel is cos((n - 1)θ/2) · sin(nθ/2) / (n · sin(θ/2)) with n = d/2 pairs and θ = 2π · offset / (k·n).
         n = MODEL_DIM // 2
@@ -275,7 +300,13 @@ class Orthogonal:
 
 @dataclass(frozen=True)
 class Sinusoid:
-    """The Positional Encoding (2019). shifts, rotations: one number each of OFFSETS; spreads: one a distance from 0."""
+    """Measurements for the article "The Positional Encoding" (2019).
+
+    Attributes:
+        shifts: For each of ``OFFSETS``, the largest error of shifting positions by the rotation matrix.
+        rotations: For each of ``OFFSETS``, the largest deviation of the matrix from orthogonality.
+        spreads: For each distance from 0, the range of the dot products of positions.
+    """
 
     shifts: Tensor
     rotations: Tensor
@@ -283,6 +314,7 @@ class Sinusoid:
 
     @staticmethod
     def measure() -> Sinusoid:
+        """Measure the frequencies of the sinusoidal encoding."""
         frequencies = sinusoidal.frequencies(MODEL_DIM)
         return Sinusoid(
             mathematics.shift_errors(sinusoidal.rotation, frequencies, OFFSETS, POSITIONS),
@@ -291,6 +323,7 @@ class Sinusoid:
         )
 
     def claims(self) -> list[Claim]:
+        """Return the claims with these measurements."""
         shift, rotation, spread = (float(each.max()) for each in (self.shifts, self.rotations, self.spreads))
         source = "The Positional Encoding"
         return [
@@ -308,6 +341,15 @@ class Sinusoid:
 
 @dataclass(frozen=True)
 class Measurements:
+    """The measurements for all mathematical claims.
+
+    Attributes:
+        word_order: PosNet paper, section 3.1.
+        theorem: PosNet paper, theorem 3.1.
+        orthogonal: OPR paper, sections 3.2 and 3.3.
+        sinusoid: The article "The Positional Encoding".
+    """
+
     word_order: WordOrder
     theorem: Theorem
     orthogonal: Orthogonal
@@ -315,35 +357,50 @@ class Measurements:
 
     @staticmethod
     def measure(seed: int) -> Measurements:
-        """All of them; the seed draws words and weights."""
+        """Measure everything; the seed determines random words and weights."""
         return Measurements(WordOrder.measure(seed), Theorem.measure(seed), Orthogonal.measure(), Sinusoid.measure())
 
     def claims(self) -> list[Claim]:
+        """Return the claims of all measurements."""
         topics = (self.word_order, self.theorem, self.orthogonal, self.sinusoid)
         return [claim for topic in topics for claim in topic.claims()]
 
 
 def as_text(claims: Sequence[Claim]) -> str:
-    """A table for a terminal."""
+    """Format claims as a table for the terminal."""
     rows = [(claim.claim, claim.source, f"{claim.measured:.3g}", claim.bound, _holds(claim)) for claim in claims]
     return str(tabulate(rows, headers=["claim", "source", "measured", "bound", "holds"], disable_numparse=True))
 
 
 def _holds(claim: Claim) -> str:
-    """Return whether a claim holds; capitals are for what nobody expects."""
+    """Say whether a claim holds, in capitals if the result is unexpected."""
     if claim.as_known:
         return "no, as known" if claim.refuted else "yes"
     return "YES, but is known not to" if claim.refuted else "NO"
 
 
 def claims_frame(claims: Sequence[Claim]) -> pd.DataFrame:
-    """name, claim, source, measured, bound, holds"""
+    """Return one row per claim.
+
+    Args:
+        claims: The claims.
+
+    Returns:
+        The columns name, claim, source, measured, bound, holds.
+    """
     rows = [(claim.name, claim.claim, claim.source, claim.measured, claim.bound, claim.holds) for claim in claims]
     return pd.DataFrame(rows, columns=["name", "claim", "source", "measured", "bound", "holds"])
 
 
 def theorem_frame(descent: Descent) -> pd.DataFrame:
-    """epsilon (the smallest of EPSILONS that the norm has reached, or nothing), step, norm"""
+    """Return one row per step of a gradient descent.
+
+    Args:
+        descent: The descent.
+
+    Returns:
+        The columns epsilon (the smallest of ``EPSILONS`` that the norm has reached; NaN before), step, norm.
+    """
     rows = [
         (min((epsilon for epsilon in EPSILONS if norm <= epsilon), default=math.nan), step, norm)
         for step, norm in enumerate(descent.norms)
@@ -352,7 +409,14 @@ def theorem_frame(descent: Descent) -> pd.DataFrame:
 
 
 def similarity_frame(longest: int = 48) -> pd.DataFrame:
-    """encoding, k (nothing for the sinusoid), offset up to ``longest``, similarity = cos(P_0, P_offset)"""
+    """Return the similarity of position 0 to other positions, for OPR and the sinusoid.
+
+    Args:
+        longest: The largest offset.
+
+    Returns:
+        The columns encoding, k (NaN for the sinusoid), offset, similarity = cos(P_0, P_offset).
+    """
     offsets = torch.arange(longest + 1)
     systems = [("opr", float(k), opr.frequencies(MODEL_DIM, k)) for k in (*KS, RELEASED_K)]
     systems.append(("sinusoidal", math.nan, sinusoidal.frequencies(MODEL_DIM)))

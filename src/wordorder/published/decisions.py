@@ -1,4 +1,4 @@
-"""Decides the claims of a paper from the results of its study and companions."""
+"""Decide the claims of a paper from the results of its study and companions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from wordorder.published.orderings import Column
 from wordorder.published.quantities import load_printed
 from wordorder.results.frames import cell_folders, groups, load_metrics, load_records, load_significance
 
-# Of what a published table holds beside scores: these are better if they are lower.
+# Quantities other than scores for which lower is better.
 _COSTS = (MEMORY, ALIGNMENT[0])
 _PLACE = ("dataset", "size", "test", "update")
 
@@ -32,8 +32,8 @@ class StudyResults:
     """A study that decides claims, with its results.
 
     Attributes:
-        asked: What of the study may decide.
-        folder: The folder of its results.
+        asked: The reported part of the study's configuration, with its published tables.
+        folder: The folder of the study's results.
     """
 
     asked: PublishedReport
@@ -41,23 +41,24 @@ class StudyResults:
 
     @property
     def name(self) -> str:
+        """The name of the study."""
         return self.asked.report.study
 
     @property
     def level(self) -> float:
-        """The level of the study."""
+        """The significance level of the study."""
         report = self.asked.report
         return level_of(report.alpha, report.seeds, report.looks).level
 
     @cached_property
     def scores(self) -> pd.DataFrame:
-        """Scores and quantities in the papers' units."""
+        """The scores and other quantities, in the units of the papers."""
         printed = [(each.shown, each.printed) for each in self.asked.published]
         return load_printed(self.asked.report, self.folder, printed)
 
     @cached_property
     def margins(self) -> dict[tuple[str, str, str, str], float]:
-        """By dataset, size, test set and metric: the margin of the study."""
+        """The equivalence margins of the study, by dataset, size, test set and metric."""
         return {
             (file["dataset"], file["size"], file["test"], name): tested["family"]["margin"]
             for file in load_significance(self.asked.report, self.folder)
@@ -78,10 +79,14 @@ class StudyResults:
         return records.assign(relative_speed=records[speed] / of_baseline)
 
     def data(self, analysis: str) -> pd.DataFrame | None:
-        """The data of an analysis; None if the study does not have it or has not been run.
+        """Load the data of an analysis.
 
-        Besides analyses there are 'scores', 'training' (perplexity on both sets by update) and 'records', whose
-        'relative_speed' is the speed as a part of that of the baseline.
+        Args:
+            analysis: The name of an analysis, or 'scores', 'training' (perplexity on the training and validation sets
+                by update) or 'records'. In 'records', 'relative_speed' is the speed relative to the baseline's.
+
+        Returns:
+            The data; None if the study does not have the analysis or has not been run.
         """
         if analysis == "scores":
             return self.scores
@@ -92,17 +97,17 @@ class StudyResults:
         path = self.folder / "analyses" / f"{analysis}.csv"
         if analysis not in self.asked.analyses or not path.is_file():
             return None
-        read_text(path)  # which checks it
+        read_text(path)  # verifies the checksum
         return pd.read_csv(path)
 
 
 @dataclass(frozen=True)
 class Decider:
-    """Decides claims.
+    """Decides the claims of a paper.
 
-    Args:
+    Attributes:
         paper: The paper.
-        results: The folder of all results, with a folder for each study.
+        results: The folder of all results, with one folder per study.
     """
 
     paper: Paper
@@ -110,10 +115,11 @@ class Decider:
 
     @cached_property
     def studies(self) -> list[StudyResults]:
+        """The studies that decide claims."""
         return [StudyResults(asked, self.results / asked.report.study) for asked in self.paper.studies]
 
     def evidence(self, claim: Claim) -> list[Evidence]:
-        """Return all that decides a claim."""
+        """Return all evidence for a claim."""
         decided = claim.decided_by
         if isinstance(decided, ByTable):
             return self._tested(lambda study: self._of_table(study, decided))
@@ -126,9 +132,9 @@ class Decider:
         return propositions(decided)
 
     def _tested(self, families_of: Callable[[StudyResults], Iterator[Family]]) -> list[Evidence]:
-        """Test the families of all studies, each at a level divided by their number.
+        """Test the families of all studies, each at the level divided by the number of families.
 
-        What one study lacks and another has is not said to be missing.
+        If one study lacks a comparison and another has it, the comparison is not reported as missing.
         """
         found = [(study, family) for study in self.studies for family in families_of(study)]
         evidence = [each for study, family in found for each in family.evidence(study.level / len(found))]
@@ -225,7 +231,7 @@ class Decider:
             for study, place, name, slopes in found
         ] or [_NOTHING]
 
-    # ------------------------------------------------------------------------------------- what needs no training
+    # ------------------------------------------------------------------------------------ evidence without training
 
     def _counts(self, decided: ByCount) -> list[Evidence]:
         from wordorder.model.counts import compare_published
@@ -251,7 +257,7 @@ _NOTHING = Evidence(Found.NOT_RUN, "", "", note="no study of these has been run 
 
 
 def propositions(decided: ByProposition) -> list[Evidence]:
-    """Compute mathematics."""
+    """Return the evidence for a claim that is decided by computing mathematical propositions."""
     from wordorder.published.stated import proposition
 
     found = [proposition(name) for name in decided.propositions]
@@ -277,7 +283,7 @@ def _published_gap(shown: PublishedInStudy, index: int, pair: tuple[str, str]) -
 def _places(
     data: pd.DataFrame | None, where: Mapping[str, str | float]
 ) -> Iterator[tuple[tuple[str, ...], pd.DataFrame]]:
-    """Yield the rows that count of each dataset, size and test set."""
+    """Yield the matching rows of each dataset, model size and test set, with the names of these."""
     if data is None:
         return
     for column, wanted in where.items():

@@ -1,4 +1,4 @@
-"""What decides a claim: comparisons of systems over seeds, slopes over seeds, and what all of them say together."""
+"""Evidence for claims: comparisons of systems over seeds, slopes over seeds, and the verdict on all evidence."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from wordorder.statistics.power import TARGET, power_of, seeds_needed
 from wordorder.statistics.verdicts import Outcome, verdict
 
 Values = Mapping[str, Mapping[int, float]]
-"""A number of each system by seed, or by another repeated unit."""
-_MOST_SEEDS = 1000  # of a slope
+"""For each system, a number per seed or other repeated unit."""
+_MOST_SEEDS = 1000  # the search for the number of seeds that a slope needs ends here
 
 
 class Found(StrEnum):
@@ -35,16 +35,16 @@ class Evidence:
     """One comparison, slope, count or computation.
 
     Attributes:
-        found: What it says about the claim.
-        place: Of what it is: study, column, dataset, test set and size of ours; or where the paper says it.
-        about: The two systems, or the single one, or the computation.
-        value: The difference in favour of the claim, the slope, or what was computed.
-        low: The lower end of the simultaneous interval of 95 %, or the lower bound that the claim sets.
-        high: The upper end.
+        found: The verdict on the claim.
+        place: The study, column, dataset, test set and model size; for computations the place in the paper.
+        about: The compared systems, the single system, or the computation.
+        value: The difference in favour of the claim, the slope, or the computed number.
+        low: The lower end of the simultaneous 95 % interval, or the lower bound of the claim.
+        high: The upper end or bound.
         p: The p-value.
         units: The number of seeds.
         needed: The number of seeds that would decide; None if it is unknown or too large.
-        note: What must be known to read it.
+        note: A remark for the reader.
     """
 
     found: Found
@@ -61,17 +61,17 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Family:
-    """Ordered pairs of systems at one place, which are tested together.
+    """Ordered pairs of systems that are tested together.
 
     Attributes:
-        place: The place.
-        values: The numbers of all systems of the place.
-        pairs: Each (better, worse), as the paper claims.
-        gaps: The published difference of each pair that has one.
+        place: The study, column, dataset, test set and model size.
+        values: The numbers of all systems at this place.
+        pairs: The pairs (better, worse) that the paper claims.
+        gaps: The published differences of the pairs that have one.
         lower_is_better: Whether a lower number is better.
-        margin: The difference up to which two systems are equivalent; None if nobody said.
-        at_least: Whether the claim is only that the first system of a pair is not worse by the margin.
-        note: What must be known to read the verdicts.
+        margin: The largest difference between equivalent systems; None if the study declares none.
+        at_least: Whether the claim is only that the first system of a pair is not worse by more than the margin.
+        note: A remark for the reader of the verdicts.
     """
 
     place: str
@@ -84,7 +84,14 @@ class Family:
     note: str = ""
 
     def evidence(self, level: float) -> list[Evidence]:
-        """Test the pairs by t-tests on the seed-blocked model, corrected for the number of pairs."""
+        """Test the pairs by t-tests on the seed-blocked model, corrected for the number of pairs.
+
+        Args:
+            level: The significance level of the family.
+
+        Returns:
+            One piece of evidence per pair, in the order of the pairs.
+        """
         known = {name: of for name, of in self.values.items() if of}
         model = block(known)
         tested = declared_pairs(model, list(self.pairs), alpha=level)
@@ -104,7 +111,7 @@ class Family:
         return -1 if self.lower_is_better else 1
 
     def _untested(self, pair: tuple[str, str], known: Values, problem: str) -> Evidence:
-        """Numbers without any spread, such as memory, are what they are; of one seed nothing is decided."""
+        """Judge a pair without a test: numbers without variance, such as memory, decide; a single seed does not."""
         one, other = (list(known[name].values()) for name in pair)
         value = self._sign() * (float(np.mean(one)) - float(np.mean(other)))
         found = Found.UNDECIDED
@@ -142,7 +149,7 @@ class Family:
         )
 
     def _needed(self, pair: tuple[str, str], model: Blocked, level: float) -> int | None:
-        """Seeds that find a difference as large as the published one, or as the margin, with a power of 80 %."""
+        """Return the number of seeds that detects the published difference, or the margin, with 80 % power."""
         sought = self.margin if self.at_least else abs(self.gaps.get(pair) or 0.0) or self.margin
         if not sought:
             return None
@@ -167,7 +174,18 @@ def _named(pair: tuple[str, str]) -> str:
 
 
 def slope_evidence(place: str, about: str, slopes: Sequence[float], *, rises: bool, level: float) -> Evidence:
-    """Test whether the slopes of several seeds have a mean of the claimed sign, by a t-test of one sample."""
+    """Test whether the mean slope over seeds has the claimed sign, by a one-sample t-test.
+
+    Args:
+        place: The study, analysis, dataset, test set and model size.
+        about: The claim in words.
+        slopes: One slope per seed.
+        rises: Whether the claimed slope is positive.
+        level: The significance level.
+
+    Returns:
+        The evidence; its value is positive if the slope has the claimed sign.
+    """
     n, sign = len(slopes), 1 if rises else -1
     mean = sign * float(np.mean(slopes))
     if n < 2 or not (spread := float(np.std(slopes, ddof=1))):
@@ -188,9 +206,12 @@ def slope_evidence(place: str, about: str, slopes: Sequence[float], *, rises: bo
 
 
 def together(evidence: Sequence[Evidence]) -> Found:
-    """Return what all evidence says.
+    """Return the verdict on a claim.
 
-    A claim is contradicted if any part of it is, and confirmed only if all parts are.
+    A claim is contradicted if any of its parts is contradicted, and confirmed only if all parts are confirmed.
+
+    Args:
+        evidence: The evidence for all parts of the claim.
     """
     found = {each.found for each in evidence}
     if Found.CONTRADICTED in found:
@@ -203,7 +224,7 @@ def together(evidence: Sequence[Evidence]) -> Found:
 
 
 def seeds_to_decide(evidence: Sequence[Evidence]) -> int | None:
-    """Return how many seeds would decide all undecided evidence; None if that is unknown for any of it."""
+    """Return the number of seeds that would decide all undecided evidence; None if it is unknown for any of it."""
     needed = [each.needed for each in evidence if each.found is Found.UNDECIDED]
     known = [each for each in needed if each is not None]
     return max(known) if known and len(known) == len(needed) else None

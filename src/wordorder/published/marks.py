@@ -1,9 +1,10 @@
-"""The marks that papers put after significantly better scores, put after ours by the same levels.
+"""Significance marks after our scores, at the levels of the marks in published tables.
 
-The papers test one run each on the sentences of the test set: PosNet by bootstrap resampling, the cross-lingual paper
-by the sign test of Collins et al. (2005). Ours have one test for all marks: of one seed sacreBLEU's paired bootstrap;
-of several, randomisation over seeds and sentences. Like the papers', neither is corrected or knows how far other seeds
-would be; the verdicts of a study, which do, are not taken from here.
+The papers test one run of each system on the sentences of the test set: PosNet by bootstrap resampling, the
+cross-lingual paper by the sign test of Collins et al. (2005). This module uses one test for all marks: sacreBLEU's
+paired bootstrap for one seed, and randomisation over seeds and sentences for several. As in the papers, the p-values
+are not corrected for multiple comparisons and do not generalise to other seeds. The verdicts of a study do both and do
+not depend on this module.
 """
 
 from __future__ import annotations
@@ -17,7 +18,11 @@ TEST = "approximate randomisation over seeds and sentences (of one seed the pair
 
 
 class OurMarks:
-    """What ``results.load_significance`` says was compared, by place, metric, system and baseline."""
+    """Looks up significance marks for the comparisons of a study.
+
+    Args:
+        files: The contents of the files of significance tests, from ``results.frames.load_significance``.
+    """
 
     def __init__(self, files: Sequence[dict[str, Any]]) -> None:
         self._entries = {
@@ -30,9 +35,18 @@ class OurMarks:
     def mark(
         self, place: tuple[str, str, str], name: str, system: str, baseline: str, marks: Mapping[str, float]
     ) -> str:
-        """The mark of the smallest p that ``system`` is better by; empty if it is not, or was not compared.
+        """Return the mark of a system.
 
-        place: dataset, test set and size; ``marks`` has for each mark the p that it needs to be below.
+        Args:
+            place: The dataset, test set and model size.
+            name: The metric.
+            system: The system.
+            baseline: The baseline.
+            marks: For each mark the level below which the p-value must be.
+
+        Returns:
+            The mark with the smallest level that the p-value satisfies; empty if the system is not better, is not
+            significantly better, or was not compared.
         """
         dataset, test, size = place
         entry = self._entries.get((dataset, size, test, name, system, baseline))

@@ -1,8 +1,11 @@
-"""What the papers prove about positional encodings, measured on the code that trains.
+"""Measure the papers' mathematical statements about positional encodings on the code that trains.
 
-Each function returns what it measured and judges nothing; :mod:`wordorder.published.claims` holds the numbers against
-the papers. Whatever a claim is about (an attention, a product, frequencies) is an argument, so that a wrong one can be
-given too. Everything is in double precision. L length, d model size.
+Each function returns measured numbers; :mod:`wordorder.published.claims` compares them with the bounds of the claims.
+The object of a claim (an attention, a product, frequencies) is an argument, so that tests can also pass a wrong one.
+All computations use double precision.
+
+Notation: L is the length of a sentence, d the model dimension. X (L, d) are words, M (L, d) position vectors and
+Φ (L, d, d) the kernels of PosNet.
 """
 
 from __future__ import annotations
@@ -18,26 +21,34 @@ from wordorder.encodings.kernels import positional_product, weight_concatenation
 from wordorder.encodings.waves import waves
 from wordorder.model.attention.multihead import SelfAttention
 
-# What each of L words receives from all of them: (L, d) -> (L, d).
+# Maps L words to the attention outputs at their positions: (L, d) -> (L, d).
 Attention = Callable[[Tensor], Tensor]
 
 
 def random(*shape: int, seed: int) -> Tensor:
+    """Draw standard normal numbers of a shape, in double precision."""
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def random_kernels(*shape: int, seed: int) -> Tensor:
-    """Φ, (L, d_1, d_2), as a new PosNet has it."""
+    """Draw kernels Φ of shape (L, d_1, d_2) as PosNet initialises them."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return xavier_normal(*shape).detach().double()
 
 
-# -------------------------------------------------------------------- PosNet paper, section 3.1: words change places
+# -------------------------------------------------------------------- PosNet paper, section 3.1: permutations of words
 
 
 def summing(dim: int, heads: int, encoding: AttentionEncoding, *, seed: int) -> Attention:
-    """The weight sum of equation 3: the models' own self-attention, with what an encoding does inside it."""
+    """Build the weighted sum of equation 3: the self-attention of our models with an encoding.
+
+    Args:
+        dim: d.
+        heads: The number of attention heads.
+        encoding: The encoding, which acts inside the attention.
+        seed: Determines the random weights.
+    """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         module = SelfAttention(dim, heads, 0.0).double().eval()
@@ -51,7 +62,12 @@ def summing(dim: int, heads: int, encoding: AttentionEncoding, *, seed: int) -> 
 
 
 def concatenating(kernels: Tensor, *, seed: int) -> Attention:
-    """The weight concatenation of equations 10 and 11, one head. kernels: Φ, (L, d, d)."""
+    """Build the weight concatenation of equations 10 and 11, with one head.
+
+    Args:
+        kernels: Φ, (L, d, d).
+        seed: Determines the random projections.
+    """
     dim = kernels.size(-1)
     projections = random_kernels(3, dim, dim, seed=seed)
 
@@ -64,10 +80,17 @@ def concatenating(kernels: Tensor, *, seed: int) -> Attention:
 
 
 def permutation_changes(attention: Attention, *, length: int, dim: int, permutations: int, seed: int) -> Tensor:
-    """Equations 9, 12 and 13: how much what a word receives depends on where the words stand, (permutations,).
+    """Measure how much attention outputs depend on the order of the words (equations 9, 12 and 13).
 
-    The largest difference that a random permutation of the words makes to any of them, as a part of the largest
-    number that any of them receives.
+    Args:
+        attention: The attention.
+        length: L.
+        dim: d.
+        permutations: The number of random permutations.
+        seed: Determines words and permutations.
+
+    Returns:
+        For each permutation, the largest change of an output, relative to the largest output, (permutations,).
     """
     x = random(length, dim, seed=seed)
     before = attention(x)
@@ -82,12 +105,30 @@ def permutation_changes(attention: Attention, *, length: int, dim: int, permutat
 
 
 def sum_form(weights: Tensor, values: Tensor, kernels: Tensor) -> Tensor:
-    """a (V ⊗ Φ), equation 15: (Lq, L), (L, d_v), (L, d_v, d_o) -> (Lq, d_o)."""
+    """Compute a (V ⊗ Φ), equation 15.
+
+    Args:
+        weights: The attention weights a, (Lq, L).
+        values: V, (L, d_v).
+        kernels: Φ, (L, d_v, d_o).
+
+    Returns:
+        The outputs, (Lq, d_o).
+    """
     return weights @ positional_product(values[None], kernels, torch.arange(len(values))[None])[0]
 
 
 def sum_form_errors(form: Callable[[Tensor, Tensor, Tensor], Tensor], *, trials: int, seed: int) -> Tensor:
-    """Equations 14-17: largest difference of ``form`` from the weight concatenation, at random shapes, (trials,)."""
+    """Compare a form of attention with the weight concatenation at random shapes (equations 14-17).
+
+    Args:
+        form: Maps weights, values and kernels to outputs, like :func:`sum_form`.
+        trials: The number of random shapes.
+        seed: Determines shapes and numbers.
+
+    Returns:
+        The largest absolute difference in each trial, (trials,).
+    """
     generator = torch.Generator().manual_seed(seed)
     errors = []
     for trial in range(trials):
@@ -104,28 +145,40 @@ def sum_form_errors(form: Callable[[Tensor, Tensor, Tensor], Tensor], *, trials:
 
 @dataclass(frozen=True)
 class Descent:
-    """norms: ‖X ⊗ Φ - (X + M)‖₂ before each step and after the last; kernels: Φ as it was then."""
+    """The course of a gradient descent on Φ.
+
+    Attributes:
+        norms: ‖X ⊗ Φ - (X + M)‖₂ before each step and after the last one.
+        kernels: Φ after the last step, (L, d, d).
+    """
 
     norms: list[float]
     kernels: Tensor
 
     def steps(self, epsilon: float) -> int | None:
-        """How many steps brought the norm to ``epsilon`` or below; None where none did."""
+        """Return the number of steps until the norm was at most ``epsilon``; None if it never was."""
         return next((step for step, norm in enumerate(self.norms) if norm <= epsilon), None)
 
 
 def distance(x: Tensor, m: Tensor, kernels: Tensor) -> Tensor:
-    """X ⊗ Φ - (X + M): (L, d)"""
+    """Compute X ⊗ Φ - (X + M), (L, d)."""
     return positional_product(x[None], kernels, torch.arange(len(x))[None])[0] - (x + m)
 
 
 def descend(x: Tensor, m: Tensor, *, until: float, most: int, seed: int) -> Descent:
-    """Theorem 3.1: plain gradient descent on Φ from a random start, until the norm is ``until`` or ``most`` steps.
+    """Run plain gradient descent on Φ from a random start (theorem 3.1).
 
-    x, m: X and M, (L, d). The norm is the root of the sum of all squares. A step descends half its square, which has
-    the same minimum without a kink there, at the largest rate at which no word overshoots, 1 / max_i ‖x_i‖². What
-    word i lacks then shrinks by the factor 1 - ‖x_i‖² / max_j ‖x_j‖² a step; so a word with x_i = 0, such as padding,
-    stays at ‖m_i‖ for ever, and the theorem, which says "any given X", needs words that are not zero.
+    The norm is the root of the sum of squares. The descent minimises half its square, which has the same minimum and is
+    differentiable there. The learning rate is the largest one at which no word overshoots, 1 / max_i ‖x_i‖². The
+    error of word i then shrinks by the factor 1 - ‖x_i‖² / max_j ‖x_j‖² per step. A word with x_i = 0, such as padding,
+    therefore stays at ‖m_i‖, and the theorem, stated for "any given X", requires non-zero words.
+
+    Args:
+        x: X, (L, d).
+        m: M, (L, d).
+        until: The norm at which the descent stops.
+        most: The largest number of steps.
+        seed: Determines the initial Φ.
     """
     kernels = random_kernels(len(x), x.size(1), x.size(1), seed=seed).requires_grad_()
     rate = 1 / x.square().sum(-1).max()
@@ -140,15 +193,30 @@ def descend(x: Tensor, m: Tensor, *, until: float, most: int, seed: int) -> Desc
 
 
 def exact_kernels(x: Tensor, m: Tensor) -> Tensor:
-    """Φ of which X ⊗ Φ is X + M exactly, where no word is zero: I + xᵀm / ‖x‖² for each word, (L, d, d)."""
+    """Compute kernels with X ⊗ Φ = X + M: I + xᵀm / ‖x‖² for each word.
+
+    Args:
+        x: X, (L, d), without zero words.
+        m: M, (L, d).
+
+    Returns:
+        Φ, (L, d, d).
+    """
     identity = torch.eye(x.size(1), dtype=torch.float64)
     return identity + x[:, :, None] * m[:, None, :] / x.square().sum(-1)[:, None, None]
 
 
 def convexity_violations(*, dim: int, trials: int, seed: int) -> Tensor:
-    """Appendix A.1: by how much h = ‖xφ - m‖ lies above the chord of two random points, (2, trials).
+    """Measure by how much h = ‖xφ - m‖ exceeds the chord between two random points (appendix A.1).
 
-    The first row moves x, as the paper's proof does; the second φ, which is what training moves.
+    Args:
+        dim: d.
+        trials: The number of random pairs of points.
+        seed: Determines the points.
+
+    Returns:
+        The violations of convexity, (2, trials): the first row in x, as in the paper's proof; the second row in φ,
+        which training changes.
     """
     x, other = random(2, trials, 1, dim, seed=seed)
     kernel, changed = random(2, trials, dim, dim, seed=seed + 1)
@@ -167,30 +235,55 @@ def convexity_violations(*, dim: int, trials: int, seed: int) -> Tensor:
 
 
 def similarities(frequencies: Tensor, offsets: Tensor) -> Tensor:
-    """cos(P_0, P_offset) for offsets that need not be whole: (n,) -> (n,). A pair has the norm 1 everywhere."""
+    """Compute cos(P_0, P_offset).
+
+    Args:
+        frequencies: Radians per position, (d/2,).
+        offsets: Offsets in positions, possibly fractional, (n,).
+
+    Returns:
+        The similarities, (n,).
+    """
+    # Each pair of a sine and a cosine has the norm 1, so the product of the norms is d/2.
     return waves(offsets, frequencies) @ waves(torch.zeros(1), frequencies)[0] / len(frequencies)
 
 
 def largest_similarity(frequencies: Tensor) -> float:
-    """Largest |cos(P_i, P_j)| of different positions among the first d/2."""
+    """Return the largest |cos(P_i, P_j)| of different positions among the first d/2."""
     vectors = waves(torch.arange(len(frequencies)), frequencies)
     return float((vectors @ vectors.T / len(frequencies)).fill_diagonal_(0).abs().max())
 
 
 def repetition_error(frequencies: Tensor, period: int) -> float:
-    """Largest |P(pos + period) - P(pos)| of the first 64 positions."""
+    """Return the largest |P(pos + period) - P(pos)| of the first 64 positions."""
     positions = torch.arange(64)
     return float((waves(positions + period, frequencies) - waves(positions, frequencies)).abs().max())
 
 
 def nearest_repetition(frequencies: Tensor, period: int) -> float:
-    """How far P stays from P(0) before the period is over: the least max |P(pos) - P(0)| of 0 < pos < period."""
+    """Return the distance from P(0) to the nearest other position in a period.
+
+    Args:
+        frequencies: Radians per position, (d/2,).
+        period: The period in positions.
+
+    Returns:
+        The minimum of max |P(pos) - P(0)| over 0 < pos < period.
+    """
     within = waves(torch.arange(1, period), frequencies)
     return float((within - waves(torch.zeros(1), frequencies)).abs().amax(-1).min())
 
 
 def half_width(frequencies: Tensor, most: float) -> float:
-    """Where cos(P_0, P_offset) first falls to zero, in positions and parts of one; infinite beyond ``most``."""
+    """Return the offset at which cos(P_0, P_offset) first falls to zero.
+
+    Args:
+        frequencies: Radians per position, (d/2,).
+        most: The largest offset to search.
+
+    Returns:
+        The offset in positions, interpolated; infinite beyond ``most``.
+    """
     offsets = torch.linspace(0, most, 10_001, dtype=torch.float64)
     found = similarities(frequencies, offsets)
     below = (found <= 0).nonzero()
@@ -204,7 +297,17 @@ def half_width(frequencies: Tensor, most: float) -> float:
 def shift_errors(
     rotation: Callable[[int, int], Tensor], frequencies: Tensor, offsets: Sequence[int], length: int
 ) -> Tensor:
-    """Largest |P(pos + φ) - M_φ P(pos)| over ``length`` positions for each offset φ; rotation: φ, d -> M_φ, (d, d)."""
+    """Measure the error of shifting positions by a rotation matrix.
+
+    Args:
+        rotation: Maps φ and d to M_φ, (d, d).
+        frequencies: Radians per position, (d/2,).
+        offsets: The offsets φ.
+        length: The number of positions.
+
+    Returns:
+        For each offset, the largest |P(pos + φ) - M_φ P(pos)| over the positions, (len(offsets),).
+    """
     vectors = waves(torch.arange(length + max(offsets)), frequencies)
     dim = vectors.size(1)
     moved = ((offset, vectors[:length] @ rotation(offset, dim).T) for offset in offsets)
@@ -212,14 +315,21 @@ def shift_errors(
 
 
 def rotation_errors(rotation: Callable[[int, int], Tensor], dim: int, offsets: Sequence[int]) -> Tensor:
-    """Largest number of |M_φ M_φᵀ - I| for each offset φ."""
+    """Return the largest element of |M_φ M_φᵀ - I| for each offset φ, (len(offsets),)."""
     identity = torch.eye(dim, dtype=torch.float64)
     matrices = (rotation(offset, dim) for offset in offsets)
     return torch.stack([(matrix @ matrix.T - identity).abs().max() for matrix in matrices])
 
 
 def product_spreads(vectors: Tensor) -> Tensor:
-    """For each distance 0 … L-1: largest less smallest P_i · P_j of positions so far apart, as a part of P_0 · P_0."""
+    """Measure how much dot products of position vectors vary at the same distance.
+
+    Args:
+        vectors: The vectors of L positions, (L, d).
+
+    Returns:
+        For each distance 0 … L-1, the range of P_i · P_j relative to P_0 · P_0, (L,).
+    """
     products = vectors @ vectors.T
     diagonals = [torch.cat((products.diagonal(apart), products.diagonal(-apart))) for apart in range(len(vectors))]
     return torch.stack([diagonal.max() - diagonal.min() for diagonal in diagonals]) / products[0, 0]

@@ -1,9 +1,9 @@
-"""Is the order of systems in published tables that of ours?
+"""Compare the order of systems in published tables with the order of our scores.
 
-A paper that prints 27.68 for one system and 27.48 for another says, of one run each, that the first is better. The
+A paper that prints 27.68 for one system and 27.48 for another states, from one run each, that the first is better. The
 order of a column, and of a whole table, is tested by permuting our systems. Single pairs are tested over our seeds by
-Tukey's test of the systems of the column, at a level corrected for the number of columns of the table. What is
-published names systems and pairs and is never tested against.
+Tukey's test of the systems of the column, at a level corrected for the number of columns of the table. Published
+numbers only determine the claimed order; no test uses them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,14 @@ _PAIR_STATUSES = {
 
 @dataclass(frozen=True)
 class Column:
-    """A column of scores of a published table, with ours."""
+    """A column of scores in a published table, with our scores.
+
+    Attributes:
+        shown: The published table and the selection that the study shows.
+        index: The index of the column.
+        scores: Our scores, from :func:`wordorder.published.quantities.load_printed`.
+        level: The significance level of the table.
+    """
 
     shown: PublishedInStudy
     index: int
@@ -48,19 +55,22 @@ class Column:
 
     @property
     def column(self) -> PublishedColumn:
+        """The published column."""
         return self.shown.printed.columns[self.index]
 
     @property
     def lower_is_better(self) -> bool:
+        """Whether lower scores are better."""
         return metric(self.column.metric).lower_is_better
 
     @cached_property
     def ours(self) -> OurScores:
+        """Our scores for the table."""
         return OurScores(self.scores, self.shown.shown)
 
     @cached_property
     def printed(self) -> list[tuple[PublishedScoresRow, float]]:
-        """The rows of which the column says something, with numbers that differ as they do."""
+        """The rows with a number in the column; if it contains only differences, the baseline counts as 0."""
         return self.shown.printed.in_order(self.index)
 
     @cached_property
@@ -70,7 +80,7 @@ class Column:
 
     @cached_property
     def run(self) -> list[str]:
-        """The rows that have a score of ours."""
+        """The rows for which we have scores."""
         return [row.row for row, _ in self.printed if self.own[row.row]]
 
     @cached_property
@@ -85,18 +95,25 @@ class Column:
 
     @property
     def other_languages(self) -> str:
-        """The languages of ours and of the paper's, if they differ: "ja-en instead of en-de"."""
+        """Our languages and the paper's, if they differ, such as "ja-en instead of en-de"; otherwise empty."""
         known = self.shown.languages
         ours, theirs = (known.get(name) for name in (self.place[0], self.column.dataset))
         return f"{ours} instead of {theirs}" if ours and theirs and ours != theirs else ""
 
     @property
     def place(self) -> tuple[str, str]:
-        """Dataset and test set of ours."""
+        """Our dataset and test set."""
         return self.ours.place(self.column, self.shown.printed.base.size)[:2]
 
     def values(self, names: Sequence[str]) -> tuple[Array, Array]:
-        """The published numbers and our means of some rows, (k,) each; nan for what does not exist."""
+        """Return published numbers and our means.
+
+        Args:
+            names: The names of k rows.
+
+        Returns:
+            The published numbers, (k,), and our means over seeds, (k,); NaN for missing numbers.
+        """
         printed = {row.row: value for row, value in self.printed}
         means = {name: float(np.mean(list(of.values()))) for name, of in self.own.items() if of}
         return (
@@ -117,7 +134,16 @@ class Column:
                 yield better, worse, high - low
 
     def found(self, better: PublishedScoresRow, worse: PublishedScoresRow, columns: int) -> dict[str, Any]:
-        """Return gap, n, p, same_order and verdict of a pair."""
+        """Compare a pair in our scores.
+
+        Args:
+            better: The row with the better published score.
+            worse: The other row.
+            columns: The number of tested columns, by which the level is corrected.
+
+        Returns:
+            The keys gap (our difference of means), n (seeds), p, same_order and verdict.
+        """
         lack = self._lack(better) or self._lack(worse)
         if lack is not None:
             return {"gap": None, "n": 0, "p": None, "same_order": None, "verdict": lack.label}
@@ -136,13 +162,13 @@ class Column:
 
 @dataclass(frozen=True)
 class PublishedOrder:
-    """A published table with all columns of scores that stand beside ours.
+    """A published table with the columns of scores for which the study has scores.
 
     Attributes:
         paper: The paper.
         table: The table.
-        columns: Its columns of scores, once for each place of ours.
-        alpha: The level of the table.
+        columns: The columns of scores, once for each dataset and test set of ours.
+        alpha: The significance level of the table.
     """
 
     paper: str
@@ -152,19 +178,19 @@ class PublishedOrder:
 
     @property
     def tested(self) -> list[Column]:
-        """The columns in which at least two systems were run, which share the level."""
+        """The columns in which we ran at least two systems; they share the level."""
         return [column for column in self.columns if column.order is not None]
 
     @cached_property
     def outcomes(self) -> dict[int, tuple[Order, str]]:
-        """The test of each tested column, by the identity of the column, with its outcome."""
+        """The order test of each tested column with its outcome, by the ``id`` of the column."""
         orders = [column.order for column in self.tested if column.order is not None]
         found = order_outcomes(orders, alpha=self.alpha) if orders else []
         return {id(c): (order, str(own)) for c, order, own in zip(self.tested, orders, found, strict=True)}
 
     @cached_property
     def whole(self) -> tuple[Order, str] | None:
-        """The test of the whole table, in which one permutation serves all columns; None for fewer than two columns."""
+        """The order test of the whole table, with one permutation for all columns; None for fewer than two columns."""
         if len(self.tested) < 2:
             return None
         names = list(dict.fromkeys(name for column in self.tested for name in column.run))
@@ -177,7 +203,7 @@ class PublishedOrder:
 
     @property
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield a row for each pair of systems whose printed scores differ, of each column."""
+        """Yield a row for each pair of systems with different printed scores in each column."""
         count = max(1, len(self.tested))
         for column in self.columns:
             for better, worse, published_gap in column.ordered():
@@ -197,7 +223,13 @@ class PublishedOrder:
 
 
 def published_orders(scores: pd.DataFrame, shown: Sequence[PublishedInStudy], *, alpha: float) -> list[PublishedOrder]:
-    """Return each published table with its columns of scores and ours."""
+    """Return the published tables with their columns of scores and our scores.
+
+    Args:
+        scores: Our scores, from :func:`wordorder.published.quantities.load_printed`.
+        shown: The published tables that the study shows.
+        alpha: The significance level of each table.
+    """
     found = []
     ordered = sorted(shown, key=lambda each: (each.printed.paper, each.printed.table))
     names = list(dict.fromkeys((each.printed.paper, each.printed.table) for each in shown))
@@ -214,19 +246,32 @@ def published_orders(scores: pd.DataFrame, shown: Sequence[PublishedInStudy], *,
 
 
 def orderings_frame(scores: pd.DataFrame, shown: Sequence[PublishedInStudy], *, alpha: float) -> pd.DataFrame:
-    """Return one row per pair of systems whose printed scores differ.
+    """Return one row per pair of systems with different printed scores.
 
-    The columns are paper, table, column; better and worse, as the paper orders them, and the encodings of ours;
-    dataset, test, metric, other_languages (where ours are of other languages than the paper's); published_gap and gap
-    (better minus worse, ours of the means), n (seeds of the one with fewer), p, same_order, verdict, level, and the
-    test of the column's order. The verdict "confirmed" or "contradicted" is significant at ``level``; "untested" has
-    too few seeds, or no spread; of what has no score it says why ("not run", "diverged", "not scored").
+    Args:
+        scores: Our scores, from :func:`wordorder.published.quantities.load_printed`.
+        shown: The published tables that the study shows.
+        alpha: The significance level of each table.
+
+    Returns:
+        The columns paper, table and column; better and worse, as the paper orders them, with our encodings and sizes;
+        dataset, test, metric and other_languages (if our languages differ from the paper's); published_gap and gap
+        (better minus worse; ours of means over seeds), n (the smaller number of seeds), p, same_order, verdict, level,
+        and the order test of the column. The verdicts "confirmed" and "contradicted" are significant at ``level``.
+        "untested" pairs have too few seeds or no variance. Other verdicts ("not run", "diverged", "not scored") say why
+        a score is missing.
     """
     return pd.DataFrame([row for order in published_orders(scores, shown, alpha=alpha) for row in order.rows])
 
 
 def orderings_table(scores: pd.DataFrame, shown: Sequence[PublishedInStudy], report: Report) -> Table:
-    """Make a block for each published table, with a row for each of its columns and what of ours stands beside it."""
+    """Build the table of orderings, with a block per published table and a row per column.
+
+    Args:
+        scores: Our scores, from :func:`wordorder.published.quantities.load_printed`.
+        shown: The published tables that the study shows.
+        report: The reported part of the study's configuration.
+    """
     level = level_of(report.alpha, report.seeds, report.looks)
     orders = published_orders(scores, shown, alpha=level.level)
     data = pd.DataFrame([row for order in orders for row in order.rows])
@@ -265,7 +310,7 @@ _NOT_EXACT = "Seeds were added after results had been seen, which was not declar
 
 
 def _sizes(pairs: pd.DataFrame) -> list[str]:
-    """Those of the models that were run, if any were."""
+    """Return the model sizes of the pairs that were run; of all pairs if none was."""
     run = pairs[pairs["n"] > 0]
     named = pairs if run.empty else run
     return list(dict.fromkeys([*named["better_size"], *named["worse_size"]]))
@@ -297,7 +342,7 @@ def _counts(pairs: pd.DataFrame) -> Row:
 
 
 def _named(pairs: pd.DataFrame, status: Status) -> str:
-    """Name the pairs with a verdict, with the published and our own difference, and the languages if they differ."""
+    """List the pairs with a verdict, each with the published difference and ours, and the languages if they differ."""
     chosen = [row for row in pairs.to_dict("records") if _status(row["verdict"]) == status.label]
     if not chosen:
         return "none"
@@ -307,5 +352,5 @@ def _named(pairs: pd.DataFrame, status: Status) -> str:
 
 
 def _status(verdict: str) -> str:
-    """Return a verdict without the languages behind it."""
+    """Remove the languages in parentheses from a verdict."""
     return verdict.partition(" (")[0]

@@ -1,4 +1,4 @@
-"""The tables of a paper: its own as it prints them with ours in each cell, its claims, and its contradictions."""
+"""The tables about a paper: its own tables with our numbers in each cell, its claims, and its contradictions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _COPIED = "copied"
 
 
 def paper_table(paper: Paper, results: Path) -> Table:
-    """Make a block for each table of the paper and each study that shows it, in the printed layout.
+    """Build a block for each table of the paper and each study that shows it, in the printed layout.
 
     Args:
         paper: The paper.
@@ -105,7 +105,7 @@ def _printed(shown: PublishedInStudy, cells: list[dict[str, Any]]) -> Iterator[R
 
 
 def _cell(column: PublishedColumn, cell: dict[str, Any]) -> Cell:
-    """The printed number, then ours."""
+    """Format a cell with the printed number followed by ours."""
     sign = "+" if cell["printed"] is None else ""
     printed = cell["printed"] if cell["printed"] is not None else cell["printed_gap"]
     found = number(printed, column.decimals, sign=sign, group=False, mark=cell["printed_mark"])
@@ -121,7 +121,7 @@ def _cell(column: PublishedColumn, cell: dict[str, Any]) -> Cell:
 
 
 def claims_table(paper: Paper, results: Path) -> Table:
-    """Make a row for each claim, with its verdict and the evidence.
+    """Build a table with a row for each claim, its verdict and the evidence.
 
     Args:
         paper: The paper.
@@ -165,11 +165,11 @@ _CLAIM_NOTES = (
     "Mathematics and counts of parameters are computed, not trained: each has the number that was found and its bound.",
     "claims.csv has every comparison.",
 )
-_SHOWN = 4  # pieces of evidence of one kind
+_SHOWN = 4  # pieces of evidence per verdict; claims.csv has all
 
 
 def _said(evidence: list[Evidence]) -> str:
-    """The counts of the evidence by what it says, and the first of each kind."""
+    """Count the evidence by verdict, and quote the first pieces for each verdict."""
     parts = []
     for found in Found:
         own = [each for each in evidence if each.found is found]
@@ -201,7 +201,11 @@ def _relation(p: float) -> str:
 
 
 def contradictions_table(paper: Paper) -> Table:
-    """Make a row for each place at which the paper does not agree with itself, its code or mathematics."""
+    """Build a table with a row for each contradiction within the paper, or with its code or mathematics.
+
+    Args:
+        paper: The paper.
+    """
     rows: list[Row] = []
     data = []
     for found in paper.claims.contradictions:
@@ -232,7 +236,7 @@ def _computed(found: Contradiction, paper: Paper) -> list[str]:
 
 
 def _count(count: Count, paper: Paper) -> str:
-    """The millions of parameters of a model, or by how many it has more than another."""
+    """Format the parameter count of a model in millions, or its difference from another model's."""
     from wordorder.model.counts import counted
 
     recipe = Recipe(norm=count.norm, tie_embeddings=count.tie_embeddings, max_updates=1)

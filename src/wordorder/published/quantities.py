@@ -1,4 +1,4 @@
-"""What published tables hold, of our models: scores, and parameters, memory and word alignments in the same form."""
+"""Load our counterparts of published numbers: scores, parameters, memory and alignment rates, in one data frame."""
 
 from __future__ import annotations
 
@@ -17,17 +17,24 @@ from wordorder.published.statuses import Status
 from wordorder.results.frames import cell_folders, load_scores
 from wordorder.results.index import CellFiles
 
-# From the units of our files to those of the papers: millions, GB, and per cent.
+# Factors from the units of our files to those of the papers: millions, GB and per cent.
 _UNITS = {PARAMETERS: 1e-6, MEMORY: 1e-9, **dict.fromkeys(ALIGNMENT, 100.0)}
 
 
 def load_printed(
     report: Report, results: str | Path, tables: Sequence[tuple[Shown, PublishedScores]] = ()
 ) -> pd.DataFrame:
-    """:func:`.results.load_scores` in the papers' units, and what the columns of ``tables`` hold beside scores.
+    """Load scores and other quantities in the units of the papers.
 
-    That has a row for each trained cell, with an empty ``test`` where there is none, the number under ``score`` and the
-    status "measured" or "not measured".
+    Args:
+        report: The reported part of the study's configuration.
+        results: The folder of the study's results.
+        tables: The published tables; their columns other than scores determine the other quantities.
+
+    Returns:
+        The columns of :func:`wordorder.results.frames.load_scores`. Other quantities have a row per trained cell, with
+        the number as ``score``, the status "measured" or "not measured", and an empty ``test`` if the quantity belongs
+        to no test set.
     """
     scores = load_scores(report, results)
     scores["score"] *= scores["metric"].map({name: metric(name).published_scale for name in report.metrics})
@@ -53,13 +60,14 @@ def _quantities(report: Report, results: Path, tables: Sequence[tuple[Shown, Pub
             split = test if test in tests[dataset] else gold_split(test)
             found = _found(quantity, files, split)
             score = None if found is None else found * _UNITS[quantity]
-            status = Status.NOT_MEASURED.label if score is None else "measured"  # of memory without a GPU
+            # Runs on CPUs, for example, have no measured GPU memory.
+            status = Status.NOT_MEASURED.label if score is None else "measured"
             rows.append(cell | {"test": test, "metric": quantity, "score": score, "status": status})
     return rows
 
 
 def _found(quantity: str, files: CellFiles, split: str) -> float | None:
-    """What the files of a cell say, in their units."""
+    """Return a quantity of a cell in the units of its files; None if it was not measured."""
     record = read_object(files.record, "status")
     alignment = files.measure("alignment")
     found: float | None = None

@@ -1,17 +1,18 @@
-"""What papers print, beside ours. Published numbers are shown and never tested against.
+"""Compare published numbers with ours. No significance test uses published numbers.
 
-A published score is one run of somebody else's, or the mean of r. Whether ours agree with it is asked of the interval
-in which r more runs of ours would have their mean with a probability of 95 %, were the scores of our n seeds normally
-distributed with mean m and standard deviation s (the prediction interval, e.g. Hahn & Meeker 1991, section 4.7):
+A published score comes from one run of other people's code, or is the mean of r runs. It is compared with the
+prediction interval of our scores: the interval that contains the mean of r further runs of ours with a probability of
+95 %, if the scores of our n seeds are normally distributed with mean m and standard deviation s (Hahn & Meeker 1991,
+section 4.7):
 
     m ± t(0.975, n - 1) · s · √(1/r + 1/n)
 
-Where other data, another test set or another size stands in for the paper's, scores cannot be compared, but
-differences from the baseline of the table can be looked at; so can they where a paper prints a difference alone. The
-interval is then that of our differences seed by seed.
+If other data, another test set or another model size replaces the paper's, scores are not comparable. Then, and where a
+paper prints only a difference, the differences from the baseline of the table are compared. Their interval is that of
+our differences seed by seed.
 
-A count of parameters does not spread: it is as printed, to the last digit, or not. Neither it nor memory can be held
-against those of another size.
+Parameter counts have no variance: a count either equals the printed one, to the last digit, or differs. Parameter
+counts and memory are not comparable between model sizes.
 """
 
 from __future__ import annotations
@@ -37,7 +38,16 @@ from wordorder.tables.table import MISSING, Block, Cell, Row, Table, number, tex
 def prediction_interval(
     values: Sequence[float], runs: int = 1, probability: float = 0.95
 ) -> tuple[float, float] | None:
-    """Where the mean of this many more values would fall with this probability; None of fewer than two values."""
+    """Compute the prediction interval of the mean of further runs.
+
+    Args:
+        values: The numbers of our n runs.
+        runs: The number of further runs.
+        probability: The probability that the interval contains their mean.
+
+    Returns:
+        Both ends of the interval; None for fewer than two values.
+    """
     if len(values) < 2:
         return None
     middle, spread = float(np.mean(values)), float(np.std(values, ddof=1))
@@ -46,21 +56,38 @@ def prediction_interval(
 
 
 def prediction_reach(n: int, runs: int = 1, probability: float = 0.95) -> float:
-    """How many standard deviations the prediction interval of n ≥ 2 values reaches to each side."""
+    """Return the half width of the prediction interval of n ≥ 2 values, in standard deviations.
+
+    Args:
+        n: The number of values.
+        runs: The number of further runs.
+        probability: The probability that the interval contains their mean.
+    """
     return float(stats.t.ppf((1 + probability) / 2, n - 1)) * math.sqrt(1 / runs + 1 / n)
 
 
 @dataclass(frozen=True)
 class OurScores:
-    """Looks up the scores of a study, by seed."""
+    """Looks up our scores for published numbers.
+
+    Attributes:
+        scores: Our scores, from :func:`wordorder.published.quantities.load_printed`.
+        shown: The replacements of datasets, test sets and sizes that the study declares.
+    """
 
     scores: pd.DataFrame
     shown: Shown
 
     def place(self, column: PublishedColumn, size: str) -> tuple[str, str, str]:
-        """dataset, test set (empty where there is none) and size of ours for a published score.
+        """Return our dataset, test set and model size for a published number.
 
-        Those of the paper where nothing of ours is of the dataset.
+        Args:
+            column: The published column.
+            size: The model size of the published row.
+
+        Returns:
+            The dataset, the test set (empty for columns without one) and the size. They are those of the paper if the
+            study does not have the dataset.
         """
         dataset, test = self.shown.place(column)
         if dataset not in set(self.scores["dataset"]):
@@ -68,15 +95,17 @@ class OurScores:
         return dataset, test, self.shown.sizes.get(size, size)
 
     def stands_in(self, column: PublishedColumn, size: str) -> bool:
+        """Whether another dataset, test set or model size of ours replaces that of a published number."""
         return self.place(column, size) != (column.dataset, column.test or "", size)
 
     def of(self, column: PublishedColumn, encoding: str, size: str) -> dict[int, float]:
+        """Return our numbers for a published one, by seed."""
         cells = self._cells(column, encoding, size)
         kept = cells[cells["metric"] == column.metric].dropna(subset="score")
         return dict(zip(kept["seed"].tolist(), kept["score"].tolist(), strict=True))
 
     def lack(self, column: PublishedColumn, encoding: str, size: str) -> Status:
-        """Return why there is no score: no cell was run, or the cells diverged, were not measured or not scored."""
+        """Return why we have no number: no run was started, or all diverged, were not measured or were not scored."""
         cells = self._cells(column, encoding, size)
         statuses = set(cells.loc[cells["metric"] == column.metric, "status"])
         if not statuses and cells["score"].notna().any():
@@ -85,7 +114,7 @@ class OurScores:
         return next((status for status in known if status.label in statuses), Status.NOT_RUN)
 
     def _cells(self, column: PublishedColumn, encoding: str, size: str) -> pd.DataFrame:
-        """The rows of all metrics at the place of a published score."""
+        """Select our rows, of all metrics, for a published number."""
         dataset, test, own_size = self.place(column, size)
         keys = {"dataset": dataset, "test": test, "size": own_size, "encoding": encoding}
         chosen = self.scores
@@ -97,11 +126,17 @@ class OurScores:
 def published_frame(
     scores: pd.DataFrame, tables: Sequence[tuple[Shown, PublishedScores]], our_marks: OurMarks | None = None
 ) -> pd.DataFrame:
-    """A row for each published number, and for each baseline of one.
+    """Return a row for each published number and each baseline.
 
-    paper, table, row, column, computed; encoding, size, dataset, test, metric (ours); published, decimals (printed),
-    published_mark; mean, sd, n, mark, difference; published_gap and gap (from the baseline of the table), low and high
-    (the interval), status. ``scores`` is that of :func:`wordorder.published.quantities.load_printed`.
+    Args:
+        scores: Our scores, from :func:`wordorder.published.quantities.load_printed`.
+        tables: The published tables with the selections that the study shows.
+        our_marks: Our significance marks; none if omitted.
+
+    Returns:
+        The columns paper, table, row, column and computed; encoding, size, dataset, test and metric of ours; published,
+        decimals (as printed) and published_mark; mean, sd, n, mark and difference of ours; published_gap and gap (from
+        the baseline of the table), low and high (the interval), and status.
     """
     our_marks = our_marks or OurMarks([])
     rows = []
@@ -151,9 +186,17 @@ def published_frame(
 
 @dataclass(frozen=True)
 class _Compared:
-    """What is printed of one system, of so many runs, and ours by seed.
+    """A published number of one system with our numbers by seed.
 
-    ``no_gaps``: why there are none of ours, if there are none; ``half_digit``: that of the last one of a count.
+    Attributes:
+        values: Our numbers, one per seed.
+        gaps: Our differences from the baseline, one per seed that both have.
+        no_gaps: The judgement if there are no differences of ours.
+        printed: The published number; None if only a difference is printed.
+        published_gap: The published difference from the baseline.
+        stands_in: Whether other data or another size of ours replaces the paper's.
+        half_digit: Half a unit of the last printed digit; None except for parameter counts.
+        runs: The number of runs whose mean the published number is.
     """
 
     values: list[float]
@@ -173,7 +216,7 @@ class _Compared:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Of more of those of our numbers that are judged, where they spread and there is something to judge."""
+        """The prediction interval of our numbers or differences; None for counts and without a published number."""
         if self.half_digit is not None or self._wanted is None:
             return None
         return prediction_interval(self._judged, self.runs)
@@ -222,7 +265,14 @@ def published_table(
     report: Report,
     our_marks: OurMarks | None = None,
 ) -> Table:
-    """A block for each published table, column and what of ours stands beside it."""
+    """Build the table of published numbers, with a block per published column and per dataset and test set of ours.
+
+    Args:
+        scores: Our scores, from :func:`wordorder.published.quantities.load_printed`.
+        tables: The published tables with the selections that the study shows.
+        report: The reported part of the study's configuration.
+        our_marks: Our significance marks; none if omitted.
+    """
     data = published_frame(scores, tables, our_marks)
     seeds = len(report.seeds)
     most = int(data["n"].max()) if len(data) else 0
@@ -250,7 +300,7 @@ def published_table(
 
 
 def _notes(tables: Sequence[PublishedScores]) -> list[str]:
-    """What the numbers mean; of what no table has, nothing is said."""
+    """Return the notes that explain the numbers, for the kinds of columns that the tables have."""
     metrics = {column.metric for table in tables for column in table.columns}
     notes = [
         "Published scores are copied from the papers, take part in no test, and were computed as is said above each "

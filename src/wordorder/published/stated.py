@@ -1,4 +1,4 @@
-"""Numbers and properties that the OPR paper and the article on sinusoids state, computed."""
+"""Compute the numbers and properties that the OPR paper and the article on sinusoids state."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from wordorder.errors import unknown_name
 from wordorder.published.claims import KS, MODEL_DIM, ROUNDED_ANGLES, Claim, Measurements
 from wordorder.published.mathematics import similarities
 
-RANGE = (1, 500)  # the positions of the OPR paper's section 3.3
-LARGEST_MULTIPLE = 8  # of the integrals
+RANGE = (1, 500)  # positions, as in section 3.3 of the OPR paper
+LARGEST_MULTIPLE = 8  # of x in the integrals
 MANY, SHIFT = 2048, 3
 
 
 def claims() -> list[Claim]:
-    """Return all of them."""
+    """Return the claims of this module, measured."""
     return [_zero_word(), *_integrals(), *_ranges(), *_similarities(), *_article(), *_rejected()]
 
 
 def _zero_word() -> Claim:
-    """PosNet's theorem 3.1 says "any given X": what the best kernel leaves of a word that is zero, as a part of ‖m‖."""
+    """Refute theorem 3.1 of PosNet for a word that is zero: measure the error of the best kernel, relative to ‖m‖."""
     zero, m = torch.zeros(1, MODEL_DIM).double(), waves(torch.ones(1), sinusoidal.frequencies(MODEL_DIM))
     left = float((torch.linalg.lstsq(zero, m, driver="gelsd").solution.T @ zero.T - m.T).norm() / m.norm())
     where = "PosNet theorem 3.1"
@@ -38,7 +38,7 @@ def _zero_word() -> Claim:
 
 
 def _integrals() -> list[Claim]:
-    """OPR paper, section 3.1: orthogonality over [0, 2π] of multiples 1 … 8."""
+    """Check section 3.1 of the OPR paper: sines and cosines of multiples 1 … 8 are orthogonal over [0, 2π]."""
     multiples = [(n, m) for n, m in product(range(1, LARGEST_MULTIPLE + 1), repeat=2) if n != m]
     found = []
     for name, one, other, pairs in (
@@ -61,10 +61,10 @@ def _width(values: Tensor) -> float:
 
 
 def _ranges() -> list[Claim]:
-    """OPR paper, section 3.3: the width of values at positions 1 … 500 in the dimension j = 256 of d = 512.
+    """Check section 3.3 of the OPR paper: the range of values at positions 1 … 500 in dimension j = 256 of d = 512.
 
-    That dimension would follow the last, j = 255. Its angle is pos / 10,000 for the sinusoid and 2π · pos / k for OPR,
-    which at k = 1 and whole positions is a multiple of 2π.
+    The last dimension is j = 255, so j = 256 does not exist. Its angle would be pos / 10,000 for the sinusoid and
+    2π · pos / k for OPR, which is a multiple of 2π at k = 1 and integer positions.
     """
     positions = torch.arange(RANGE[0], RANGE[1] + 1).double()
     where = "OPR section 3.3"
@@ -116,7 +116,7 @@ def _ranges() -> list[Claim]:
 
 
 def _similarities() -> list[Claim]:
-    """OPR paper, sections 3.2 and 3.3: similarity of positions."""
+    """Check sections 3.2 and 3.3 of the OPR paper: the similarity of positions."""
     vectors = waves(torch.arange(MODEL_DIM), opr.frequencies(MODEL_DIM, 1))
     anywhere = float((vectors @ vectors.T / (MODEL_DIM // 2)).fill_diagonal_(0).abs().max())
     offsets = torch.arange(1, MODEL_DIM // 2)
@@ -160,7 +160,7 @@ def _similarities() -> list[Claim]:
 
 
 def _article() -> list[Claim]:
-    """The article on sinusoids."""
+    """Check the statements of the article on sinusoids."""
     frequencies, where = sinusoidal.frequencies(MODEL_DIM), "The Positional Encoding"
     vectors = waves(torch.arange(MANY), frequencies)
     wavelengths = 2 * math.pi / frequencies
@@ -230,13 +230,13 @@ def _article() -> list[Claim]:
 
 
 def _unexplained(here: Tensor, there: Tensor) -> float:
-    """The largest part of a column of ``there`` that the best linear map of ``here`` misses."""
+    """Return the largest relative error, over columns of ``there``, of the best linear map from ``here``."""
     mapped = here @ torch.linalg.lstsq(here, there).solution
     return float(((mapped - there).norm(dim=0) / there.norm(dim=0)).max())
 
 
 def _rejected() -> list[Claim]:
-    """The encodings that the article rejects: the part of the sentence in [0, 1], and the number of the position."""
+    """Check why the article rejects two encodings: the position as a fraction in [0, 1], and the position's number."""
     where, short, long = "The Positional Encoding", 10, 50
     steps = (long - 1) / (short - 1)  # of [0, 1], which is 1 / (length - 1) for each token
     return [
@@ -263,10 +263,13 @@ def _all() -> dict[str, Claim]:
 
 
 def proposition(name: str) -> Claim:
-    """Return a claim of the papers' mathematics by its name, measured.
+    """Return a mathematical claim by its name, measured.
+
+    Args:
+        name: The name of the claim.
 
     Raises:
-        WordorderError: There is no such claim.
+        WordorderError: There is no claim of this name.
     """
     if name not in _all():
         raise unknown_name("There is no proposition", name, _all(), "propositions", code="unknown-proposition")

@@ -1,4 +1,4 @@
-"""What the comparison of a published number or order with ours can find, and how it is printed."""
+"""The possible results of comparing a published number or order with ours, with their printed labels."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from enum import Enum
 
 
 class Status(Enum):
-    """What was found of one published number, or of one published order of two systems, and how it is printed."""
+    """The result for one published number, or for the published order of two systems; the value is the label."""
 
-    # Why there is no number of ours.
+    # Our number is missing.
     NOT_RUN = "not run"
     DIVERGED = "diverged"
     NOT_SCORED = "not scored"
     NOT_MEASURED = "not measured"
-    # Why there is no judgement.
+    # No judgement is possible.
     NOT_JUDGED = "–"
     NO_COMMON_SEED = "no seed in common with the baseline"
     NO_SPREAD = "no spread to judge by"
-    ANOTHER_SIZE = "another size"  # of parameters and memory, whose gaps are those of the size
-    # Of a number.
+    ANOTHER_SIZE = "another size"  # for parameters and memory, which depend on the model size
+    # Judgements on a number.
     REPRODUCED = "reproduced within the spread"
     NOT_REPRODUCED = "not reproduced"
     WITHIN = "within the spread"
     OUTSIDE = "outside the spread"
     AS_PRINTED = "as printed"
     NOT_AS_PRINTED = "not as printed"
-    # Of an order.
+    # Judgements on an order.
     CONFIRMED = "confirmed"
     CONTRADICTED = "contradicted"
     NOT_TOLD_APART = "not told apart"
@@ -34,19 +34,19 @@ class Status(Enum):
 
     @property
     def label(self) -> str:
-        """The printed text."""
+        """The printed label."""
         return self.value
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """A status with what it is about.
+    """A status with its object.
 
     Attributes:
-        status: What was found.
-        of_gap: Whether a difference from the baseline was judged, not the number itself.
-        of_baseline: Whether it is the baseline that has no number.
-        other_data: Whether another dataset, test set or size of ours stands in for the paper's.
+        status: The result.
+        of_gap: Whether the difference from the baseline was judged, not the number itself.
+        of_baseline: Whether the missing number is that of the baseline.
+        other_data: Whether another dataset, test set or model size of ours replaces the paper's.
     """
 
     status: Status
@@ -56,5 +56,6 @@ class Judgement:
 
     @property
     def label(self) -> str:
+        """The printed label."""
         prefix = "gap " if self.of_gap else "baseline " if self.of_baseline else ""
         return f"{prefix}{self.status.label}{', other data' if self.other_data else ''}"
