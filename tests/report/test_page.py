@@ -17,7 +17,7 @@ import pytest
 
 from page_sample import ANALYSES, FIGURES, HOSTILE, LONG, write_sample
 from wordorder.cli.main import main
-from wordorder.config.pages import Companion, Page
+from wordorder.config.pages import Companion, Controls, Page
 from wordorder.files import read_json, write_json, write_text
 from wordorder.report import records
 from wordorder.report.links import read_image
@@ -162,6 +162,15 @@ def test_verdicts_and_groups_stand_in_the_overview(page: str, written: tuple[Sam
     assert f"2 seeds find a difference of {detectable:.2f} BLEU with 80 % probability" in overview
     assert overview.count('class="margin"') == sum(outcome != "untested" for outcome in outcomes)
     assert len(re.findall(r'class="group"', overview)) >= 2
+
+
+def test_encodings_are_shown_beside_their_controls(written: tuple[Sample, str]) -> None:
+    (asked, results, data), page = written
+    assert 'id="table-controls"' not in page
+    controls = Controls(report=asked.report, controls={"opr+rpr": "learned"})
+    controlled = asked.model_copy(update={"controls": controls, "tables": [*asked.tables, "controls"]})
+    shown = build_page(controlled, results, data)
+    assert 'id="table-controls"' in shown and "Encoding − control" in shown and "Control − sinusoidal" in shown
 
 
 def test_files_to_save_are_those_of_the_study(page: str, written: tuple[Sample, str]) -> None:

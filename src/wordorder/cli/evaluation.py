@@ -16,6 +16,7 @@ TableName = Literal[
     "significance",
     "variance",
     "parameters",
+    "controls",
     "credibility",
     "published",
     "orderings",
@@ -42,9 +43,9 @@ def table(
     from wordorder.config.claims import PAPER_TABLES
     from wordorder.config.load import slice_argument
     from wordorder.config.models import Report
-    from wordorder.config.pages import Paper, PublishedReport
+    from wordorder.config.pages import Controls, Paper, PublishedReport
     from wordorder.config.published_scores import PUBLISHED_TABLES
-    from wordorder.report.build import build_paper_table, build_table
+    from wordorder.report.build import build_controls_table, build_paper_table, build_table
     from wordorder.tables.table import write_table
 
     if name in PAPER_TABLES:
@@ -52,6 +53,8 @@ def table(
     elif name in PUBLISHED_TABLES:
         asked = slice_argument(config, PublishedReport)
         built = build_table(name, asked.report, results, asked.published)
+    elif name == "controls":
+        built = build_controls_table(slice_argument(config, Controls), results)
     else:
         built = build_table(name, slice_argument(config, Report), results)
     write_table(built, output_prefix)

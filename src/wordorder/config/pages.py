@@ -9,7 +9,7 @@ from pydantic import Field
 from wordorder.config.base import Model, Name
 from wordorder.config.claims import PaperClaims
 from wordorder.config.encodings import AnyEncoding
-from wordorder.config.models import Margins, Report
+from wordorder.config.models import Report
 from wordorder.config.published import PublishedTable
 from wordorder.config.published_scores import PublishedInStudy
 from wordorder.config.sizes import ModelSize
@@ -48,12 +48,15 @@ class Companion(Model):
     title: str
 
 
+CONTROLS = "controls"
+"""The table that a study has if encodings of it have controls."""
+
+
 class Controls(Model):
     """The slice of the table 'controls'."""
 
     report: Report
     controls: dict[Name, Name] = Field(description="Each control, with the encoding whose parameters it has.")
-    margin: Margins = {}
 
 
 class Page(Model):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from wordorder.config.claims import PAPER_TABLES
 from wordorder.config.models import Report
-from wordorder.config.pages import Paper
+from wordorder.config.pages import Controls, Paper
 from wordorder.config.published_scores import PUBLISHED_TABLES, PublishedInStudy
 from wordorder.errors import unknown_name
 from wordorder.published import orderings, paper
@@ -16,7 +16,7 @@ from wordorder.published.marks import OurMarks
 from wordorder.published.quantities import load_printed
 from wordorder.results import frames as results
 from wordorder.tables import comparisons as comparison_table
-from wordorder.tables import credibility
+from wordorder.tables import controls, credibility
 from wordorder.tables import study as tables
 from wordorder.tables.table import Table
 
@@ -42,6 +42,12 @@ def build_paper_table(name: str, asked: Paper, results: str | Path) -> Table:
     if name == "contradictions":
         return paper.contradictions_table(asked)
     return (paper.paper_table if name == "paper" else paper.claims_table)(asked, Path(results))
+
+
+def build_controls_table(asked: Controls, folder: str | Path) -> Table:
+    """Build the table of controls of the study whose results are in ``folder``."""
+    scores, records = results.load_scores(asked.report, folder), results.load_records(asked.report, folder)
+    return controls.controls_table(scores, records, results.load_significance(asked.report, folder), asked)
 
 
 def build_table(name: str, report: Report, folder: str | Path, shown: Sequence[PublishedInStudy] = ()) -> Table:

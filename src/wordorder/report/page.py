@@ -16,11 +16,11 @@ from markupsafe import Markup
 
 from wordorder import __version__
 from wordorder.config.claims import PAPER_TABLES
-from wordorder.config.pages import Page
+from wordorder.config.pages import CONTROLS, Page
 from wordorder.files import write_text
 from wordorder.report import inputs, overview, pairs, pictures, records, tables, translations
 from wordorder.report.answer import answer
-from wordorder.report.build import build_paper_table, build_table
+from wordorder.report.build import build_controls_table, build_paper_table, build_table
 from wordorder.report.captions import caption
 from wordorder.tables.credibility import credibility_items, credibility_table
 
@@ -63,8 +63,10 @@ def build_page(asked: Page, results: str | Path, data: str | Path) -> str:
     results, data = Path(results), Path(data)
     report = asked.report
     inputs.check(report, results)
-    own = [name for name in asked.tables if name not in PAPER_TABLES]
+    own = [name for name in asked.tables if name not in (*PAPER_TABLES, CONTROLS)]
     built = {name: build_table(name, report, results, asked.published) for name in dict.fromkeys(["scores", *own])}
+    if asked.controls is not None:
+        built[CONTROLS] = build_controls_table(asked.controls, results)
     if asked.paper is not None:
         built |= {name: build_paper_table(name, asked.paper, results.parent) for name in PAPER_TABLES}
     cells = records.load(asked, results)

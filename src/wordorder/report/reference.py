@@ -12,18 +12,19 @@ from pathlib import Path
 
 from wordorder.comparison.levels import looks_file, read_looks
 from wordorder.comparison.significance import compare
+from wordorder.config.pages import CONTROLS
 from wordorder.drawing.small_svg import raster_svg, small_svg
 from wordorder.errors import WordorderError
 from wordorder.figures.catalogue import FIGURES, draw_figure
 from wordorder.files import atomic, read_text, sha256, write_json, write_text
 from wordorder.metrics.scores import score_files, text_metrics
 from wordorder.progress import track
-from wordorder.report.build import build_table
+from wordorder.report.build import build_controls_table, build_table
 from wordorder.results.bundle import Bundled, pack, read_study, repack, unpack
 from wordorder.results.frames import cell_folders, systems_metrics, systems_path
 from wordorder.results.index import read_index
 from wordorder.results.translations import raw
-from wordorder.tables.table import to_markdown
+from wordorder.tables.table import Table, to_markdown
 
 # In bytes. Larger SVG files, such as noisy heat maps, are stored as an image to keep the repository small.
 _LARGEST_SVG = 120_000
@@ -88,9 +89,15 @@ def write_reference(folder: Path, results: Path, study: Bundled, pictures: Seque
 
 def _write_tables(folder: Path, results: Path, study: Bundled) -> None:
     for name in study.tables:
-        table = build_table(name, study.report, results, study.published)
+        table = _build(name, study, results)
         write_text(folder / "tables" / f"{name}.csv", table.csv, checksum="none")
         write_text(folder / "tables" / f"{name}.md", to_markdown(table), checksum="none")
+
+
+def _build(name: str, study: Bundled, results: Path) -> Table:
+    if name == CONTROLS and study.controls is not None:
+        return build_controls_table(study.controls, results)
+    return build_table(name, study.report, results, study.published)
 
 
 def _write_picture(folder: Path, results: Path, name: str) -> None:
@@ -220,7 +227,7 @@ def _compare(
     prefix: Path, name: str, study: Bundled, results: Path, not_verified: Sequence[str]
 ) -> Iterator[Difference]:
     """Yield the differences of a committed table: those of its CSV file, and of the grids in its Markdown file."""
-    table = build_table(name, study.report, results, study.published)
+    table = _build(name, study, results)
     old, new = _rows(_text(prefix.with_suffix(".csv")), not_verified), _rows(table.csv, not_verified)
     no_row: dict[str, str] = {}
     for number, (committed, found) in enumerate(zip_longest(old, new, fillvalue=no_row), start=1):

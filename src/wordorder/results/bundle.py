@@ -29,6 +29,7 @@ from pydantic import Field
 
 from wordorder.config.base import Model, Name
 from wordorder.config.models import Family, Report
+from wordorder.config.pages import Controls
 from wordorder.config.published_scores import PublishedInStudy
 from wordorder.errors import WordorderError
 from wordorder.files import atomic, read_bytes, read_object, read_text, sha256, write_json, write_text
@@ -50,6 +51,7 @@ class Bundled(Model):
     Attributes:
         report: What the tables show.
         published: The papers' scores that the study shows.
+        controls: The controls of the study, if it has any.
         families: The comparisons of each dataset.
         tables: The tables of the study.
         references: The SHA-256 of the references of each test set, ``DATASET/TEST``.
@@ -57,6 +59,7 @@ class Bundled(Model):
 
     report: Report
     published: list[PublishedInStudy] = Field(default=[])
+    controls: Controls | None = None
     families: dict[Name, Family]
     tables: list[Name]
     references: dict[str, str] = Field(default={})

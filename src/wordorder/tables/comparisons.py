@@ -11,7 +11,7 @@ from wordorder.comparison.paired import KINDS
 from wordorder.config.models import Report
 from wordorder.metrics.base import metric
 from wordorder.tables.study import not_scored
-from wordorder.tables.table import MISSING, Block, Cell, Row, Table, number, p_values, text
+from wordorder.tables.table import MISSING, Block, Cell, Row, Table, interval, number, p_values, text
 
 
 def significance_table(files: list[dict[str, Any]], report: Report) -> Table:
@@ -251,9 +251,9 @@ def _shown_verdict(name: str, family: dict[str, Any], entry: dict[str, Any]) -> 
     reach = "" if entry["outcome"] in ("undecided", "untested") else f", {_REACHES[entry['reach']]}"
     return {
         "Difference": number(test and test["value"], places, sign="+"),
-        "Interval": _interval(test and test["interval"], places),
+        "Interval": interval(test and test["interval"], places),
         "p": p_values(test and test["p"]),
-        "Interval, seeds and sentences": _interval(both and both["interval"], places),
+        "Interval, seeds and sentences": interval(both and both["interval"], places),
         "Detectable": number(family["detectable"], places),
         "Verdict": text(f"{entry['outcome']}{reach}"),
     }
@@ -293,7 +293,7 @@ def _shown_others(name: str, family: dict[str, Any], entry: dict[str, Any]) -> R
     spread = stratified["spread"]["difference"] if stratified else {"optimiser_sd": None, "test_set_sd": None}
     agreement = entry["agreement"]
     return {
-        "t CI": _interval(test["confidence_interval"], places),
+        "t CI": interval(test["confidence_interval"], places),
         "t p": p_values(test["p"]),
         "t p (Holm)": p_values(test["p_holm"]),
         "SAR p (Holm)": p_values(stratified["p_holm"] if stratified else None),
@@ -302,10 +302,3 @@ def _shown_others(name: str, family: dict[str, Any], entry: dict[str, Any]) -> R
         "People agree": number(None if agreement is None else 100 * agreement, unit=" %"),
         "p of each seed": p_values(*(row["p"] for row in entry["seeds"])),
     }
-
-
-def _interval(bounds: list[float] | None, places: int) -> Cell:
-    if bounds is None:
-        return MISSING
-    low, high = bounds
-    return Cell(f"[{low:+.{places}f}, {high:+.{places}f}]", low)

@@ -94,6 +94,14 @@ def mean_and_sd(values: Sequence[float], wanted: int, digits: int = 2, mark: str
     return Cell(f"{series.mean():.{digits}f}", float(series.mean()), f"{spread}{count}", mark)
 
 
+def interval(ends: Sequence[float] | None, digits: int) -> Cell:
+    """Create a cell such as "[-0.33, +1.18]", sorted by the lower end; a dash for None."""
+    if ends is None:
+        return MISSING
+    low, high = ends
+    return Cell(f"[{low:+.{digits}f}, {high:+.{digits}f}]", low)
+
+
 def p_values(*values: float | None) -> Cell:
     """Create a cell of p-values, sorted by the first."""
     shown = [NOTHING if p is None else format_p(p) for p in values]

@@ -12,7 +12,7 @@ from wordorder.results.bundle import Bundled, read_study
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.slices import canonical
 from wordorder.workflow.study import own_table_names
-from wordorder.workflow.study_slices import family_of, published_tables, report_slice
+from wordorder.workflow.study_slices import family_of, find_controls, published_tables, report_slice
 
 # Heat maps of every vector are the largest pictures and tell nothing of a run that 'wordorder inspect' does not draw.
 _NOT_BUNDLED = frozenset({"encoding_matrix"})
@@ -58,6 +58,7 @@ def rebuild(folder: Path, configuration: Configuration, data: Path) -> None:
 
 def _described(study: Study, configuration: Configuration) -> Bundled:
     """What the bundle of a study says about it."""
+    controls = find_controls(study, configuration)
     return Bundled(
         report=Report.model_validate(json.loads(report_slice(study, configuration))),
         published=published_tables(study, configuration),
@@ -65,5 +66,6 @@ def _described(study: Study, configuration: Configuration) -> Bundled:
             dataset.name: Family.model_validate(json.loads(canonical(family_of(study, dataset))))
             for dataset in configuration.datasets_of(study)
         },
-        tables=[*own_table_names(study), "credibility"],
+        controls=controls,
+        tables=[*own_table_names(study, controls=controls is not None), "credibility"],
     )

@@ -10,6 +10,7 @@ from typing import Any
 from wordorder.analyses.base import Input, JointAnalysis
 from wordorder.config.claims import PAPER_TABLES
 from wordorder.config.models import Study, SystemsScoring, metric_name
+from wordorder.config.pages import CONTROLS
 from wordorder.config.published_scores import PUBLISHED_TABLES
 from wordorder.figures.catalogue import figure_of
 from wordorder.metrics.base import SystemsMetric, build
@@ -204,8 +205,9 @@ class StudyRules:
         if table in PAPER_TABLES:
             return [] if table == "contradictions" else self.paper_inputs(study)
         # An evaluation follows the record of its training, which is thereby there.
-        if table in ("scores", *PUBLISHED_TABLES):
+        if table in ("scores", CONTROLS, *PUBLISHED_TABLES):
             more = self._published_inputs(study) if table == "published" else []
+            more += self.significance_files(study) if table == CONTROLS else []
             return self.evaluations(study) + self.systems_scores(study) + more
         if table in ("significance", "variance"):
             return self.significance_files(study)
@@ -233,12 +235,15 @@ class StudyRules:
         """Return the slice of a table."""
         if wildcards.table in PAPER_TABLES:
             return slices.paper_slice(self.study(wildcards), self.configuration)
+        if wildcards.table == CONTROLS:
+            return slices.controls_slice(self.study(wildcards), self.configuration)
         make = slices.published_scores_slice if wildcards.table in PUBLISHED_TABLES else slices.report_slice
         return make(self.study(wildcards), self.configuration)
 
     def tables(self, study: Study) -> list[str]:
         """Return the tables of a study, and the credibility list, without which no study is finished."""
-        names = [*table_names(study), "credibility"]
+        controls = bool(slices.controls_of(study, self.configuration))
+        names = [*table_names(study, controls=controls), "credibility"]
         return [f"results/{study.name}/tables/{name}.{format}" for name in names for format in TABLE_FORMATS]
 
     # ----------------------------------------------------------------------------------------------------- figures

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from wordorder.config.claims import PAPER_TABLES
 from wordorder.config.datasets import Dataset
 from wordorder.config.models import Comparison, Study
+from wordorder.config.pages import CONTROLS
 from wordorder.config.published_scores import PUBLISHED_TABLES
 
 
@@ -43,14 +44,18 @@ def comparisons(study: Study) -> list[Comparison]:
     return study.comparisons or [Comparison(system=name, baseline=study.baseline) for name in others]
 
 
-def table_names(study: Study) -> list[str]:
+def table_names(study: Study, *, controls: bool = False) -> list[str]:
     """The tables that a study asks for: those of its paper first, its own, and those beside papers' scores.
 
     The credibility list, which every study has, is not among them.
+
+    Args:
+        study: The study.
+        controls: Whether encodings of the study have controls in it.
     """
-    return [*(PAPER_TABLES if study.paper else []), *own_table_names(study)]
+    return [*(PAPER_TABLES if study.paper else []), *own_table_names(study, controls=controls)]
 
 
-def own_table_names(study: Study) -> list[str]:
+def own_table_names(study: Study, *, controls: bool = False) -> list[str]:
     """The tables of a study that need no other study."""
-    return [*study.tables, *(PUBLISHED_TABLES if study.published else [])]
+    return [*study.tables, *([CONTROLS] if controls else []), *(PUBLISHED_TABLES if study.published else [])]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from wordorder.analyses.base import MeasuringAnalysis
 from wordorder.config.analyses import Analyses
@@ -20,7 +21,7 @@ from wordorder.config.models import (
     Untrained,
     metric_name,
 )
-from wordorder.config.pages import Companion, Page, Paper, PublishedReport
+from wordorder.config.pages import Companion, Controls, Page, Paper, PublishedReport
 from wordorder.config.published_scores import PublishedInStudy, PublishedScores, Shown
 from wordorder.errors import WordorderError, unknown_name
 from wordorder.figures.catalogue import FIGURES
@@ -128,6 +129,48 @@ def _in_study(shown: Shown, printed: PublishedScores, configuration: Configurati
     return PublishedInStudy(shown=shown, printed=printed, languages=languages)
 
 
+def controls_of(study: Study, configuration: Configuration) -> dict[str, str]:
+    """Return the controls of a study, each with the encoding whose parameters it has."""
+    configs = {name: configuration.catalogue.encoding(name).config for name in study.encodings}
+    ordered = {name: config for name, config in configs.items() if not _has_control(config)}
+    return {
+        name: next(own for own, other in ordered.items() if other == _with_order(config))
+        for name, config in configs.items()
+        if _has_control(config) and _with_order(config) in ordered.values()
+    }
+
+
+def _has_control(config: Any) -> bool:
+    return bool(_with_order(config) != config)
+
+
+def _with_order(config: Any) -> Any:
+    """Return the configuration of an encoding, whole or in parts, without the key 'control'."""
+    if isinstance(config, dict):
+        return {key: _with_order(value) for key, value in config.items() if key != "control"}
+    return [_with_order(each) for each in config] if isinstance(config, list) else config
+
+
+def controls_slice(study: Study, configuration: Configuration) -> str:
+    """``Controls``. A study without controls is a WordorderError."""
+    found = find_controls(study, configuration)
+    if found is None:
+        raise WordorderError(
+            f"The study '{study.name}' has no table 'controls', because none of its encodings has a control in it. A "
+            "control is an entry of encodings.yaml that adds only the key 'control' to that of the encoding.",
+            code="no-controls",
+            key="encodings",
+        )
+    return canonical(found)
+
+
+def find_controls(study: Study, configuration: Configuration) -> Controls | None:
+    """Return the slice of the table of controls, or None for a study without controls."""
+    controls = controls_of(study, configuration)
+    report = report_of(study, configuration)
+    return Controls(report=report, controls=controls) if controls else None
+
+
 def paper_slice(study: Study, configuration: Configuration) -> str:
     """``Paper``. A study without a paper is a WordorderError."""
     found = _paper(study, configuration)
@@ -180,8 +223,9 @@ def page_slice(study: Study, configuration: Configuration) -> str:
     return canonical(
         Page(
             report=report_of(study, configuration),
-            tables=table_names(study),
+            tables=table_names(study, controls=bool(controls_of(study, configuration))),
             published=published_tables(study, configuration),
+            controls=find_controls(study, configuration),
             paper=_paper(study, configuration),
             figures=[*study.figures],
             analyses=study.analyses.names,

@@ -1,0 +1,138 @@
+"""The table of controls: each encoding beside its control, which has the same parameters without order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from wordorder.comparison.levels import level_of
+from wordorder.config.models import Report
+from wordorder.config.pages import CONTROLS, Controls
+from wordorder.metrics.base import metric
+from wordorder.results.frames import groups
+from wordorder.statistics.all_pairs import declared_pairs
+from wordorder.statistics.blocked import block
+from wordorder.statistics.verdicts import verdict
+from wordorder.tables.table import Block, Cell, Row, Table, interval, mean_and_sd, number, p_values, text
+
+_ORDER, _PARAMETERS = "encoding - control", "control - baseline"
+
+
+def controls_table(scores: pd.DataFrame, records: pd.DataFrame, tested: list[dict[str, Any]], asked: Controls) -> Table:
+    """Make the table of controls.
+
+    Args:
+        scores: From :func:`.results.frames.load_scores`.
+        records: From :func:`.results.frames.load_records`.
+        tested: From :func:`.results.frames.load_significance`, for the margins of the study.
+        asked: The study and its controls.
+    """
+    report = asked.report
+    margins = {
+        (file["dataset"], file["size"], file["test"], name): (of["family"] or {}).get("margin")
+        for file in tested
+        for name, of in file["metrics"].items()
+    }
+    rows: list[dict[str, Any]] = []
+    blocks: list[Block] = []
+    for dataset in report.datasets:
+        shown: list[Row] = []
+        own = scores[scores["dataset"] == dataset.name]
+        for (size, test, name), column in groups(own, ["size", "test", "metric"]):
+            trained = report.encodings_of(size)
+            pairs = {each: of for each, of in asked.controls.items() if {each, of} <= set(trained)}
+            compared = _test(column, name, pairs, report, margins.get((dataset.name, size, test, name)))
+            counts = _parameters(records, dataset.name, size)
+            for control, encoding in pairs.items():
+                found = {what: compared[pair] for what, pair in _pairs(control, encoding, report, trained)}
+                place = {"dataset": dataset.name, "size": size, "test": test, "metric": name}
+                names = {"encoding": encoding, "control": control, "baseline": report.baseline}
+                sizes = {f"{role}_parameters": counts.get(each) for role, each in names.items()}
+                rows += [place | names | {"comparison": what} | found[what] | sizes for what in found]
+                cells: Row = {"Size": text(size), "Test": text(test), "Metric": text(metric(name).label)}
+                cells |= {"Encoding": text(encoding)} | _means(column, names, name, report)
+                cells |= {"Parameters (M)": _millions(counts, encoding), "Control's (M)": _millions(counts, control)}
+                shown.append(cells | _shown("Encoding − control", found.get(_ORDER), name))
+                shown[-1] |= _shown(f"Control − {report.baseline}", found.get(_PARAMETERS), name)
+        if shown:
+            blocks.append(Block(f"{dataset.title}: encodings, their controls and {report.baseline}.", shown))
+    return Table(CONTROLS, pd.DataFrame(rows), blocks, list(_NOTES))
+
+
+_NOTES = (
+    "A control has the parameters and the computations of its encoding, but derives the position of a token from the "
+    "token only, so that it knows no order. Encoding − control is the gain from order; control − baseline is what the "
+    "parameters give without it.",
+    "Intervals and verdicts: t-tests on the seed-blocked model with Holm's correction within the comparisons of one "
+    "size, test set and metric of this table; intervals are simultaneous. The table of significance tests another "
+    "family of comparisons.",
+)
+
+
+def _pairs(control: str, encoding: str, report: Report, trained: list[str]) -> Iterator[tuple[str, tuple[str, str]]]:
+    yield _ORDER, (encoding, control)
+    if report.baseline in trained and report.baseline not in (control, encoding):
+        yield _PARAMETERS, (control, report.baseline)
+
+
+def _test(
+    column: pd.DataFrame, name: str, pairs: Mapping[str, str], report: Report, margin: float | None
+) -> dict[tuple[str, str], dict[str, Any]]:
+    """Test all pairs of one size, test set and metric together."""
+    trained = list(column["encoding"].unique())
+    wanted = [pair for each, of in pairs.items() for _, pair in _pairs(each, of, report, trained)]
+    named = {each for pair in wanted for each in pair}
+    kept = column[column["encoding"].isin(named)]
+    by_system: dict[str, dict[int, float]] = {each: {} for each in trained if each in named}
+    for row in kept.dropna(subset="score").to_dict("records"):
+        by_system[row["encoding"]][int(row["seed"])] = float(row["score"])
+    diverged = frozenset(kept.loc[kept["status"] == "diverged", "encoding"])
+    level = level_of(report.alpha, report.seeds, report.looks).level
+    tested = declared_pairs(block(by_system, seeds=report.seeds, diverged=diverged), wanted, alpha=level)
+    found = {}
+    for pair in wanted:
+        difference = tested.differences.get(pair)
+        low, high = difference.interval if difference else (None, None)
+        judged = verdict(difference, margin=margin or 0.0, alpha=level, lower_is_better=metric(name).lower_is_better)
+        found[pair] = {
+            "difference": difference and difference.value,
+            "low": low,
+            "high": high,
+            "p": difference and difference.p,
+            "margin": margin,
+            "outcome": judged.outcome.value,
+        }
+    return found
+
+
+def _parameters(records: pd.DataFrame, dataset: str, size: str) -> dict[str, float]:
+    """Return the trainable parameters by encoding."""
+    own = records[(records["dataset"] == dataset) & (records["size"] == size)].dropna(subset="parameters")
+    return {name: float(rows["parameters"].iloc[0]) for (name,), rows in groups(own, ["encoding"])}
+
+
+def _means(column: pd.DataFrame, names: Mapping[str, str], name: str, report: Report) -> Row:
+    return {
+        heading: mean_and_sd(
+            list(column.loc[column["encoding"] == names[role], "score"]), len(report.seeds), metric(name).digits
+        )
+        for role, heading in (("encoding", "Mean"), ("control", "Control's mean"), ("baseline", "Baseline's mean"))
+    }
+
+
+def _millions(counts: Mapping[str, float], name: str) -> Cell:
+    count = counts.get(name)
+    return number(None if count is None else count / 1e6, 3)
+
+
+def _shown(heading: str, found: dict[str, Any] | None, name: str) -> Row:
+    found, digits = found or {}, metric(name).digits
+    ends = None if found.get("low") is None else (found["low"], found["high"])
+    return {
+        heading: number(found.get("difference"), digits, sign="+"),
+        f"{heading}, interval": interval(ends, digits),
+        f"{heading}, p": p_values(found.get("p")),
+        f"{heading}, verdict": text(found.get("outcome", "not compared")),
+    }
