@@ -10,12 +10,13 @@ from raises import raises
 from wordorder.analyses.base import REGISTRY
 from wordorder.cli.evaluation import TABLES
 from wordorder.config.claims import PAPER_TABLES
+from wordorder.config.pages import CONTROLS
 from wordorder.figures.catalogue import FIGURES
 from wordorder.report import CAPTIONS, captions
 from wordorder.report.build import NAMES
 from wordorder.report.captions import caption, first_sentence
 
-EVERYTHING = [("table", {"table": name}) for name in (*NAMES, *PAPER_TABLES)]
+EVERYTHING = [("table", {"table": name}) for name in (*NAMES, *PAPER_TABLES, CONTROLS)]
 EVERYTHING += [("figure", {"figure": name}) for name in FIGURES]
 EVERYTHING += [("analysis", {"analysis": name}) for name in REGISTRY.names()]
 EVERYTHING += [("reordering", {"split": "test_2016_flickr", "figure": name}) for name in ("matrix", "tau")]
@@ -31,7 +32,7 @@ def test_everything_has_a_caption(kind: str, wildcards: dict[str, str]) -> None:
 
 
 def test_the_tables_with_captions_are_those_of_the_command() -> None:
-    assert {*NAMES, *PAPER_TABLES} == set(TABLES)
+    assert {*NAMES, *PAPER_TABLES, CONTROLS} == set(TABLES)
 
 
 def test_the_workflow_takes_them_from_here() -> None:
