@@ -1,20 +1,20 @@
-"""Alignment error rate and CPU time of the embedded aligner beside other aligners', on gold alignments.
+"""Measure alignment error rate and CPU time of the embedded aligner and of others, on gold alignments.
 
     WORDORDER_MIRROR=DIR python benchmarks/alignment.py [--sets NAME…] [--peers eflomal] [--runs 3] [--output JSON]
 
-Every aligner gets the same lowercased text: the training text of a set with the sentences that have gold alignments in
-front, and all are aligned in one run. A peer that draws at random runs several times, and the mean is reported beside
-each run. CPU time is that of the process and its children from text to the links of both directions; compiling, which
-happens once on a machine, is done before. The best symmetrisation is marked for each aligner.
+Every aligner gets the same lowercased text: the sentences that have gold alignments, followed by the training text of
+the set, all in one run. A peer that draws at random runs several times; the script reports each run and the mean. CPU
+time is that of the process and its children, from text to the links of both directions. Compilation, which happens once
+per machine, is done before. The best symmetrisation of each aligner is marked.
 
-The settings of the embedded aligner were chosen on 'ro-en' and 'zh-en', the threshold of its links also with a look at
-'ja-en' and 'de-en'. Nothing was chosen on 'en-fr'.
+The settings of the embedded aligner were chosen on 'ro-en' and 'zh-en', and the threshold of its links also with a look
+at 'ja-en' and 'de-en'. Nothing was chosen on 'en-fr'.
 
   de-en  europarl100, trained on europarl20k
   ja-en  kftt, trained on kftt30k
   en-fr  hansards, trained on Tatoeba: short sentences of another domain
-  ro-en  wpt03, trained on RO-STS and Tatoeba, without diacritics as the gold text
-  zh-en  tsinghua, trained on 3AM and Tatoeba, cut by longest match into words of the gold text and single characters
+  ro-en  wpt03, trained on RO-STS and Tatoeba, without diacritics, like the gold text
+  zh-en  tsinghua, trained on 3AM and Tatoeba, split by longest match into words of the gold text and single characters
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ LONGEST = 100  # words of a training sentence
 
 @dataclass
 class GoldSet:
-    """Sentence pairs of which the first ``len(gold.sure)`` have gold links."""
+    """Sentence pairs, the first ``len(gold.sure)`` of which have gold links."""
 
     pairs: Pairs
     gold: GoldLinks
@@ -81,8 +81,10 @@ def without_diacritics(line: str) -> str:
 
 
 def longest_matches(line: str, known: set[str]) -> list[str]:
-    """Cut unspaced text, from left to right, into the longest known words, runs of ASCII letters or digits, or single
-    characters."""
+    """Split unspaced text into known words.
+
+    From left to right, each piece is the longest known word, a run of ASCII letters or digits, or one character.
+    """
     line, found = "".join(line.split()).lower(), []
     longest = max(map(len, known), default=1)
     while line:
@@ -97,13 +99,13 @@ def longest_matches(line: str, known: set[str]) -> list[str]:
 
 
 def joint(path: Path) -> Pairs:
-    """The pairs of a file whose lines are 'source ||| target'."""
+    """Read the pairs of a file whose lines are 'source ||| target'."""
     sides = (line.split("|||") for line in read_lines(path))
     return [(words(source), words(target)) for source, target in sides]
 
 
 def columns(path: Path) -> list[tuple[str, str]]:
-    """The first two columns of a table. (``read_lines`` makes spaces of its tabs.)"""
+    """Read the first two columns of a table. (``read_lines`` would turn its tabs into spaces.)"""
     with open_bytes(path) as file:
         rows = [line.decode().rstrip("\n").split("\t") for line in file]
     return [(row[0], row[1]) for row in rows if len(row) > 1]
@@ -180,7 +182,7 @@ def cpu_seconds() -> float:
 
 
 def run(name: str, data: GoldSet, threads: int) -> tuple[tuple[Links, Links], float]:
-    """The links of both directions of the gold sentences, and the CPU seconds that those of all sentences took."""
+    """Return the links of both directions for the gold sentences, and the CPU seconds for all sentences."""
     source, target = data.sides
     before = cpu_seconds()
     if name == OURS:
@@ -200,7 +202,7 @@ def part(links: Links, sentences: Sequence[int]) -> Links:
 
 
 def rates(directions: tuple[Links, Links], gold: GoldLinks) -> dict[str, dict[str, float]]:
-    """The error rate, precision and recall of each symmetrisation."""
+    """Return the error rate, precision and recall of each symmetrisation."""
     found = {how: error_rate(symmetrise(*directions, how), gold) for how in get_args(Symmetrisation)}
     return {how: {"aer": rate.aer, "precision": rate.precision, "recall": rate.recall} for how, rate in found.items()}
 
@@ -242,8 +244,8 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", nargs="+", choices=SETS, default=[*SETS])
     parser.add_argument("--peers", nargs="*", choices=["eflomal", "fast_align", "mgiza"], default=["eflomal"])
-    parser.add_argument("--runs", type=int, default=3, help="of each peer (default: %(default)s)")
-    parser.add_argument("--threads", type=int, default=1, help="of the embedded aligner (default: %(default)s)")
+    parser.add_argument("--runs", type=int, default=3, help="runs of each peer (default: %(default)s)")
+    parser.add_argument("--threads", type=int, default=1, help="threads of the embedded aligner (default: %(default)s)")
     parser.add_argument("--output", type=Path, metavar="JSON", help="the record to write")
     return parser.parse_args(arguments)
 

@@ -1,15 +1,15 @@
-"""How often each procedure errs, and how often it finds what is there, on corpus BLEU of real translations.
+"""Measure how often each procedure errs, and how often it finds a true difference, on corpus BLEU of real translations.
 
-python benchmarks/calibration.py [--pools 24] [--trials 40] [--output OUT.json]
+    python benchmarks/calibration.py [--pools 24] [--trials 40] [--output OUT.json]
 
 A pool is a pair of systems of a study in results/reference, one stronger than the other, with all their translations
-of a test set. A made-up run takes each sentence from the stronger system with a probability q, else from the weaker
-one, so that its corpus BLEU is that of real sentences and follows q. q varies over seeds, partly for all systems alike;
-"weak" and "strong" say by how much BLEU then varies, in standard deviations of a difference over test sets. Systems
-with the same mean of q are equal, and a larger mean is a true difference. Every trial draws its sentences, too.
+of a test set. A simulated run takes each sentence from the stronger system with a probability q, and otherwise from the
+weaker one, so that its corpus BLEU is that of real sentences and follows q. q varies over seeds, partly for all systems
+alike. "Weak" and "strong" state how much BLEU then varies, in standard deviations of a difference over test sets.
+Systems with the same mean of q are equal, and a larger mean is a true difference. Each trial draws its sentences, too.
 
-The tables show means over the pools with their standard errors, which come from the spread between pools. The
-references must be below --data: 'wordorder stage reference-texts' names them, and Snakemake makes them.
+The tables show means over the pools with their standard errors over the pools. The references must be below --data:
+'wordorder stage reference-texts' lists them, and Snakemake makes them.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Pool:
         return self.measure.of((1 - of_stronger) * weaker + of_stronger * stronger)
 
     def shift(self, difference: float) -> float:
-        """Return what must be added to one q, and taken from another, both one half, for a true difference in BLEU."""
+        """Return the number to add to one q and to subtract from another, both 0.5, for a true difference in BLEU."""
 
         def excess(shift: float) -> float:
             return self.expected(0.5 + shift) - self.expected(0.5 - shift) - difference
@@ -124,7 +124,7 @@ class Pool:
         """Return the p-value of sacreBLEU's own test of two runs, (N', K) each."""
         lines: list[list[str]] = [[""] * self.sentences, [""] * self.sentences]
         known = {id(each): of.astype(int) for each, of in zip(lines, (baseline, system), strict=True)}
-        # sacreBLEU knows a made-up run by the address of its list of lines.
+        # sacreBLEU identifies a simulated run by the address of its list of lines.
         self.extraction.scorers["bleu"]._extract_corpus_statistics = lambda each, references: known[id(each)]
         found = paired_tests(self.extraction, lines[0], {"system": lines[1]}, kind=kind, samples=samples, seed=seed)
         return float(found["bleu"]["systems"]["system"]["p"])
@@ -187,7 +187,7 @@ def _test_sets(bundle: Path, data: Path) -> Iterator[tuple[str, Extraction, dict
 
 @dataclass(frozen=True)
 class Family:
-    """Studies of k systems with n seeds, of which the first system is the baseline, made of the runs of a pool."""
+    """Studies of k systems with n seeds, made from the runs of a pool; the first system is the baseline."""
 
     pool: Pool
     spread: float
@@ -222,7 +222,7 @@ def tukey_p(model: Blocked, difference: float) -> float:
 
 
 def of_families(family: Family, trials: int, random: np.random.Generator) -> Rates:
-    """Return how often each procedure errs without a difference, errs with one, and finds it."""
+    """Return how often each procedure errs without a difference, errs with one, and finds the difference."""
     rates: Rates = defaultdict(list)
     equal, names = [0.0] * family.k, [f"s{row}" for row in range(family.k)]
     pairs = [(one, other) for one, other in zip(names[::2], names[1::2], strict=False)]
@@ -327,7 +327,7 @@ def of_intervals(family: Family, trials: int, random: np.random.Generator) -> Ra
 
 
 def measure(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """Run all trials: for each table, row and column the rate of each pool; after each pool, all until then."""
+    """Run all trials, and yield after each pool: for each table, row and column, the rate of each pool so far."""
     found: dict[str, Any] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
     chosen = find_pools(options)
     for index, pool in enumerate(track(chosen, "pools", total=len(chosen), unit="pools")):
@@ -372,8 +372,8 @@ def parse_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--reference", type=Path, default=Path("results/reference"))
     parser.add_argument("--data", type=Path, default=Path("results/data"))
     parser.add_argument("--pools", type=int, default=24)
-    parser.add_argument("--trials", type=int, default=40, help="of each pool, effect and family")
-    parser.add_argument("--sentences", type=int, default=800, help="of a trial's test set")
+    parser.add_argument("--trials", type=int, default=40, help="trials of each pool, effect and family")
+    parser.add_argument("--sentences", type=int, default=800, help="sentences of a trial's test set")
     parser.add_argument("--samples", type=int, default=199, help="resamples and shuffles of the tests of two systems")
     parser.add_argument("--output", type=Path)
     return parser.parse_args(arguments)

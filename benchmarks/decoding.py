@@ -1,13 +1,13 @@
-"""Times beam search against Hugging Face's ``generate`` with the same weights.
+"""Time beam search and Hugging Face's ``generate`` with the same weights.
 
     python benchmarks/decoding.py [--model MODEL] [--corpus DIR] [--sentences N] [--threads N] [--output JSON]
 
-The peer is Marian for a post-norm model and M2M100 for a pre-norm one; both are our Transformer with sinusoidal
-positions, and their position tables are set from ours. First the log-probabilities of both models are compared, then
-both translate the same sentences in the same batches, in turns. The peer runs as it comes, and tuned: with the
-settings of the process that our commands make. Times are given by the clock and in CPU seconds, which a busy machine
-disturbs less. Without --model the weights are random; then no
-sentence ends before its longest length, so that both do the same work. Needs the extra 'benchmark'.
+The peer is Marian for a post-norm model and M2M100 for a pre-norm model. Both are our Transformer with sinusoidal
+positions, and their position tables are set from ours. The script first compares the log-probabilities of both models.
+Both then translate the same sentences in the same batches, in turns. The peer runs with its defaults, and tuned: with
+the process settings of our commands. Times are wall times and CPU seconds, which a busy machine disturbs less. Without
+--model, the weights are random; no sentence then ends before its maximum length, so both do the same work. The script
+requires the extra 'benchmark'.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def random_model(vocabulary: int) -> Transformer:
 
 
 def as_peer(model: Transformer) -> Any:
-    """The Hugging Face model with the weights of ours."""
+    """Build the Hugging Face model with our weights."""
     if model.encoding.config.type != "sinusoidal":
         raise SystemExit("The peer has sinusoidal positions; give a model with the encoding 'sinusoidal'.")
     pre_norm = isinstance(model.encoder_norm, nn.LayerNorm)
@@ -124,7 +124,7 @@ def _peer_weights(model: Transformer, *, pre_norm: bool) -> dict[str, torch.Tens
 
 @torch.no_grad()
 def difference(model: Transformer, peer: Any, corpus: ParallelCorpus) -> float:
-    """The largest difference of the log-probabilities of the first reference translations."""
+    """Return the largest difference between the log-probabilities of the first reference translations."""
     batch = collate(corpus, np.arange(min(32, len(corpus))))
     ours = torch.log_softmax(model.logits(model(batch.source, batch.target_input)), -1)
     mask = (batch.source != PAD).long()
@@ -135,7 +135,7 @@ def difference(model: Transformer, peer: Any, corpus: ParallelCorpus) -> float:
 
 @torch.inference_mode()
 def peer_translate(peer: Any, sources: list[Any], config: Decoding, stopping: bool | str) -> list[list[int]]:
-    """The best hypothesis of every source, by ``generate`` in our batches."""
+    """Return the best hypothesis for each source, by ``generate`` in our batches."""
     keys = [tuple(source.tolist()) for source in sources]
     found: dict[tuple[int, ...], list[int]] = {}
     for batch in plan(keys, config):
@@ -157,7 +157,7 @@ def peer_translate(peer: Any, sources: list[Any], config: Decoding, stopping: bo
 
 
 def as_it_comes(function: Callable[[], Any]) -> Any:
-    """Run something with PyTorch's own settings."""
+    """Call a function with PyTorch's default settings."""
     precision = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest")
     torch.use_deterministic_algorithms(False)
@@ -186,7 +186,7 @@ def main() -> None:
     parser.add_argument(
         "--peer-stops-exactly",
         action="store_true",
-        help="the peer, too, stops only when no hypothesis can become better, not by its rule of thumb",
+        help="let the peer, too, stop only when no hypothesis can become better, instead of by its heuristic",
     )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int)
@@ -248,7 +248,7 @@ def main() -> None:
 
 
 def ratios(seconds: dict[str, list[dict[str, float]]]) -> dict[str, dict[str, list[float]]]:
-    """By how much each run took longer than ours of the same precision, in every round."""
+    """Return how many times as long as ours of the same precision each run took, in every round."""
     found: dict[str, dict[str, list[float]]] = {}
     for name, rounds in seconds.items():
         ours = seconds[f"ours {name.split()[-1]}"]

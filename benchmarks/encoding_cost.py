@@ -1,12 +1,12 @@
-"""Times every encoding against none: a training step, a forward pass and decoding, at several lengths, in turns.
+"""Time each encoding and no encoding: a training step, a forward pass and decoding, at several lengths, in turns.
 
     python benchmarks/encoding_cost.py [--size base] [--lengths 32 64 256] [--threads 2] [--output PREFIX]
 
-All encodings sit in the same Transformer, one after the other, and see the same batches. In every round each takes one
-training step (forward, backward, optimizer), and 'none' takes one more after every few of the others; a ratio is the
-time of a step over the mean of the two steps of 'none' around it, and what is reported is the median over the rounds.
-Naive formulations of relative positions and Adaptive-T5 are timed too, after a check that they have the same loss.
-docs/benchmarks.md tells how to read the result.
+The script puts each encoding into the same Transformer and uses the same batches. In each round, every encoding makes
+one training step (forward, backward, optimizer), and 'none' makes another one after every few of the others. A ratio is
+the time of a step divided by the mean of the two steps of 'none' around it; the script reports the median over the
+rounds. It also times naive formulations, after a check that they have the same loss. docs/benchmarks.md explains how to
+read the result.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ HYPOTHESES = 4
 
 
 class Bench:
-    """One Transformer, the encodings that are put into it, and an optimizer over all their parameters."""
+    """One Transformer, the encodings to put into it, and an optimizer for all their parameters."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.device = torch.device(options.device)
         self.precision = options.precision
-        # Processor time hardly depends on what else the machine does.
+        # Processor time hardly depends on other work of the machine.
         self.clock = time.process_time if options.clock == "cpu" else time.perf_counter
         self.vocabulary = options.vocabulary
         size = load_sizes("config")[options.size]
@@ -61,7 +61,7 @@ class Bench:
             size = size.model_copy(update={"encoder_layers": options.layers, "decoder_layers": options.layers})
         shape = Transformer.shape(size)
         torch.manual_seed(0)
-        # Tables as long as the longest sentence asked for; 'none' must come first.
+        # Tables are as long as the longest requested sentence; 'none' must come first.
         names = [NONE, *(name for name in options.encodings or encoding_types() if name != NONE)]
         configs = {name: parse({"type": name}) for name in names}
         longest = max(*options.lengths, *options.decode, 0) + 2
@@ -82,7 +82,7 @@ class Bench:
         parameters = [*self.model.parameters()]
         for encoding in self.encodings.values():
             parameters += encoding.parameters()
-        # Parameters of encodings that are not in the model have no gradient and are left alone.
+        # Parameters of encodings that are not in the model have no gradient, so the optimizer skips them.
         self.optimizer = torch.optim.AdamW(parameters, lr=1e-6, fused=True)
 
     def use(self, name: str, *, training: bool) -> None:
@@ -90,7 +90,7 @@ class Bench:
         self.model.train(training)
 
     def batch(self, length: int, tokens: int) -> Batch:
-        """Sentences of exactly ``length`` subwords on both sides, with random reordered positions."""
+        """Generate sentences of exactly ``length`` subwords on both sides, with random reordered positions."""
         count = max(1, tokens // length)
         words = torch.randint(4, self.vocabulary, (2, count, length - 1))
         edge = torch.ones(count, 1, dtype=torch.int64)
@@ -110,7 +110,7 @@ class Bench:
         return torch.autocast(self.device.type, torch.bfloat16) if self.precision == "bf16" else nullcontext()
 
     def step(self, batch: Batch) -> tuple[float, float]:
-        """Seconds of the forward pass, and of the whole training step."""
+        """Measure the seconds of the forward pass, and of the whole training step."""
         self.synchronise()
         start = self.clock()
         with self.autocast():
@@ -125,7 +125,7 @@ class Bench:
 
     @torch.no_grad()
     def decode(self, length: int, sentences: int) -> float:
-        """Seconds of ``length`` steps of decoding, four hypotheses a sentence."""
+        """Measure the seconds of ``length`` steps of decoding, with four hypotheses per sentence."""
         batch = self.batch(length, sentences * length)
         tokens = batch.target_input[:, :1].expand(-1, HYPOTHESES)
         with self.autocast():
@@ -145,7 +145,7 @@ class Bench:
 
     @torch.no_grad()
     def check_naive(self) -> None:
-        """The naive formulations have the loss of ours, to 1e-5 of it."""
+        """Check that the naive formulations have our loss, to a relative error of 1e-5."""
         batch = self.batch(17, 60)
         for naive, base in self.naive.items():
             losses = []
@@ -156,7 +156,7 @@ class Bench:
                 raise WordorderError(f"'{naive}' has the loss {losses[0]}, '{base}' has {losses[1]}: they differ.")
 
     def peak(self, run: Callable[[], object]) -> int:
-        """Most bytes in use during ``run`` above what was in use before."""
+        """Return the peak number of bytes in use during ``run``, minus those in use before."""
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
             torch.cuda.reset_peak_memory_stats()
@@ -176,7 +176,7 @@ def _status(key: str) -> int:
 
 
 def in_turns(names: list[str], rounds: int, run: Callable[[str], Any], progress: Progress) -> list[dict[str, Any]]:
-    """A row for every timed run: its encoding, its figures, and those of the runs of 'none' before and after."""
+    """Return a row for every timed run: its encoding, its times, and those of the runs of 'none' before and after."""
     rows = []
     for number in range(rounds):
         others = [name for name in names if name != NONE]
@@ -193,7 +193,7 @@ def in_turns(names: list[str], rounds: int, run: Callable[[str], Any], progress:
 
 
 def measure(bench: Bench, options: argparse.Namespace) -> list[dict[str, Any]]:
-    """One row for each length and encoding."""
+    """Return one row per length and encoding."""
     found = []
     names = list(bench.encodings)
     turns = (len(names) - 1) * (options.rounds * len(options.lengths) + options.rounds * len(options.decode))
@@ -244,7 +244,7 @@ def measure(bench: Bench, options: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """Ratios of training steps by length, peak memory at the longest, ratios of decoding."""
+    """Format ratios of training steps by length, peak memory at the longest length, and ratios of decoding."""
     frame = pd.DataFrame(rows)
     steps = frame[frame["work"] == "training step"]
     wide = steps.pivot(index="encoding", columns="length", values="ratio").add_prefix("step, L = ")
@@ -261,7 +261,7 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 @styled
 def draw(rows: list[dict[str, Any]]) -> Figure:
-    """Time of a training step over that of 'none', by length."""
+    """Draw the time of a training step relative to that of 'none', by length."""
     frame = pd.DataFrame(rows)
     frame = frame[(frame["work"] == "training step") & (frame["encoding"] != NONE)]
     lengths = sorted(frame["length"].unique())
@@ -299,7 +299,7 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--encodings", nargs="+", metavar="TYPE", help="types of encodings (default: all)")
     parser.add_argument("--no-naive", action="store_true", help="without the naive formulations")
     parser.add_argument("--lengths", nargs="+", type=positive, default=[32, 64, 256], help="(default: %(default)s)")
-    parser.add_argument("--tokens", type=positive, default=4096, help="target tokens a step (default: %(default)s)")
+    parser.add_argument("--tokens", type=positive, default=4096, help="target tokens per step (default: %(default)s)")
     parser.add_argument("--decode", nargs="*", type=positive, default=[], help="lengths to decode (default: none)")
     parser.add_argument("--sentences", type=positive, default=8, help="decoded at a time (default: %(default)s)")
     parser.add_argument("--dropout", type=float, default=0.1, help="(default: %(default)s)")

@@ -1,6 +1,6 @@
-"""Encodings written the way their papers print them: pair of tokens by pair of tokens.
+"""Formulations of four encodings as their papers print them: pair of tokens by pair of tokens.
 
-They share their parameters with ours and compute the same, which the benchmark checks first, and show what it costs.
+They share their parameters with ours and compute the same, which the benchmark checks first.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from wordorder.encodings.relative import Relative, RelativeAttention
 
 
 class NaiveRelativeAttention(AttentionEncoding):
-    """A vector for every pair of tokens, (Lq, Lk, d_h), for keys and again for values (Shaw et al. 2018)."""
+    """A vector for every pair of tokens, (Lq, Lk, d_h), for keys and for values (Shaw et al. 2018)."""
 
     needs = frozenset({"scores", "context"})
 
@@ -50,7 +50,7 @@ class NaiveRelative(Relative):
 
 
 class NaiveAdaptiveT5Attention(AttentionEncoding):
-    """The little network for every pair of tokens, instead of once a distance."""
+    """The small network, applied to every pair of tokens instead of once per distance."""
 
     needs = frozenset({"bias"})
 
@@ -71,7 +71,7 @@ class NaiveAdaptiveT5(AdaptiveT5):
 
 
 class NaiveCoPEAttention(AttentionEncoding):
-    """Tensors of all pairs for gates, their order, sums and the two neighbours in the table."""
+    """Tensors of all pairs for the gates, their order, their sums and the two neighbours in the table."""
 
     needs = frozenset({"scores"})
 
@@ -91,7 +91,7 @@ class NaiveCoPE(CoPE):
 
 
 class NaiveDAPEAttention(AttentionEncoding):
-    """The network for all pairs at once, whose heads come last (Zheng et al. 2024)."""
+    """The network for all pairs at once, with the heads as the last dimension (Zheng et al. 2024)."""
 
     needs = frozenset({"scores"})
 

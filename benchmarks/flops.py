@@ -1,4 +1,4 @@
-"""The matrix products of a training step: how many operations they are, and how fast this process can do them."""
+"""Count the matrix products of a training step, and measure how fast this process computes them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 
 class Product(NamedTuple):
-    """``times`` times ``batch`` matrix products (m, k) x (k, n)."""
+    """A number of equal matrix products: ``times`` times ``batch`` of (m, k) x (k, n)."""
 
     times: int
     batch: int
@@ -26,7 +26,9 @@ class Product(NamedTuple):
 
 
 def model_flops(size: TransformerSize, vocabulary: int, source: Indices, target: Indices) -> int:
-    """Floating-point operations of one update on sentences of the given lengths, END counted; padding is no work.
+    """Count the floating-point operations of one update on sentences of the given lengths, END included.
+
+    Padding is not counted.
 
     A weight is multiplied and added once for every token that meets it, so, forward, with d the model size, f that of
     the feed-forward layers, e and r encoder and decoder layers:
@@ -46,7 +48,7 @@ def model_flops(size: TransformerSize, vocabulary: int, source: Indices, target:
 
 
 def products(size: TransformerSize, vocabulary: int, sentences: int, source: int, target: int) -> list[Product]:
-    """The matrix products of one forward pass over a batch that is a full rectangle on both sides."""
+    """List the matrix products of one forward pass over a batch without padding."""
     d, f, e, r = size.dim, size.ffn_dim, size.encoder_layers, size.decoder_layers
     heads, d_h = sentences * size.heads, size.dim // size.heads
     found = []
@@ -70,7 +72,7 @@ def products(size: TransformerSize, vocabulary: int, sentences: int, source: int
 
 
 def fastest(function: Callable[[], object], repeats: int) -> float:
-    """Seconds of the fastest call, after one that warms up."""
+    """Return the seconds of the fastest call, after a warm-up call."""
     times = []
     for _ in range(repeats + 1):
         started = time.perf_counter()
@@ -80,16 +82,16 @@ def fastest(function: Callable[[], object], repeats: int) -> float:
 
 
 def square_rate(precision: str, width: int = 2048, repeats: int = 3) -> float:
-    """FLOP/s of a large matrix product with this process's settings."""
+    """Measure the FLOP/s of a large matrix product with the settings of this process."""
     left, right = torch.randn(2, width, width).to(TYPES[precision])
     return 2 * width**3 / fastest(lambda: left @ right, repeats)
 
 
 def products_rate(precision: str, shapes: Sequence[Product], repeats: int = 2) -> float:
-    """FLOP/s of a training step that had nothing but these products, forward and backward."""
+    """Measure the FLOP/s of a training step that consists of these products only, forward and backward."""
     operations, seconds = 0, 0.0
     for times, batch, m, k, n in shapes:
-        # As a linear layer has them: x (m, k), weight (n, k), gradient (m, n).
+        # The shapes of a linear layer: x (m, k), weight (n, k), gradient (m, n).
         shape = (batch,) if batch > 1 else ()
         x, weight, gradient = (torch.randn(*shape, *last).to(TYPES[precision]) for last in ((m, k), (n, k), (m, n)))
         for left, right in ((x, weight.mT), (gradient, weight), (gradient.mT, x)):

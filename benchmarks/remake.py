@@ -1,11 +1,12 @@
-"""Runs the benchmarks one after another, keeps their records and remakes the tables at the end of docs/benchmarks.md.
+"""Run the benchmarks one after another, store their records and recreate the tables at the end of docs/benchmarks.md.
 
     python benchmarks/remake.py                     run everything: hours, on a quiet machine
     python benchmarks/remake.py --only training     run one benchmark
-    python benchmarks/remake.py --tables            run nothing, and make the tables of the records
-    python benchmarks/remake.py --short             warn where an encoding costs clearly more than in its record
+    python benchmarks/remake.py --tables            run no benchmark, and recreate the tables from the records
+    python benchmarks/remake.py --short             warn if an encoding costs clearly more than in its record
 
-Each table says the processor of its record. Alignment and reordering read their corpora in the folder WORDORDER_MIRROR.
+Each table names the processor of its record. Alignment and reordering read their corpora from the folder
+WORDORDER_MIRROR.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ ROOT = Path(__file__).parents[1]
 RECORDS = Path(__file__).parent / "records"
 PAGE = ROOT / "docs/benchmarks.md"
 BEGIN, END = "<!-- made by 'make benchmarks' -->", "<!-- end of what 'make benchmarks' makes -->"
-# The short suite: a few encodings beside 'none' as in the record, at one of its lengths.
+# The short suite: a few encodings and 'none', with the options of the record, at one of its lengths.
 COST = ("--layers", "1", "--vocabulary", "4000", "--tokens", "512", "--rounds", "3", "--threads", "1", "--clock", "cpu")
 SHORT_LENGTH, SHORT_TYPES = 64, ("sinusoidal", "rope", "alibi", "relative", "cope")
 EXCESS = 1.25
@@ -82,7 +83,7 @@ BENCHMARKS = {
 
 
 def tables(records: Path) -> str:
-    """Return the tables of all records that there are."""
+    """Return the tables of all records that exist."""
     parts = []
     for name, benchmark in BENCHMARKS.items():
         file = records / f"{name}.json"
@@ -98,7 +99,7 @@ def tables(records: Path) -> str:
 
 
 def rewrite(page: str, made: str) -> str:
-    """Return a page with other tables between the two marks."""
+    """Return a page with new tables between the two marks."""
     before, found, rest = page.partition(BEGIN)
     _, ended, after = rest.partition(END)
     if not (found and ended):

@@ -1,13 +1,13 @@
-"""Measures the reordering parser: quality on held-out text, speed by length, training, and what large corpora cost.
+"""Measure the reordering parser: quality on held-out text, speed by length, training, and the cost of large corpora.
 
     WORDORDER_MIRROR=DIR python benchmarks/reordering.py [--output PREFIX]
     python benchmarks/reordering.py --text SOURCE TARGET [--links FILE] [--links-of-held-out FILE]
 
-The first form takes small_parallel_enja (both directions) and Multi30k (English-German) from the mirror, in words and
-lower case. The parser learns from the first --train lines. The loss, where several are named, and the inversion penalty
+The first form reads small_parallel_enja (both directions) and Multi30k (English-German) from the mirror, tokenised and
+lowercased. The parser is trained on the first --train lines. The loss, if several are named, and the inversion penalty
 are chosen on the --development lines before the last --held-out ones, which are scored once. Links are those of the
-embedded aligner, trained on the whole text, unless a file has them ("0-1 2-0", a line a pair). One thread does the
-work, and CPU time is what is told.
+embedded aligner, trained on the whole text, unless a file contains them ("0-1 2-0", one line per pair). The script uses
+one thread and reports CPU time.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ ALWAYS = 10**9
 
 @dataclass
 class Pair:
-    """One direction of a parallel text: the source sentences, the links to learn from, and those to score against."""
+    """One direction of a parallel text: source sentences, links for training, and links for scoring."""
 
     name: str
     source: list[list[str]]
@@ -65,7 +65,7 @@ class Pair:
 
 
 def mirror_texts() -> Iterator[tuple[str, list[list[str]], list[list[str]]]]:
-    """Name, source and target of the texts of the mirror."""
+    """Yield name, source and target of the texts of the mirror."""
     mirror = os.environ.get("WORDORDER_MIRROR")
     if not mirror:
         raise WordorderError("Set WORDORDER_MIRROR to the folder that holds the corpora, or name files with --text.")
@@ -79,7 +79,7 @@ def mirror_texts() -> Iterator[tuple[str, list[list[str]], list[list[str]]]]:
             clean, split = normaliser(language, punctuation=True), tokeniser(language)
             for part in parts:
                 for line in read_lines(Path(mirror) / folder / f"{part}.{language}.gz"):
-                    # The Japanese pair comes in words.
+                    # The Japanese pair is distributed tokenised.
                     words = line if folder == "small_parallel_enja" else split(clean(line))
                     text.append(words.lower().split())
             sides.append(text)
@@ -130,7 +130,7 @@ def cpu(work: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def bootstrap(system: OrderScores, baseline: OrderScores) -> dict[str, dict[str, Any]]:
-    """Means, 95 % intervals, and the interval of the difference when the same sentences are drawn for both."""
+    """Return means, 95 % intervals, and the interval of the difference on the same resampled sentences."""
     random = np.random.default_rng(1)
     count = len(system.tau)
     draws = random.integers(0, count, (SAMPLES, count))
@@ -149,14 +149,14 @@ def bootstrap(system: OrderScores, baseline: OrderScores) -> dict[str, dict[str,
 
 
 def quality(pair: Pair, options: argparse.Namespace) -> tuple[dict[str, Any], Parser, Ragged]:
-    """Train, choose the penalty on development text, score the held-out text."""
+    """Train the parser, choose the penalty on development text, and score the held-out text."""
     vocabulary = Vocabulary.build(pair.source[: options.train])
     numbers = vocabulary.numbers(pair.source)
     ranks, ranked = corpus_ranks(pair.links, numbers.lengths)
     judged, judgeable = corpus_ranks(pair.held_out_links, numbers.lengths)
     text = part(numbers, 0, options.train)
     settings = Settings(iterations=options.iterations)
-    # Compiled code is made before the clock runs.
+    # Compile before the measurement.
     few = part(numbers, 0, 20)
     train(few, np.zeros(vocabulary.size, np.int32), part(ranks, 0, 20), ranked[:20], Settings(iterations=1), bits=10)
     exchange_classes(few, vocabulary.size, 3)
@@ -211,7 +211,7 @@ def quality(pair: Pair, options: argparse.Namespace) -> tuple[dict[str, Any], Pa
 
 
 def speed(parser: Parser, held_out: Ragged, options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Sentences a second by length: of single sentences, and of several strung together."""
+    """Measure sentences per second by length, for single sentences and for concatenations of several."""
     rows = []
     for together in options.together:
         text = Ragged(held_out.values, np.append(held_out.offsets[:-1:together], held_out.offsets[-1]))
@@ -236,7 +236,7 @@ def speed(parser: Parser, held_out: Ragged, options: argparse.Namespace) -> list
 
 
 def large(parser: Parser, held_out: Ragged, sentences: int) -> dict[str, Any]:
-    """Parse at least so many sentences, and what larger corpora of this length would take."""
+    """Parse at least this many sentences, and extrapolate to larger corpora of the same sentence length."""
     copies = -(-sentences // len(held_out))
     offsets = np.concatenate([[0], np.cumsum(np.tile(held_out.lengths, copies))]).astype(np.int64)
     text = Ragged(np.tile(held_out.values, copies), offsets)
@@ -307,18 +307,22 @@ def report(results: dict[str, Any]) -> str:
 def parse_options(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--text", nargs=2, type=Path, metavar=("SOURCE", "TARGET"))
-    parser.add_argument("--links", type=Path, help="of all lines of --text")
-    parser.add_argument("--links-of-held-out", type=Path, help="of all lines too; those to score against, if others")
+    parser.add_argument("--links", type=Path, help="links of all lines of --text")
+    parser.add_argument("--links-of-held-out", type=Path, help="links of all lines for scoring, if different")
     parser.add_argument("--train", type=int, default=20_000)
     parser.add_argument("--development", type=int, default=4_000)
     parser.add_argument("--held-out", type=int, default=2_000)
     parser.add_argument("--iterations", type=int, default=20)
     parser.add_argument(
-        "--losses", nargs="+", choices=("tau", "chunks"), default=["tau"], help="of several, the best on development"
+        "--losses",
+        nargs="+",
+        choices=("tau", "chunks"),
+        default=["tau"],
+        help="losses to try on development text",
     )
-    parser.add_argument("--together", type=int, nargs="*", default=[1, 2, 4, 8, 16], help="sentences strung together")
+    parser.add_argument("--together", type=int, nargs="*", default=[1, 2, 4, 8, 16], help="sentences to concatenate")
     parser.add_argument("--beams", type=int, nargs="*", default=[5, 20])
-    parser.add_argument("--sentences", type=int, default=2_000, help="timed in a round, divided by --together")
+    parser.add_argument("--sentences", type=int, default=2_000, help="sentences timed per round, divided by --together")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--large", type=int, default=1_000_000, help="sentences of the long run (default: %(default)s)")
     parser.add_argument("--output", type=Path, metavar="PREFIX", help="write PREFIX.json")

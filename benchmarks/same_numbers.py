@@ -1,13 +1,13 @@
-"""Records what a short training of every encoding and architecture gives, and compares a later version with the record.
+"""Record the results of a short training of every encoding and architecture, or compare another version with them.
 
 A redesign must not change results. This script trains every entry of ``config/encodings.yaml`` for a few updates on the
-generated pair of the demo, and every other architecture with the encodings that it takes, in fp32 on one thread. It
+generated pair of the demo, and every other architecture with the encodings that it supports, in fp32 on one thread. It
 records the losses, a checksum of the weights, a checksum of the translations and their scores.
 
     python benchmarks/same_numbers.py record benchmarks/records/same_numbers.json
     python benchmarks/same_numbers.py check  benchmarks/records/same_numbers.json
 
-The record is bound to the instruction set of its processor: on another one, rounding differs.
+The record is valid only for the instruction set of its processor, because rounding differs on others.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
-"""Streams generated parallel text through every stage of data preparation: time and peak memory by the number of pairs.
+"""Stream generated parallel text through every stage of data preparation: time and peak memory by number of pairs.
 
     python benchmarks/scale.py --pairs 100000 500000 --folder SCRATCH [--output benchmarks/records/scale.json]
 
-Each stage is a command in a process of its own, as in the workflow, with one thread. Each number of pairs is run
-from the beginning; two numbers tell what grows. The last table extrapolates from the two largest to --target pairs in
---shards shards, where a stage in shards is one of as many jobs, and a stage that learns from a sample sees no more
-than its cap. The text has 25 words in the mean, frequencies by Zipf's law over --types word types, one word in a
-hundred that occurs once, and a target order that depends on the words, so that the aligner and the parser have
-something to learn.
+Each stage is a separate process with one thread, as in the workflow. Each number of pairs is run from the beginning;
+two numbers show what grows. The last table extrapolates from the two largest to --target pairs in --shards shards. A
+stage that runs in shards is then as many jobs, and a stage that uses a sample sees no more than its limit. The text has
+25 words per sentence on average, frequencies by Zipf's law over --types word types, one word in a hundred that occurs
+once, and a target order that depends on the words, so that the aligner and the parser have something to learn.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ WORDS = 25  # of a sentence, in the mean
 VERBS = 7  # every so many words of the vocabulary one that comes last in the target
 BLOCK = 10_000  # sentences that are drawn at a time
 SIDES = ("source", "target")
-# The kernel counts what a process had before it became another program as its peak, too; VmHWM is that of the program.
+# The kernel includes the memory before exec in the peak of a process; VmHWM is the peak of the program only.
 MEASURE = """
 import sys; from pathlib import Path; from wordorder.cli.main import main
 status = main(sys.argv[2:]); Path(sys.argv[1]).write_text(Path("/proc/self/status").read_text()); sys.exit(status)
@@ -69,7 +68,7 @@ class Stage:
 
 
 def word_types(types: int, letters: str) -> list[str]:
-    """Distinct words, the frequent ones short: syllables of a consonant and a vowel."""
+    """Generate distinct words from syllables of a consonant and a vowel; frequent words are short."""
     syllables = ["".join(pair) for pair in product(letters, "aeiou")]
     words, size = [], 1
     while len(words) < types:
@@ -79,7 +78,7 @@ def word_types(types: int, letters: str) -> list[str]:
 
 
 def sentences(pairs: int, types: int) -> Iterator[tuple[str, str]]:
-    """Sentence pairs, the same for the same numbers."""
+    """Yield sentence pairs, which are the same for the same numbers."""
     random = np.random.default_rng(1)
     source, target = (word_types(types, letters) for letters in ("bdfgklmn", "prstvwxz"))
     share = 1 / np.arange(2, types + 2)
@@ -92,7 +91,7 @@ def sentences(pairs: int, types: int) -> Iterator[tuple[str, str]]:
         once = (random.random(ends[-1]) < 0.01).tolist()
         lost = (random.random(ends[-1]) < 0.05).tolist()
         for first, last in zip((ends - lengths).tolist(), ends.tolist(), strict=True):
-            # A word of its own is a number that no other place has.
+            # A word that occurs once is a number that no other position has.
             names = {place: str(start * 120 + place) for place in range(first, last) if once[place]}
             kept = [place for place in range(first, last) if not lost[place]] or [first]
             kept.sort(key=lambda place: drawn[place] % VERBS == 0)
@@ -106,7 +105,7 @@ def sentences(pairs: int, types: int) -> Iterator[tuple[str, str]]:
 
 
 def stages(folder: Path, shards: int, options: argparse.Namespace) -> list[Stage]:
-    """The stages from downloaded files to reordered positions, in their order."""
+    """List the stages from downloaded files to reordered positions, in order."""
     text = {side: folder / f"clean.{side}" for side in SIDES}
     part = {side: [folder / f"{shard}.clean.{side}" for shard in range(shards)] for side in SIDES}
     raw = {side: [folder / f"{shard}.raw.{side}" for shard in range(shards)] for side in SIDES}
@@ -205,7 +204,7 @@ def measured(job: Sequence[object], log: Path) -> dict[str, float]:
 
 
 def run(pairs: int, options: argparse.Namespace) -> dict[str, Any]:
-    """Run all stages on so many pairs; return what each took."""
+    """Run all stages on this many pairs, and return the time and memory of each."""
     folder = options.folder / str(pairs)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -229,7 +228,7 @@ def run(pairs: int, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def growth(runs: Sequence[dict[str, Any]], stage: Stage) -> dict[str, tuple[float, float]]:
-    """A line through the two largest runs: by quantity of a job, the value without pairs and that of each pair."""
+    """Fit a line through the two largest runs: for each quantity of a job, its constant and its value per pair."""
     lines = {}
     for key in ("cpu_seconds", "peak_bytes"):
         points = []
@@ -246,7 +245,7 @@ def growth(runs: Sequence[dict[str, Any]], stage: Stage) -> dict[str, tuple[floa
 
 
 def extrapolated(runs: Sequence[dict[str, Any]], options: argparse.Namespace) -> list[dict[str, Any]]:
-    """What each stage takes of --target pairs: jobs, hours and memory of each; less where --sample was seen."""
+    """Extrapolate each stage to --target pairs: jobs, hours and memory; stages that use a sample stop at its limit."""
     rows = []
     for stage in stages(Path(), 1, options):
         lines, jobs = growth(runs, stage), options.shards if stage.sharded else len(stage.jobs)
@@ -298,10 +297,10 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--pairs", type=int, nargs="+", default=[1_250_000, 5_000_000], help="(default: %(default)s)")
     parser.add_argument("--types", type=int, default=400_000, help="(default: %(default)s)")
     parser.add_argument("--vocabulary", type=int, default=32_000, help="subwords (default: %(default)s)")
-    parser.add_argument("--sample", type=int, help="pairs that the aligner and the parser learn from (default: theirs)")
+    parser.add_argument("--sample", type=int, help="training pairs of aligner and parser (default: their limits)")
     parser.add_argument("--target", type=int, default=36_000_000, help="(default: %(default)s)")
     parser.add_argument("--shards", type=int, default=64, help="(default: %(default)s)")
-    parser.add_argument("--folder", type=Path, required=True, help="a folder with room for 20 kB a pair")
+    parser.add_argument("--folder", type=Path, required=True, help="a folder with space for 20 kB per pair")
     parser.add_argument("--output", type=Path, help="the record to write, JSON, after each number of pairs")
     options = parser.parse_args(arguments)
     record: dict[str, Any] = {"sample": options.sample, "runs": [], "extrapolated": [], **environment()}

@@ -1,9 +1,9 @@
-"""How long the paired tests of a test set of real size take: 8 systems, 3,003 sentences, 1,000 resamples.
+"""Time the paired tests of a test set of realistic size: 8 systems, 3,003 sentences, 1,000 resamples.
 
-python benchmarks/significance.py [--systems 8] [--sentences 3003] [--samples 1000] [--metrics bleu chrf++]
+    python benchmarks/significance.py [--systems 8] [--sentences 3003] [--samples 1000] [--metrics bleu chrf++]
 
-The text is made up, with words of a Zipf distribution and sentences as long as newstest2014's; what is counted is
-independent of its meaning. Each system replaces a share of the reference's words.
+The text is generated, with words of a Zipf distribution and sentences as long as those of newstest2014; the times do
+not depend on its meaning. Each system replaces a share of the reference's words.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from wordorder.statistics.stratified import stratified_randomisation
 
 
 def made_up(sentences: int, random: np.random.Generator) -> list[list[str]]:
-    """Sentences of 26 words on average, of a vocabulary of 20,000."""
+    """Generate sentences of 26 words on average from a vocabulary of 20,000."""
     words = np.array(["".join(random.choice(list("abcdefghijklmnop"), size=3 + n % 8)) for n in range(20_000)])
     lengths = random.gamma(3.5, 26 / 3.5, size=sentences).astype(int) + 1
     return [list(words[np.minimum(random.zipf(1.3, size=length), len(words)) - 1]) for length in lengths]

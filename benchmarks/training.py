@@ -1,12 +1,12 @@
-"""Times a training step of wordorder against Hugging Face's Marian of the same shape, in turns, on a CPU.
+"""Time a training step of wordorder and of Hugging Face's Marian of the same shape, in turns, on a CPU.
 
     python benchmarks/training.py --corpus results/data/multi30k/binary/train [--threads 2] [--json OUT]
 
-Settings such as the allocator's and the matrix products' hold for a whole process, so every variant lives in a process
-of its own, and these work one at a time, in turns, on the same batches. First all of them, with the same weights and
-no dropout, must have the same loss and gradient. Then come the speed of every round, the ratios, and the share of
-the machine's matrix-product speed that each variant reaches. docs/benchmarks.md tells how to read them. Needs the
-extra 'benchmark'.
+Settings such as those of the allocator and of matrix products apply to a whole process. Each variant therefore has its
+own process; they work one at a time, in turns, on the same batches. With the same weights and without dropout, all must
+first give the same loss and gradient. The script then prints the speed in each round, the ratios, and the share of the
+machine's matrix-product speed that each variant reaches. docs/benchmarks.md explains how to read them. The script
+requires the extra 'benchmark'.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ SETTLE = 0.3  # seconds; the threads of the variant before may spin for a moment
 
 
 def serve(pipe: Any, name: str, precision: str, corpus: Path, threads: int) -> None:
-    """The life of a variant's process: answers requests (name of a function, arguments) until the pipe ends."""
+    """Run the process of a variant: answer requests (name of a function, arguments) until the pipe closes."""
     torch.set_num_threads(threads)
     variant = VARIANTS[name](cell(precision), ParallelCorpus.open(corpus))
 
@@ -69,7 +69,7 @@ def serve(pipe: Any, name: str, precision: str, corpus: Path, threads: int) -> N
 
 
 class Worker:
-    """The other end: starts a variant's process and asks it."""
+    """The client of a variant: starts its process and sends requests."""
 
     def __init__(self, name: str, *settings: Any) -> None:
         self.name = name
@@ -99,13 +99,13 @@ class Worker:
 
 
 def draw_batches(corpus: ParallelCorpus, batch_tokens: int, number: int) -> list[Indices]:
-    """The first batches of a training on ``corpus``, over as many epochs as needed."""
+    """Return the first batches of a training on ``corpus``, over as many epochs as needed."""
     every = (batch for epoch in count() for batch in epoch_batches(corpus, batch_tokens, seed=SEED, epoch=epoch))
     return list(islice(every, number))
 
 
 def compare_losses(answers: dict[str, tuple[float, float]]) -> None:
-    """Refuse to go on unless all variants have wordorder's loss, to 1e-4, and gradient."""
+    """Stop unless all variants have wordorder's loss, to 1e-4, and its gradient."""
     loss, norm = answers[OURS]
     for name, (other_loss, other_norm) in answers.items():
         if not (math.isclose(other_loss, loss, abs_tol=1e-4) and math.isclose(other_norm, norm, rel_tol=1e-3)):
@@ -117,7 +117,7 @@ def compare_losses(answers: dict[str, tuple[float, float]]) -> None:
 
 
 def measure(options: argparse.Namespace, precision: str, corpus: ParallelCorpus) -> dict[str, Any]:
-    """All rounds of one precision."""
+    """Run all rounds of one precision."""
     config = cell(precision)
     batches = draw_batches(corpus, config.recipe.batch_tokens, options.warmup + options.rounds * options.updates)
     warmup, batches = batches[: options.warmup], batches[options.warmup :]
@@ -161,7 +161,7 @@ def measure(options: argparse.Namespace, precision: str, corpus: ParallelCorpus)
 
 
 def summary(rounds: list[dict[str, Any]], own_rate: float) -> dict[str, Any]:
-    """Speeds, ratios and shares of the ceilings, from the times of the rounds."""
+    """Compute speeds, ratios and shares of the ceilings from the times of the rounds."""
     names = list(rounds[0]["seconds"])
     speeds = {name: [turn["target_tokens"] / turn["seconds"][name] for turn in rounds] for name in names}
     rates = {name: median(turn["flops"] / turn["seconds"][name] for turn in rounds) for name in names}
@@ -181,13 +181,13 @@ def summary(rounds: list[dict[str, Any]], own_rate: float) -> dict[str, Any]:
 
 
 def _ratios(rounds: list[dict[str, Any]], name: str) -> dict[str, Any]:
-    """How many times as fast as ``name`` wordorder was, by the clock and in CPU time."""
+    """Return how many times as fast as ``name`` wordorder was, in wall time and in CPU time."""
     clock, cpu = ([turn[kind][name] / turn[kind][OURS] for turn in rounds] for kind in ("seconds", "cpu_seconds"))
     return {"median": median(clock), "rounds": clock, "cpu_median": median(cpu), "cpu_rounds": cpu}
 
 
 def report(precision: str, result: dict[str, Any]) -> str:
-    """The table of one precision."""
+    """Format the table of one precision."""
     rows = []
     for name, speed in result["target_tokens_per_second"].items():
         ratio = result["wordorder_over"].get(name)
@@ -231,9 +231,9 @@ def positive(text: str) -> int:
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--corpus", type=Path, required=True, metavar="DIR", help="a binary corpus to train on")
-    parser.add_argument("--threads", type=positive, default=2, help="of every variant (default: %(default)s)")
-    parser.add_argument("--rounds", type=positive, default=3, help="turns of every variant (default: %(default)s)")
-    parser.add_argument("--updates", type=positive, default=8, help="in a turn (default: %(default)s)")
+    parser.add_argument("--threads", type=positive, default=2, help="threads of each variant (default: %(default)s)")
+    parser.add_argument("--rounds", type=positive, default=3, help="turns of each variant (default: %(default)s)")
+    parser.add_argument("--updates", type=positive, default=8, help="updates per turn (default: %(default)s)")
     parser.add_argument(
         "--warmup", type=positive, default=3, help="updates before the first round (default: %(default)s)"
     )

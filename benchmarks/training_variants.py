@@ -1,4 +1,4 @@
-"""What benchmarks/training.py compares: one update of wordorder, and of Hugging Face's Marian in two forms."""
+"""The variants of benchmarks/training.py: one update of wordorder, and of Hugging Face's Marian in two forms."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TUNED = ("Marian tuned, eager", "Marian tuned, sdpa")
 
 
 def cell(precision: str) -> Cell:
-    """What both train: post-norm, as Marian is."""
+    """Return the configuration that both train: post-norm, like Marian."""
     recipe = Recipe(
         norm="post", dropout=0.2, label_smoothing=0.1, precision=precision, batch_tokens=4096, max_updates=1
     )
@@ -44,21 +44,21 @@ def cell(precision: str) -> Cell:
 
 
 def start_model(config: Cell, vocabulary_size: int) -> Transformer:
-    """The same weights in every process."""
+    """Build a model with the same weights in every process."""
     torch.manual_seed(config.seed)
     return build_model(config, vocabulary_size)
 
 
 class Variant(Protocol):
     def update(self, sentences: Indices) -> None:
-        """Everything that a training does for one batch, from its sentence numbers to the new weights."""
+        """Make one update, from the sentence numbers of the batch to the new weights."""
 
     def check(self, sentences: Indices) -> tuple[float, float]:
-        """(smoothed loss a target token, norm of its gradient) in single precision, without dropout."""
+        """Return the smoothed loss per target token and the norm of its gradient, in fp32 and without dropout."""
 
 
 class Wordorder:
-    """The loop's own step, with its bookkeeping."""
+    """The step of the training loop, with its bookkeeping."""
 
     def __init__(self, config: Cell, corpus: ParallelCorpus) -> None:
         prepare()
@@ -78,7 +78,7 @@ class Wordorder:
         )
 
     def update(self, sentences: Indices) -> None:
-        # Private, but a copy of it would measure something else one day.
+        # This function is private, but a copy of it could get out of date and measure something else.
         self.trainer.update(self.trainer.prepare([sentences]))
 
     def check(self, sentences: Indices) -> tuple[float, float]:
@@ -91,7 +91,7 @@ class Wordorder:
 
 
 class Marian:
-    """Hugging Face's model in a bare loop, fed wordorder's batches.
+    """Hugging Face's model in a minimal loop, with wordorder's batches.
 
     As shipped: what the defaults of its Trainer make of a step. Tuned: whatever makes it faster without a change of
     its code, that is wordorder's settings of the process, no work on target padding, no mask where nothing is padded,
@@ -137,7 +137,7 @@ class Marian:
         self.optimizer.zero_grad(set_to_none=True)
 
     def loss(self, batch: Batch) -> Tensor:
-        """Mean over the target tokens."""
+        """Return the mean over the target tokens."""
         real = batch.target_output != PAD
         mask = batch.source != PAD
         inputs = {
@@ -149,7 +149,7 @@ class Marian:
         if not self.tuned:
             loss: Tensor = self.smoother(self.model(**inputs), batch.target_output.masked_fill(~real, -100))
             return loss
-        # Without the model's last step, which adds a bias of zeros to all logits.
+        # Skip the model's last step, which adds a bias of zeros to all logits.
         hidden, labels = self.model.model(**inputs).last_hidden_state, batch.target_output
         hidden, labels = (
             (hidden[real], labels[real]) if batch.real is not None else (hidden.flatten(0, 1), labels.flatten())
