@@ -1,4 +1,4 @@
-"""Compiled functions, and what is said while they are compiled."""
+"""Tests of compiled functions, and of the message while they are compiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Atomic writing, guarded reading."""
+"""Tests of atomic writing and guarded reading."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checksums: recorded when a file is written, compared when it is read."""
+"""Tests of checksums: recorded when a file is written, compared when it is read."""
 
 from __future__ import annotations
 

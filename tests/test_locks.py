@@ -1,4 +1,4 @@
-"""One trainer a cell, and what others can tell of it."""
+"""Tests of locks: one training process per cell, and what other processes can read about it."""
 
 from __future__ import annotations
 

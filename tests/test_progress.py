@@ -1,4 +1,4 @@
-"""Progress: a bar on a terminal, plain lines in a log."""
+"""Tests of progress: a bar on a terminal, plain lines in a log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Alignment error rate, by hand and against its definition with sets."""
+"""Tests of the alignment error rate against values computed manually and against its definition with sets."""
 
 from __future__ import annotations
 

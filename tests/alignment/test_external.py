@@ -1,4 +1,4 @@
-"""External aligners: the real programs where they are, small stand-ins for their command lines where they are not."""
+"""Tests of external aligners: the real programs if installed, otherwise small scripts with the same command lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The embedded aligner: its posteriors against sums over all alignments, what it learns, and what it is given."""
+"""Tests of the embedded aligner: posteriors against sums over all alignments, training, and inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Symmetrisation on matrices worked out by hand, and against a slow version written like the definition."""
+"""Tests of symmetrisation on small matrices, and against a slow version that follows the definition."""
 
 from __future__ import annotations
 

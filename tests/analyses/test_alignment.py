@@ -1,4 +1,4 @@
-"""Links read off attention, against hand-made matrices and the definition in loops; gold sets as splits."""
+"""Tests of links derived from attention, against small matrices and the definition in loops; gold sets as splits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Distance and entropy of attention: by hand, in loops, and of heads whose profile is known."""
+"""Tests of distance and entropy of attention: computed manually, in loops, and for heads of known profile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finished models are measured on the device that is chosen for them, with the results of the CPU."""
+"""Test that finished models are measured on the chosen device, with the results of the CPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The time of forward passes, models in turns."""
+"""Tests of the time of forward passes, for which models take turns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The n-gram gap against sacreBLEU's public classes and its command line."""
+"""Tests of the n-gram gap against sacreBLEU's public classes and its command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Perplexity of references: by hand, against training, and by the command."""
+"""Tests of the perplexity of references: computed manually, against training, and by the command."""
 
 from __future__ import annotations
 

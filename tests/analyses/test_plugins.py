@@ -1,4 +1,4 @@
-"""A user's analysis is one file in a plug-in folder: settings, inputs, check, measure, data, drawing and caption."""
+"""Test an analysis in a plug-in folder: settings, inputs, check, measure, data, drawing and caption in one file."""
 
 from __future__ import annotations
 

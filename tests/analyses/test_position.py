@@ -1,4 +1,4 @@
-"""Recall by relative position: by hand, and its sum against sacreBLEU's clipped counts."""
+"""Tests of recall by relative position: computed manually, and its sum against sacreBLEU's clipped counts."""
 
 from __future__ import annotations
 

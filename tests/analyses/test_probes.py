@@ -1,4 +1,4 @@
-"""Word-order probes: what moves, what is compared with what, and models for which the answer is known."""
+"""Tests of word-order probes: which words move, what is compared, and models with known results."""
 
 from __future__ import annotations
 

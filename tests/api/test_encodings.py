@@ -1,4 +1,4 @@
-"""Encodings outside a translation model, and in a model of one's own."""
+"""Tests of encodings outside a translation model, and in a language model."""
 
 from __future__ import annotations
 

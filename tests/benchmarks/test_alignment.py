@@ -1,4 +1,4 @@
-"""The alignment benchmark runs on a mirror, and its record holds what it prints. Nothing is timed."""
+"""Test that the alignment benchmark runs on a mirror, and that its record holds what it prints. Nothing is timed."""
 
 from __future__ import annotations
 

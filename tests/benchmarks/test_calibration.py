@@ -1,4 +1,4 @@
-"""The calibration of the verdicts in a short form, on the real translations of a study of the generated pair."""
+"""Test the calibration of the verdicts in a short form, on real translations of a study of the generated pair."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark of encodings starts, compares like with like, and writes what it measured."""
+"""Test that the benchmark of encodings starts, compares equal work, and writes its measurements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``make benchmarks`` remakes tables from records, and the short suite warns."""
+"""Test that ``make benchmarks`` recreates tables from records, and that the short suite warns."""
 
 from __future__ import annotations
 

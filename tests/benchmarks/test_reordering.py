@@ -1,4 +1,4 @@
-"""The benchmark of the reordering parser runs, and what it reports is what its record holds."""
+"""Test that the benchmark of the reordering parser runs, and that its record holds what it prints."""
 
 from __future__ import annotations
 

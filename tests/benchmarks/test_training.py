@@ -1,4 +1,4 @@
-"""The benchmarks start, compare like with like, and count the operations that are really done. Nothing is timed."""
+"""Test that the benchmarks start, compare equal work, and count the operations done. Nothing is timed."""
 
 from __future__ import annotations
 

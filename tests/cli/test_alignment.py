@@ -1,4 +1,4 @@
-"""``wordorder stage train-aligner``, ``align``, and the commands from links to orders, by hand."""
+"""Tests of ``wordorder stage train-aligner``, ``align``, and the manual commands from links to permutations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``wordorder stage analyse``, and what a study says of its analyses."""
+"""Tests of ``wordorder stage analyse``, and of the checks of a study's analyses."""
 
 from __future__ import annotations
 

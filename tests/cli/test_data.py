@@ -1,4 +1,4 @@
-"""The data stages through the command line, from downloads to the binary corpus."""
+"""Tests of the data stages on the command line, from downloads to the binary corpus."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every command explains itself, names the option that is wrong, and ends with the documented status."""
+"""Test that every command has a help, names a wrong option, and ends with the documented status."""
 
 from __future__ import annotations
 

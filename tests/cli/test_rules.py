@@ -1,4 +1,4 @@
-"""The rules of the workflow call stages that exist, by options that exist."""
+"""Test that the rules of the workflow call existing stages with existing options."""
 
 from __future__ import annotations
 

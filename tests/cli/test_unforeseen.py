@@ -1,4 +1,4 @@
-"""Errors that nobody foresaw end in a sentence, too."""
+"""Test that unforeseen errors, too, end with a sentence."""
 
 from __future__ import annotations
 

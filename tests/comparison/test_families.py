@@ -1,4 +1,4 @@
-"""Verdicts on families of comparisons, on scores with known answers."""
+"""Tests of verdicts on families of comparisons, on scores with known answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Studies that are based on another."""
+"""Tests of studies that are based on another study."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""wordorder.config.load and .checks: every mistake has a code, a line and a key."""
+"""Tests of wordorder.config.load and .checks: every mistake has a code, a line and a key."""
 
 from __future__ import annotations
 

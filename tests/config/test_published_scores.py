@@ -1,4 +1,4 @@
-"""What papers print: the tables of published/scores.yaml, and the counts that they take from parameters.yaml."""
+"""Tests of published numbers: the tables of published/scores.yaml, and the counts from parameters.yaml."""
 
 from __future__ import annotations
 

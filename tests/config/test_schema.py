@@ -1,4 +1,4 @@
-"""The shipped configuration: it loads, and its JSON schemas are those of the models."""
+"""Test that the shipped configuration loads, and that its JSON schemas are those of the models."""
 
 from __future__ import annotations
 

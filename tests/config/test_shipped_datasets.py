@@ -1,4 +1,4 @@
-"""The shipped datasets: their files can be read as they say, and their slices stay what finished studies have."""
+"""Test that files of shipped datasets can be read as described, and that their slices match finished studies."""
 
 from __future__ import annotations
 

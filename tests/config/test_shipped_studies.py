@@ -1,4 +1,4 @@
-"""What shipped studies take over from released code."""
+"""Tests of the settings that shipped studies take from released code."""
 
 from __future__ import annotations
 

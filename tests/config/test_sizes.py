@@ -1,4 +1,4 @@
-"""Two kinds of shapes in one file: each has its own keys, and mistakes are told of the kind that is meant."""
+"""Tests of two kinds of shapes in one file: each has its own keys, and errors name the intended kind."""
 
 from __future__ import annotations
 

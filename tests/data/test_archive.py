@@ -1,4 +1,4 @@
-"""Members of archives, friendly and hostile."""
+"""Tests of members of archives, sound and hostile."""
 
 from __future__ import annotations
 

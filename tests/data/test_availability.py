@@ -1,4 +1,4 @@
-"""``wordorder data check``: what is said of each file, with a server that answers and without a network."""
+"""Tests of ``wordorder data check``: its report on each file, with a server that answers and without a network."""
 
 from __future__ import annotations
 

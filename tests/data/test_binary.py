@@ -1,4 +1,4 @@
-"""The binary corpus: what is written is read, nothing damaged is read, memory does not grow."""
+"""Tests of the binary corpus: round trip, damaged files, and constant memory."""
 
 from __future__ import annotations
 

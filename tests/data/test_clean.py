@@ -1,4 +1,4 @@
-"""Cleaning: what is dropped, what is counted, what is kept."""
+"""Tests of cleaning: which pairs are dropped, counted and kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The downloader, against a real HTTP server that misbehaves on demand."""
+"""Tests of the downloader against a real HTTP server that misbehaves on request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each format in which corpora come, written here by hand, and what must never happen: two sides that shift."""
+"""Tests of each corpus format on small files, and that the two sides never get out of step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The generated language pair: deterministic, exact in its gold, unambiguous in order and ambiguous as a bag."""
+"""Tests of the generated language pair: deterministic, exact gold data, ambiguous only as a bag of words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of a split become two aligned text files."""
+"""Test that parts of a split become two aligned text files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Downloads that are known by something else than their SHA-256, recompressed copies, and files got by hand."""
+"""Tests of downloads identified by something other than their SHA-256, recompressed copies, and manual files."""
 
 from __future__ import annotations
 

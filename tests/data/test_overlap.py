@@ -1,4 +1,4 @@
-"""Training pairs that a test set holds too: what counts as the same, what is dropped, what is counted."""
+"""Tests of training pairs that a test set also contains: what is equal, what is dropped, what is counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reordered positions: what is written is read, and nothing that does not fit its corpus is."""
+"""Tests of reordered positions: round trip, and refusal of positions that do not fit their corpus."""
 
 from __future__ import annotations
 

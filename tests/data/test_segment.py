@@ -1,4 +1,4 @@
-"""Words of Japanese and Chinese; skipped where the segmenters are not installed."""
+"""Tests of the segmentation of Japanese and Chinese; skipped if the segmenters are not installed."""
 
 from __future__ import annotations
 

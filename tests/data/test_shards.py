@@ -1,4 +1,4 @@
-"""Scatter and gather: any number of shards gives the same result."""
+"""Test that scatter and gather give the same result for any number of shards."""
 
 from __future__ import annotations
 

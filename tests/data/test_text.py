@@ -1,4 +1,4 @@
-"""Lines end at \\n and nowhere else, whatever the text holds."""
+"""Test that only \\n ends a line, whatever the text contains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reordering trees: their text, and the order they stand for."""
+"""Tests of reordering trees: their text, and the order that they represent."""
 
 from __future__ import annotations
 

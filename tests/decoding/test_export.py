@@ -1,4 +1,4 @@
-"""``wordorder export --ctranslate2``: the same weights give the same probabilities and translations."""
+"""Test that ``wordorder export --ctranslate2`` preserves probabilities and translations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forced decoding and recorded attention, held against step-by-step decoding and formulas written as loops."""
+"""Tests of forced decoding and recorded attention against step-by-step decoding and formulas written as loops."""
 
 from __future__ import annotations
 

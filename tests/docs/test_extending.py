@@ -1,4 +1,4 @@
-"""docs/extending.md does what it says: its blocks are executed as they are, all of them in one small study."""
+"""Execute the blocks of docs/extending.md as they are, all of them in one small study."""
 
 from __future__ import annotations
 

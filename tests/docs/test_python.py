@@ -1,4 +1,4 @@
-"""docs/python.md: its blocks run in one process, and print what the page shows."""
+"""Run the blocks of docs/python.md in one process, and compare what they print with the page."""
 
 from __future__ import annotations
 

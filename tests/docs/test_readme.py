@@ -1,4 +1,4 @@
-"""The README prints what the committed run of the demo prints."""
+"""Test that the README shows what the committed run of the demo prints."""
 
 from __future__ import annotations
 

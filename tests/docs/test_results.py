@@ -1,4 +1,4 @@
-"""results/README.md: a section of ten lines per bundle, and the table of verdicts that its bundles hold."""
+"""Test that results/README.md has ten lines per bundle, and that its numbers are those of the bundles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documentation: commands on its pages exist, those of the tutorial are run, and the site has no dead link."""
+"""Test that commands in the documentation exist, that the tutorial works, and that the site has no dead link."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of many encodings: rows of numbers in the place of lines."""
+"""Tests of figures of many encodings, which show rows of numbers instead of lines."""
 
 from __future__ import annotations
 

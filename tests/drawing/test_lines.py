@@ -1,4 +1,4 @@
-"""What the figures of analyses share."""
+"""Tests of the parts that figures of analyses share."""
 
 from __future__ import annotations
 

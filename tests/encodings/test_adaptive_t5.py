@@ -1,4 +1,4 @@
-"""Adaptive-T5 against its formula, one head and one pair of tokens after the other."""
+"""Tests of Adaptive-T5 against its formula, for one head and one pair of tokens at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ALiBi's slopes as they are published, and its bias against loops over pairs of tokens."""
+"""Tests of ALiBi's published slopes, and of its bias against loops over pairs of tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CAPE against an independent implementation, and the draws of both stacks."""
+"""Tests of CAPE against an independent implementation, and of the draws of both stacks."""
 
 from __future__ import annotations
 

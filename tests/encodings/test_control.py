@@ -1,4 +1,4 @@
-"""Controls have the parameters of their encoding and no order."""
+"""Test that controls have the parameters of their encoding, but no order."""
 
 from __future__ import annotations
 

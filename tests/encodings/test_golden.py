@@ -1,4 +1,4 @@
-"""The golden values have a description, and sinusoidal positions, which many of them use, meet theirs."""
+"""Test that golden values are described, and that sinusoidal positions, which many use, match theirs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The guides to encodings do what they say: file, entries and command are taken from the pages and used."""
+"""Use the file, entries and command of the guides to encodings as the pages show them."""
 
 from __future__ import annotations
 

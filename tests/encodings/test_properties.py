@@ -1,4 +1,4 @@
-"""What every positional encoding must keep, whatever its formula.
+"""Properties that every positional encoding must have, whatever its formula.
 
 A new encoding is tested here as soon as the registry finds it; one of your own too, in the folder of
 WORDORDER_PLUGINS. What it promises is read from its class (``absolute``, ``relative``), from its configuration

@@ -1,4 +1,4 @@
-"""Randomized positions against released numbers, its formulas, and what it promises of long sentences."""
+"""Tests of randomized positions against released numbers and formulas, and of their promise for long sentences."""
 
 from __future__ import annotations
 

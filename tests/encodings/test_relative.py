@@ -1,4 +1,4 @@
-"""Shaw's relative positions against equations 3 and 4 as they are written, L x L x d_h tensor and all."""
+"""Tests of Shaw's relative positions against equations 3 and 4 as printed, with the L x L x d_h tensor."""
 
 from __future__ import annotations
 

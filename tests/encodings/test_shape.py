@@ -1,4 +1,4 @@
-"""SHAPE: sinusoids at other positions in training than in translation."""
+"""Tests of SHAPE: sinusoids at other positions in training than in translation."""
 
 from __future__ import annotations
 

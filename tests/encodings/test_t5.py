@@ -1,4 +1,4 @@
-"""T5's buckets against the published formula in whole numbers, and its bias against loops over pairs of tokens."""
+"""Tests of T5's buckets against the published integer formula, and of its bias against loops over pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tiny model with any encoding must learn to copy, reverse and sort; without one it can only sort.
+"""A tiny model with any encoding must learn to copy, reverse and sort; without positions, only to sort.
 
 The first source token names the task. Words do not repeat, so that a bag of words holds all that sorting needs.
 """

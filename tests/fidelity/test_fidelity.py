@@ -1,4 +1,4 @@
-"""Every encoding meets independent implementations, and ``docs/fidelity.md`` says so truly."""
+"""Compare every encoding with independent implementations, and the results with ``docs/fidelity.md``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The forest plot and the figure of variances, from made-up comparisons."""
+"""Tests of the forest plot and of the figure of variances, on generated comparisons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures from made-up data: what is drawn, and that nothing covers or leaves the page."""
+"""Tests of the figures on generated data: their content, and that nothing overlaps or leaves the page."""
 
 from __future__ import annotations
 

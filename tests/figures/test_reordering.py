@@ -1,4 +1,4 @@
-"""The figures of reordering from made-up sentences and scores: what is drawn, and that nothing covers another thing."""
+"""Tests of the figures of reordering on generated sentences and scores: content, and that nothing overlaps."""
 
 from __future__ import annotations
 

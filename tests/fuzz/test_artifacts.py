@@ -1,4 +1,4 @@
-"""One damage to any file that wordorder wrote is noticed when the file is read."""
+"""Test that a single damage to any file that wordorder wrote is detected when the file is read."""
 
 from __future__ import annotations
 

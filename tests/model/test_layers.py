@@ -1,4 +1,4 @@
-"""Whole layers against PyTorch's own, which have the same parts under other names."""
+"""Tests of whole layers against PyTorch's, which have the same parts under other names."""
 
 from __future__ import annotations
 

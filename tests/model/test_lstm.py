@@ -1,4 +1,4 @@
-"""The attentional LSTM, with and without input feeding, against itself step by step and against its formulas."""
+"""Tests of the attentional LSTM, with and without input feeding, step by step and against its formulas."""
 
 from __future__ import annotations
 

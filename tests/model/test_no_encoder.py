@@ -1,4 +1,4 @@
-"""The encoder-free Transformer: the decoder attends to the source embeddings and their positions."""
+"""Tests of the encoder-free Transformer, whose decoder attends to source embeddings and their positions."""
 
 from __future__ import annotations
 

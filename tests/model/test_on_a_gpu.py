@@ -1,4 +1,4 @@
-"""What models do on a GPU, on a machine without one: nothing waits, and the numbers are those of a CPU."""
+"""Tests of a GPU's code path on a machine without one: the host never waits, and numbers are those of a CPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every place where an encoding may act, through the model and against attention written out head by head."""
+"""Tests of every hook of encodings, through the model and against attention written head by head."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The prefix language model against a single pass over the whole stream, and what is different about its positions."""
+"""Tests of the prefix language model against one pass over the whole stream, and of its positions."""
 
 from __future__ import annotations
 

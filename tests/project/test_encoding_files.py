@@ -1,4 +1,4 @@
-"""The file of every encoding says where it comes from, what it promises and how it departs from its source."""
+"""Test that the file of every encoding states its source, its promises and its departures from the source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dependencies, locks, and the script that makes environments."""
+"""Tests of dependencies, locks, and the script that creates environments."""
 
 from __future__ import annotations
 

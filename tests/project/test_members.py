@@ -1,4 +1,4 @@
-"""A member of a kind of extension is known to its own file only: no list of members exists anywhere else."""
+"""Test that only its own file knows a member of a kind of extension: no list of members exists elsewhere."""
 
 from __future__ import annotations
 

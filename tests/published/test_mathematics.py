@@ -1,4 +1,4 @@
-"""Each check of the papers' mathematics holds for what it is about, and fails for something else."""
+"""Test that each check of the papers' mathematics holds for its encoding, and fails for others."""
 
 from __future__ import annotations
 

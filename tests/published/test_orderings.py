@@ -1,4 +1,4 @@
-"""Which orderings of published tables ours confirm."""
+"""Tests of which orders of published tables our scores confirm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What decides the claims of papers, and the tables that say so."""
+"""Tests of how claims of papers are decided, and of the tables that show it."""
 
 from __future__ import annotations
 

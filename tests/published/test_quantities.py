@@ -1,4 +1,4 @@
-"""Scores, parameters, memory and word alignments of a study, in the papers' units."""
+"""Tests of scores, parameters, memory and word alignments of a study, in the papers' units."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Published scores beside ours."""
+"""Tests of published scores compared with ours."""
 
 from __future__ import annotations
 

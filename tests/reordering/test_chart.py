@@ -1,4 +1,4 @@
-"""Chart and beam against all derivations, one by one."""
+"""Tests of chart and beam against an enumeration of all derivations."""
 
 from __future__ import annotations
 

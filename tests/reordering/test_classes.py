@@ -1,4 +1,4 @@
-"""Exchange clustering: the categories of a toy grammar, and the perplexity of the class model, computed naively."""
+"""Tests of exchange clustering: categories of a toy grammar, and perplexity of the class model in a slow form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of a sentence give every node the weights of its features, which are written out slowly here."""
+"""Test that the tables of a sentence give every node the weights of its features, computed slowly here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Positions from gold trees and the identity: by hand, against the alignments, and through the command line."""
+"""Tests of positions from gold trees and of the identity: manually, against alignments, and on the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kendall's tau, fuzzy reordering score and complete match: by hand and against their definitions."""
+"""Tests of Kendall's tau, fuzzy reordering score and complete match, manually and against their definitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Noise in positions: permutations, the share that moves, and what the random numbers depend on."""
+"""Tests of noise in positions: permutations, the share that moves, and what the random numbers depend on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The oracle against all BTG permutations, by hand, and against the gold trees of the generated pair."""
+"""Tests of the oracle against all BTG permutations, manually, and against gold trees of the generated pair."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Orders as text, and the positions of subwords that they give."""
+"""Tests of permutations as text, and of the resulting positions of subwords."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Training, its saved state, the model file, and what a parser does with text."""
+"""Tests of the parser: training, saved state, model file, and parsing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nakagawa's ranks against the definition, word for word."""
+"""Tests of Nakagawa's ranks against the definition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The answer of a study in words."""
+"""Tests of the answer of a study in words."""
 
 from __future__ import annotations
 

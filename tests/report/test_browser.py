@@ -1,4 +1,4 @@
-"""The page of a study in a real browser, on a phone and on a desktop."""
+"""Tests of the study page in a real browser, at phone and desktop width."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Captions: one source for Snakemake's report and for the page, and one for everything that a study can ask for."""
+"""Tests of captions: one source for Snakemake's report and the page, and one for everything a study can name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of a study: what stands on it, that text is text, and what is said of files that are missing or broken."""
+"""Tests of the study page: its contents, escaping, and missing or damaged files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data with which the page compares two systems."""
+"""Tests of the data with which the page compares two systems."""
 
 from __future__ import annotations
 

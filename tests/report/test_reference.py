@@ -1,4 +1,4 @@
-"""wordorder.report.reference: a table that does not say what the translations say is found."""
+"""Tests of wordorder.report.reference: a table that disagrees with the translations is found."""
 
 from __future__ import annotations
 

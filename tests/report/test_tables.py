@@ -1,4 +1,4 @@
-"""Tables: what cells print, by what they are sorted, and which column of the page remains visible."""
+"""Tests of tables: what cells show, how they are sorted, and which column of the page remains visible."""
 
 from __future__ import annotations
 

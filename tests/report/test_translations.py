@@ -1,4 +1,4 @@
-"""Translations side by side: which sentences, and which words are marked."""
+"""Tests of translations side by side: which sentences are shown, and which words are marked."""
 
 from __future__ import annotations
 

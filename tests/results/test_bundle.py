@@ -1,4 +1,4 @@
-"""wordorder.results.bundle: what goes into a bundle comes out of it, and nothing else does."""
+"""Tests of wordorder.results.bundle: reading returns what was written, and nothing else."""
 
 from __future__ import annotations
 

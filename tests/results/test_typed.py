@@ -1,4 +1,4 @@
-"""Results with values of other types: an error that names the file and the key, and never another table."""
+"""Tests of results with values of wrong types: an error names the file and the key, and no table changes."""
 
 from __future__ import annotations
 

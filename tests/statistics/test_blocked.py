@@ -1,4 +1,4 @@
-"""Which scores the seed-blocked model uses, and verdicts about them."""
+"""Tests of which scores the seed-blocked model uses, and of its verdicts."""
 
 from __future__ import annotations
 

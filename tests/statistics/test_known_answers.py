@@ -1,4 +1,4 @@
-"""The procedures of seed-blocked verdicts on small examples with answers to six digits."""
+"""Tests of the procedures of seed-blocked verdicts on small examples with answers to six digits."""
 
 from __future__ import annotations
 

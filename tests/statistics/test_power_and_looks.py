@@ -1,4 +1,4 @@
-"""Power and levels of looks against simulations, and their limits."""
+"""Tests of power and of levels of looks against simulations, and of their limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paired tests of segment statistics against their definitions, scipy's own tests, and their calibration."""
+"""Tests of paired tests on sentence statistics against definitions and scipy, and of their calibration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Variances over seeds and sentences, estimated from scores whose variances are known."""
+"""Tests of variances over seeds and sentences, estimated from scores of known variances."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``wordorder status`` and ``wordorder efficiency``: what people read of a study while it runs and after."""
+"""Tests of ``wordorder status`` and ``wordorder efficiency``, while a study runs and afterwards."""
 
 from __future__ import annotations
 

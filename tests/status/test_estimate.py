@@ -1,4 +1,4 @@
-"""``wordorder plan``: what a study will cost."""
+"""Tests of ``wordorder plan``: the estimated cost of a study."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``wordorder gpu-report``: what papers print of GPUs, measured without training a model."""
+"""Tests of ``wordorder gpu-report``: published GPU numbers, measured without training a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``wordorder power``: how many seeds a study needs."""
+"""Tests of ``wordorder power``: the number of seeds that a study needs."""
 
 from __future__ import annotations
 

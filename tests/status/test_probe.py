@@ -1,4 +1,4 @@
-"""``wordorder probe``, and what ``wordorder plan`` makes of probes, of time limits and of prices."""
+"""Tests of ``wordorder probe``, and of how ``wordorder plan`` uses probes, time limits and prices."""
 
 from __future__ import annotations
 

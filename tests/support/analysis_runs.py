@@ -1,4 +1,4 @@
-"""An analysis of a slice, as the commands run it, and sets of sentences that are already in memory."""
+"""Run an analysis from its slice, as the commands do, on sentences that are already in memory."""
 
 from __future__ import annotations
 

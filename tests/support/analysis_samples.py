@@ -1,4 +1,4 @@
-"""A study with translations of 25 sentences: four encodings, two seeds, one that diverged, one never trained."""
+"""A study with translations of 25 sentences: four encodings, two seeds, one diverged, one not trained."""
 
 from __future__ import annotations
 

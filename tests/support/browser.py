@@ -1,4 +1,4 @@
-"""A real browser without a window: opens a page at a width, lets a script look at it, and tells what was found."""
+"""A real browser without a window: it opens a page at a width, runs a script in it, and returns the findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every command of ``wordorder``, as the parser has it."""
+"""Every command of ``wordorder``, as the parser defines it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of a dataset as their publishers pack them: the same names, members and formats, with a few sentences."""
+"""The files of a dataset as their publishers pack them: same names, members and formats, few sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A device that is none: tensors that lie on the CPU, say that they lie on another device, and never meet the CPU's.
+"""A device without hardware: its tensors are on the CPU, but report another device and never mix with the CPU's.
 
 So what a GPU refuses, an operation on tensors of two devices or an array of a tensor that does not lie in memory, is
 refused on a machine without one. Not everything can be done there: 'torch.tensor' and the assignment of a number to a

@@ -1,4 +1,4 @@
-"""A small study on disk, as the stages before the evaluation leave it: real translations of made-up sentences."""
+"""A small study on disk, as it is before the evaluation: real translations of generated sentences."""
 
 from __future__ import annotations
 

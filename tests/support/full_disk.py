@@ -1,4 +1,4 @@
-"""A disk that is full, for any user: the kernel refuses to let a file grow beyond a limit."""
+"""A full disk, for any user: the kernel refuses to let a file grow beyond a limit."""
 
 from __future__ import annotations
 

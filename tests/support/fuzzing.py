@@ -1,4 +1,4 @@
-"""The cases of fuzzers: few and always the same in 'make test', many and new ones in 'make fuzz MINUTES=…'."""
+"""The cases of fuzzers: few and always the same in 'make test', many and random in 'make fuzz MINUTES=…'."""
 
 from __future__ import annotations
 

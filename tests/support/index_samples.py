@@ -1,4 +1,4 @@
-"""The index of a sample study whose cells lie in ``cells/DATASET/ENCODING/SIZE/SEED`` of its own folder."""
+"""The index of a sample study whose cells are in ``cells/DATASET/ENCODING/SIZE/SEED`` of its own folder."""
 
 from __future__ import annotations
 

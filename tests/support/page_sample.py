@@ -1,4 +1,4 @@
-"""A small study with all that its page shows, and with text that would do harm on a careless page."""
+"""A small study with everything that its page can show, and with text that would harm an unescaped page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One small encoding for each place of the interface, all of them different at different positions."""
+"""One small encoding for each hook of the interface, each different at different positions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs the project's workflow, as a user does, and reads what Snakemake says it would do."""
+"""Run the project's workflow as a user does, and read Snakemake's list of jobs."""
 
 from __future__ import annotations
 

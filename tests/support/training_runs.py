@@ -1,4 +1,4 @@
-"""A corpus that takes a second to learn from, and the command that does it."""
+"""A corpus that takes a second to learn, and the command that trains on it."""
 
 from __future__ import annotations
 

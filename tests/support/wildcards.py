@@ -1,4 +1,4 @@
-"""What Snakemake gives to input and parameter functions, without Snakemake."""
+"""The arguments that Snakemake passes to input and parameter functions, without Snakemake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The credibility list: met by a sound study, and each item fails when its part is taken away."""
+"""Tests of the credibility list: a sound study meets it, and each item fails if its part is removed."""
 
 from __future__ import annotations
 

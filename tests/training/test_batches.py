@@ -1,4 +1,4 @@
-"""Batches: every sentence once, few tokens wasted, the same order for the same seed and epoch."""
+"""Tests of batches: every sentence once, little padding, the same order for the same seed and epoch."""
 
 from __future__ import annotations
 

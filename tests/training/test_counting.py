@@ -1,4 +1,4 @@
-"""What an update hands to a GPU, counted on the device 'meta'."""
+"""Tests of what an update sends to a GPU, counted on the device 'meta'."""
 
 from __future__ import annotations
 

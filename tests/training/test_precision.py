@@ -1,4 +1,4 @@
-"""Half precision: gradients are scaled, and updates whose gradients overflow are left out."""
+"""Tests of half precision: gradients are scaled, and updates whose gradients overflow are skipped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A training in two processes: the same curve as in one, stopped together, and resumed to the same bits."""
+"""Tests of a training in two processes: the curve of one process, a common stop, and a bit-identical resume."""
 
 from __future__ import annotations
 

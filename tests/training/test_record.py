@@ -1,4 +1,4 @@
-"""What a record says of the source tree."""
+"""Tests of what a record states about the source tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``wordorder stage train`` as a user and a cluster treat it: finished, stopped, killed, broken, repeated."""
+"""Tests of ``wordorder stage train`` in use: finished, stopped, killed, broken, repeated."""
 
 from __future__ import annotations
 

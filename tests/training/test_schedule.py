@@ -1,4 +1,4 @@
-"""The learning rate at hand-computed updates."""
+"""Tests of the learning rate at manually computed updates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state directory: who may use it, whose state it holds, and what comes out of it."""
+"""Tests of the state folder: who may use it, whose state it holds, and what is loaded from it."""
 
 from __future__ import annotations
 

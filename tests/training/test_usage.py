@@ -1,4 +1,4 @@
-"""What a training says it asked for and used."""
+"""Tests of the resources that a training reports as requested and used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""wordorder.workflow.addresses: what addresses a model, and what does not."""
+"""Tests of wordorder.workflow.addresses: what determines a model's address, and what does not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A study that asks for analyses gets them, without any other work; each runs again by itself."""
+"""Test that a study's analyses run without any other work, and that each reruns separately."""
 
 from __future__ import annotations
 

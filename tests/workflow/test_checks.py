@@ -1,4 +1,4 @@
-"""wordorder.workflow.checks and ``wordorder check``: mistakes are found before anything runs."""
+"""Tests of wordorder.workflow.checks and ``wordorder check``: mistakes are found before anything runs."""
 
 from __future__ import annotations
 

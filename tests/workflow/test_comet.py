@@ -1,4 +1,4 @@
-"""COMET in the workflow: one job a test set and size for those who ask for it, and none for others."""
+"""Tests of COMET in the workflow: one job per test set and size for studies that use it, none for others."""
 
 from __future__ import annotations
 

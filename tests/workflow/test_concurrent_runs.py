@@ -1,4 +1,4 @@
-"""Runs of Snakemake side by side, on one results folder, in one PID namespace and in two, as on two machines."""
+"""Tests of parallel runs of Snakemake on one results folder, in one and in two PID namespaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every shipped study, on every shipped profile: the jobs are those that the study asks for."""
+"""Test that each shipped study, with each shipped profile, has the jobs that it requires."""
 
 from __future__ import annotations
 

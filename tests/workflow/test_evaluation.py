@@ -1,4 +1,4 @@
-"""An evaluation that was interrupted or whose files were damaged does what is missing, and nothing else."""
+"""Test that an evaluation that was interrupted, or whose files were damaged, does only what is missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every command of the workflow on a disk that is full: a sentence, and the same bytes when there is room again."""
+"""Run every command of the workflow on a full disk: an error message, and the same bytes once there is space."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signals and kills in the middle of a training, through Snakemake."""
+"""Tests of signals and kills during a training, through Snakemake."""
 
 from __future__ import annotations
 

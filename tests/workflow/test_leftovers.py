@@ -1,4 +1,4 @@
-"""What a finished study leaves beside its results."""
+"""Tests of the files that a finished study leaves besides its results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What analyses need of models is measured once, by jobs of their own; gold alignments come as a split of a dataset."""
+"""Test that models are measured once for analyses, by separate jobs; gold alignments are a split of a dataset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs again when something changes: dry-runs on a study that was really run, to its end."""
+"""Tests of what reruns after a change: dry-runs on a study that has really finished."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reordered positions through the workflow: from gold trees to the score of an encoding that needs them."""
+"""Tests of reordered positions in the workflow, from gold trees to the score of an encoding that needs them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The folder that 'wordorder init' makes runs the workflow of the installed package."""
+"""Test that the folder made by 'wordorder init' runs the workflow of the installed package."""
 
 from __future__ import annotations
 

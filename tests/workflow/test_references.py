@@ -1,4 +1,4 @@
-"""A finished study becomes a bundle that verifies from references which the workflow makes again."""
+"""Test that a finished study becomes a bundle that verifies against references that the workflow recreates."""
 
 from __future__ import annotations
 

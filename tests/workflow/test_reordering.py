@@ -1,4 +1,4 @@
-"""Alignment and reordering through the workflow: from cleaned text to the positions that a cell is trained with."""
+"""Tests of alignment and reordering in the workflow, from cleaned text to the positions of a cell."""
 
 from __future__ import annotations
 

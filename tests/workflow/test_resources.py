@@ -1,4 +1,4 @@
-"""wordorder.workflow.resources: what jobs request of a cluster."""
+"""Tests of wordorder.workflow.resources: what jobs request from a cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""wordorder.workflow: inputs, outputs and options of the rules, without Snakemake."""
+"""Tests of wordorder.workflow: inputs, outputs and options of the rules, without Snakemake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs of Snakemake on one results folder: which of them wait for which."""
+"""Tests of several runs of Snakemake on one results folder: which of them wait for which."""
 
 from __future__ import annotations
 

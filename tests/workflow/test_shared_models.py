@@ -1,4 +1,4 @@
-"""Studies share models, translations and scores; the jobs of a run outlive the study that asked for them."""
+"""Test that studies share models, translations and scores, and that jobs outlive the study that required them."""
 
 from __future__ import annotations
 

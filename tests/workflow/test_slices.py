@@ -1,4 +1,4 @@
-"""wordorder.workflow: slices and addresses change exactly when their job must run again."""
+"""Test that slices and addresses change exactly when their job must rerun."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Studies through ``--profile slurm``, on a real SLURM: to the same results, whatever befalls the jobs on the way."""
+"""Tests of studies through ``--profile slurm`` on a real SLURM: the same results despite failures of jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many short jobs through ``--profile slurm`` while the cluster is in trouble: each keeps its outcome.
+"""Tests of many short jobs through ``--profile slurm`` on a failing cluster: each keeps its outcome.
 
 WORDORDER_SLURM_JOBS=1000 queues a thousand.
 """
