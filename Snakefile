@@ -1,12 +1,11 @@
-# snakemake STUDY                                  everything that the study config/studies/STUDY.yaml asks for, and its
-#                                                  companions
-# snakemake train_all --config study=STUDY         a part of it: prepare_all, train_all, evaluate_all, tables,
-#                                                  figures, analyses
-# snakemake … --config config_dir=FOLDER           another configuration folder than config/
-# snakemake STUDY --report results/STUDY/report.html   Snakemake's report, beside the page results/STUDY/index.html
+# snakemake STUDY                                  the study config/studies/STUDY.yaml and its companions
+# snakemake train_all --config study=STUDY         one milestone of a study: prepare_all, train_all, evaluate_all,
+#                                                  tables, figures or analyses
+# snakemake … --config config_dir=FOLDER           a configuration folder other than config/
+# snakemake STUDY --report results/STUDY/report.html   Snakemake's report, in addition to the page results/STUDY/index.html
 #
-# What is to be run, and the slice of the configuration that each job gets, comes from wordorder.workflow; what runs is the
-# command line of wordorder. One file of rules a stage:
+# The package wordorder.workflow provides the inputs of each rule and the configuration of each job. The jobs run
+# 'wordorder stage' commands. Each stage of the workflow has its own file of rules.
 
 from snakemake.utils import min_version
 
@@ -38,7 +37,7 @@ include: "workflow/rules/analyse.smk"
 include: "workflow/rules/page.smk"
 
 
-# Milestones, of the study given by --config study=NAME.
+# Milestones of the study that --config study=NAME selects.
 
 
 rule prepare_all:
@@ -77,8 +76,8 @@ rule analyses:
     localrule: True
 
 
-# A study's target bears its name. The study is read when its target is asked for, so one with a mistake hinders no
-# other, and neither does one with the name of a rule, which 'wordorder check' refuses.
+# The target of a study has the name of the study. A study file is read only if its target is requested, so that a mistake
+# in one study does not affect others. Studies with the name of a rule are skipped; 'wordorder check' reports them.
 for study_name in plan.configuration.study_names:
     if not workflow.is_rule(study_name):
 

@@ -1,8 +1,8 @@
-# Analyses say what the numbers of a table hide: docs/analyses.md. Two rules measure models for the analyses that need it,
-# and one computes and draws any analysis. Nothing is trained, translated or scored again for them.
+# Analyses of finished models (docs/analyses.md). Two rules measure models for the analyses that need measures, and one
+# rule computes and draws any analysis. Analyses never rerun training, translation or scoring.
 
 
-# One job measures one model on all sets of sentences of an analysis.
+# Each job measures one model on all sets of sentences of an analysis.
 rule measure_model:
     input:
         model=f"{CELL}/model.pt",
@@ -24,7 +24,7 @@ rule measure_model:
         " --sets {params.sets:q} {params.positions:q} --output {output:q} --threads {threads} 2>&1 | logged {log:q}"
 
 
-# Analyses of speed measure the models of the first seed together, in turns.
+# Analyses of speed measure the models of the first seed alternately in one job.
 rule measure_together:
     input:
         plan.studies.first_models,
@@ -32,7 +32,7 @@ rule measure_together:
         JOINT,
     log:
         "logs/measure_together/{study}/{analysis}/{dataset}.{size}.log",
-    # As many as there are: what else runs would be measured, too.
+    # The job takes all cores of the machine, because other active jobs would distort the measurement.
     threads: 64
     resources:
         gpu=plan.resources.one_gpu,

@@ -1,5 +1,5 @@
-# What all rules share. What to run, with which inputs, parameters and resources, is decided by wordorder.workflow; the
-# rules only say which commands make which files.
+# Definitions that all rules share. The package wordorder.workflow provides targets, inputs, parameters and resources; the
+# rules only define which command creates which files.
 
 import gc
 import os
@@ -21,16 +21,16 @@ from wordorder.workflow.resources import grows_with_text
 from wordorder.workflow.runs import Runs, restart
 from wordorder.workflow.studies import JOINT, SIGNIFICANCE, SYSTEMS
 
-# Thousands of jobs are millions of small objects, hardly any of them garbage: look for it less often.
+# Thousands of jobs create millions of small objects, few of which are garbage, so collect garbage less often.
 gc.set_threshold(200_000, 50, 100)
 
 STUDY = config.get("study", "demo")
 
-# The folder of config/ and slurm/: of the Snakefile that was started, or above it where that is workflow/Snakefile.
+# The folder with config/ and slurm/: that of the main Snakefile, or the parent of workflow/ for workflow/Snakefile.
 BASE = Path(workflow.basedir)
 BASE = BASE.parent if BASE.name == "workflow" else BASE
 
-# Another table for another cluster: --config training_table=FILE.
+# The option --config training_table=FILE selects the table of another cluster.
 plan = Plan(
     Path(config.get("config_dir", BASE / "config")),
     Path(BASE, config.get("training_table", "slurm/training.tsv")),
@@ -38,15 +38,16 @@ plan = Plan(
     is_main=workflow.is_main_process,
 )
 
-# The rules call the 'wordorder' of the environment that runs this Snakemake, activated or not.
+# The rules call the 'wordorder' command of the environment that runs Snakemake, even if it is not activated.
 os.environ |= {"PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))}
 
-# 'COMMAND 2>&1 | logged FILE' shows what a command says and keeps it. A signal that asks a job to stop reaches every
-# process of it: the shell and the log ignore it, so that the command can save its state, and its status (75) is seen.
+# 'COMMAND 2>&1 | logged FILE' prints the output of a command and writes it to a file. A signal to stop reaches all
+# processes of a job. The shell and the logger ignore it, so that the command can save its state and its exit status (75)
+# is returned.
 shell.prefix('set -euo pipefail; trap : INT TERM USR1; logged() {{ trap "" INT TERM USR1; exec tee "$1" >&2; }}; ')
 
 
-# The templates of captions take the texts of figures and analyses from here.
+# The caption templates read the texts of figures and analyses from this key.
 config["captions"] = captions()
 
 
@@ -71,23 +72,23 @@ scattergather:
 
 
 def scattered(dataset, file):
-    """``file`` of every shard of a dataset, as the outputs of its scatter rule."""
+    """Return a file of each shard of a dataset, as the outputs of its scatter rule."""
     return getattr(scatter, dataset)(f"results/data/{dataset}/shards/{{scatteritem}}.{file}")
 
 
 def gathered(file):
-    """``file`` of every shard of a dataset, as the inputs of a gathering rule."""
+    """Return an input function for a file of each shard of a dataset, for a gathering rule."""
     pattern = f"results/data/{{dataset}}/shards/{{scatteritem}}.{file}"
     return lambda wildcards: getattr(gather, wildcards.dataset)(pattern, **dict(wildcards.items()))
 
 
 def cleaned(side, split="{split}"):
-    """The cleaned text of one side of a split."""
+    """Return the cleaned text of one side of a split."""
     return f"results/data/{{dataset}}/clean/{split}.{side}"
 
 
 def folder_of(name):
-    """The folder of the first file of the named input, as a parameter."""
+    """Return a parameter function for the folder of the first file of a named input."""
     return lambda _, input: str(Path(input.get(name)[0]).parent)
 
 
@@ -99,7 +100,7 @@ onsuccess:
     plan.end()
 
 
-# Snakemake would end where another run needs the same files; here it waits for that run (wordorder.workflow.runs).
+# By default, Snakemake exits if another run needs the same files. Here it waits for that run (wordorder.workflow.runs).
 runs = Runs(Path("results"), lambda: restart(workflow.rundir))
 
 
@@ -112,9 +113,9 @@ def turn(persistence):
 PersistenceBase.lock = turn
 
 
-# The executor of SLURM asks ever more rarely while nothing ends, every three minutes at last, and a stage would begin
-# that much after the one before it. Its own interval counts up to Snakemake's option --seconds-between-status-checks,
-# which it does not look at.
+# While no job ends, the SLURM executor lengthens its interval between status checks to three minutes, which would delay
+# the next stage. It ignores Snakemake's option --seconds-between-status-checks, so this function limits the interval to
+# that option.
 async def sleep_no_longer_than_asked(executor):
     longest = executor.workflow.remote_execution_settings.seconds_between_status_checks
     await sleep(min(executor.next_seconds_between_status_checks, longest))

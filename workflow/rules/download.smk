@@ -1,6 +1,6 @@
-# Files are looked for in by_hand/, where people put them, in the local mirror that WORDORDER_MIRROR names, and at their
-# URL. This always happens on the machine that runs Snakemake, because compute nodes rarely have internet access. Most
-# datasets have a folder of their own; those that need the same archives share one.
+# Each file is searched in by_hand/, which users fill manually, then in the local mirror of WORDORDER_MIRROR, then at its
+# URL. Downloads always run on the machine that runs Snakemake, because compute nodes rarely have internet access. Most
+# datasets have their own download folder; datasets that need the same archives share one.
 rule download_file:
     output:
         "resources/downloads/{folder}/{file}",

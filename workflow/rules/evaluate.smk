@@ -1,6 +1,6 @@
-# One job translates and scores all test sets that a study asks for, with one model and one decoding. The translations and
-# their scores are kept beside the output and shared by all studies. Scores are computed on raw references, so that they
-# do not depend on our preprocessing.
+# Each job translates and scores all test sets of a study with one model and one decoding. All studies share the
+# translations and their scores, which are stored in the folder of the output. Scores are computed on raw references, so
+# that they do not depend on the preprocessing.
 rule evaluate_model:
     input:
         model=f"{CELL}/model.pt",
@@ -23,7 +23,7 @@ rule evaluate_model:
         " --threads {threads} 2>&1 | logged {log:q}"
 
 
-# A metric with an environment of its own, such as COMET, scores all translations of a test set in one process.
+# A metric with its own environment, such as COMET, scores all translations of a test set in one process.
 rule score_systems:
     input:
         evaluations=plan.studies.systems_evaluations,

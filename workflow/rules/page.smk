@@ -1,5 +1,5 @@
-# The page of a study shows what the study wrote, on one page for a browser (docs/report.md). It computes nothing that is
-# not written already, so a changed page trains, translates and scores nothing again.
+# The study page shows the results of a study in a browser (docs/report.md). It only reads finished results, so a changed
+# page reruns neither training nor translation nor scoring.
 rule make_page:
     input:
         plan.studies.page_inputs,

@@ -1,5 +1,6 @@
-# The position that each source token would take in target order, for the encodings that need it. One folder a kind and
-# split, made from files that are kept, so that a study that starts to need positions prepares nothing else again.
+# Reordered source positions: the position of each source token in target order, for the encodings that need it. Each kind
+# and split has its own folder. It is computed from permanent files, so a study that adds such an encoding reruns no other
+# preparation.
 
 
 rule write_gold_positions:

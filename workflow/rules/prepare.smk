@@ -1,10 +1,10 @@
-# download -> import (or generate) -> clean -> subwords -> binarise. The training set is scattered into shards for the
-# two long steps; validation and test sets are short and lose no sentence.
+# download -> import (or generate) -> clean -> subwords -> binarise. The two long steps process the training set in
+# shards. Validation and test sets are short, and cleaning keeps all their sentences.
 #
-# raw/ holds text as people write it, against which translations are scored. Where a dataset's text comes tokenised, that
-# is kept in tokenised/, whose words the later steps keep, and raw/ is made of it.
+# raw/ contains text as people write it; translations are scored against it. If the text of a dataset is published
+# tokenised, tokenised/ contains it, and later steps keep its words; raw/ is then the detokenised text.
 
-HELD_OUT = r"(?!train[./])[^/]+"  # every split but 'train'
+HELD_OUT = r"(?!train[./])[^/]+"  # All splits except 'train'.
 
 
 rule import_split:
@@ -76,8 +76,9 @@ rule generate_split:
 
 # ------------------------------------------------------------------------------- the training set, in shards
 
-# One scatter-gather process a dataset, named after it, with the number of shards that its file asks for; on the
-# command line, --set-scatter NAME=64 takes another. A rule's outputs cannot be a function, hence a scatter rule each.
+# Each dataset has a scatter-gather process with its name and the number of shards of its file; the option
+# --set-scatter NAME=64 changes this number. The outputs of a rule cannot be a function, so each dataset has its own
+# scatter rule.
 
 
 for dataset in plan.configuration.valid_datasets:
@@ -148,7 +149,7 @@ rule gather_reports:
         "wordorder stage gather-reports --inputs {input:q} --output {output:q} 2>&1 | logged {log:q}"
 
 
-# The subwords need all the text in one place, so it is gathered before; the shards wait for it.
+# The training of the subword model needs the whole text, so the text is gathered first and the shards wait for the model.
 rule train_subword:
     input:
         source="results/data/{dataset}/clean/train.source",
@@ -211,7 +212,7 @@ rule clean_split:
     log:
         "logs/clean_split/{dataset}/{split}.log",
     wildcard_constraints:
-        split=rf"(?!gold\.){HELD_OUT}",  # gold alignments are cleaned in another way
+        split=rf"(?!gold\.){HELD_OUT}",  # The rule import_gold cleans gold alignments.
     group:
         "prepare"
     params:
@@ -222,7 +223,7 @@ rule clean_split:
         " 2>&1 | logged {log:q}"
 
 
-# Beside the numbers that others report, so that a difference is seen.
+# Compares the numbers of sentence pairs with published numbers, so that users notice differences.
 rule count_pairs:
     input:
         plan.data.published_reports,
@@ -257,8 +258,8 @@ rule binarise_split:
         " --output {params.folder:q} 2>&1 | logged {log:q}"
 
 
-# Sets of gold alignments are cleaned word by word, since the links number words. From the cleaned text on, a set is a
-# split as any other.
+# Gold alignments are cleaned word by word, because their links refer to word numbers. From the cleaned text on, a set is
+# handled like any other split.
 rule import_gold:
     input:
         plan.data.gold_downloads,

@@ -1,9 +1,12 @@
-# Word alignment and BTG reordering: align -> classes -> train the parser -> parse -> gather -> orders, from which
-# positions.smk makes positions. Everything belongs to a dataset and is shared by all studies that name the reorderer.
-# What holds a whole text asks for memory by its size. Measured on 6.5 and 26 MB of English and German: beside 0.25 GB,
-# 12 MB for each MB of both sides to align them, and 16 and 5 for each of the source to find oracle orders and to train
-# classes. Training the aligner takes up to 40 bytes for each two units seen in one sentence pair, and sees at most 2 million
-# pairs, unless a configuration says more: of words some 240 million such twos, as they grow from 2,500 pairs to 20,000.
+# Word alignment and BTG reordering: align -> classes -> train the parser -> parse -> gather -> orders. The rules of
+# positions.smk turn orders into positions. All files belong to a dataset, and all studies with the same reorderer share
+# them.
+#
+# Jobs that read a whole text into memory request memory by its size. Measured on 6.5 and 26 MB of English and German:
+# a constant 0.25 GB, plus 12 MB per MB of both sides for alignment, 16 MB per MB of the source for oracle orders, and
+# 5 MB per MB of the source for classes. Aligner training needs up to 40 bytes per distinct pair of units that occur in a
+# common sentence pair. By default, it uses at most 2 million sentence pairs; extrapolated from 2,500 and 20,000 sentence
+# pairs, these contain about 240 million such pairs of words.
 
 
 # ------------------------------------------------------------------------------------------------------ alignment

@@ -1,9 +1,10 @@
-# Snakemake deletes the outputs of a job that is run again or has failed. The saved state is therefore not an output: it is
-# kept beside them, and a training that was killed, timed out (status 75) or preempted resumes to the same bits.
+# Snakemake deletes the outputs of failed jobs and of jobs that it reruns. The saved state is therefore not an output but
+# an undeclared folder next to the outputs. A run that was killed, timed out (status 75) or preempted resumes from it, on
+# CPUs with a bit-identical result.
 rule train_model:
     input:
         train=corpus_file("train"),
-        # A model outlives a change of the sentences that it is only measured on.
+        # With ancient(), a change of the validation set does not retrain finished models.
         valid=ancient(corpus_file("valid")),
         train_positions=plan.models.train_positions,
         valid_positions=ancient(plan.models.valid_positions),

@@ -1,1 +1,1 @@
-"""What the cells of a study are doing, and what they cost, read from files while a workflow runs or after it."""
+"""State, cost and resource use of a study's training runs, read from files during or after a workflow run."""

@@ -1,4 +1,4 @@
-"""The state of each cell of a study, from the files that its training leaves. Nothing is written or locked."""
+"""State of each training run of a study, read from the files of the run without writing or locking anything."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from wordorder.workflow.study import CellName
 State = Literal["done", "running", "stopped", "queued", "failed"]
 STATES: tuple[State, ...] = ("done", "running", "stopped", "queued", "failed")
 
-# What a training says last: an error of ours, a Python traceback's end, or a batch system's or Linux's last word.
+# The last line of a failed run's log: an error of wordorder, the end of a Python traceback, or a message from the batch
+# system or from Linux.
 _ERROR = re.compile(
     r"^(wordorder: error: .+|[\w.]*(?:Error|Exception)\b.*|.*(?:oom.kill|out of memory|killed|cancelled).*)$", re.I
 )
@@ -29,7 +30,22 @@ _ASKED_TO_STOP = re.compile(r"was asked to stop and was saved after update (\d+)
 
 @dataclass(frozen=True)
 class CellStatus:
-    """One cell. Progress, speed and end are known of cells that have begun, and only while they run or stand still."""
+    """State of one training run.
+
+    Attributes:
+        name: The run.
+        state: One of :data:`STATES`.
+        reason: The host, the SLURM state or the error that explains the state.
+        update: The number of finished updates; None before the run has begun.
+        planned: The number of planned updates; None if unknown.
+        tokens_per_second: Target tokens per second, of running and finished runs.
+        seconds: The duration of a finished run.
+        seconds_left: The predicted remaining time of a running run.
+        scored: The number of scored test sets of a finished run.
+        job: The SLURM job that trains the run.
+        log: The log file, if it has content.
+        log_tail: The last lines of the log.
+    """
 
     name: CellName
     state: State
@@ -37,7 +53,7 @@ class CellStatus:
     update: int | None = None
     planned: int | None = None
     tokens_per_second: float | None = None
-    seconds: float | None = None  # of a finished training
+    seconds: float | None = None
     seconds_left: float | None = None
     scored: int = 0
     job: Job | None = None
@@ -46,20 +62,26 @@ class CellStatus:
 
 
 def cell_log(folder: Path) -> Path:
-    """Return the log of a training; the workflow writes logs next to ``results``."""
+    """Return the log of a training run; the workflow writes logs next to ``results``."""
     results = folder.parents[5]  # results/models/DATASET/ENCODING/SIZE/DIGEST/SEED
     return results.parent.joinpath("logs", "train_model", *folder.parts[-5:-1], f"{folder.name}.log")
 
 
 def look(cell: CellName, files: CellFiles, tests: Iterable[str], job: Job | None, *, log_lines: int = 3) -> CellStatus:
-    """Return what the training of a cell is doing.
+    """Determine the state of a training run.
 
     Args:
-        cell: The cell.
+        cell: The run.
         files: The files of its model.
         tests: The test sets of the study, with their decodings.
-        job: The SLURM job that trains the cell.
-        log_lines: How many lines of the log to keep.
+        job: The SLURM job that trains the run, if there is one.
+        log_lines: The number of lines of the log to keep.
+
+    Returns:
+        The state of the run.
+
+    Raises:
+        WordorderError: The run record is not readable.
     """
     folder = files.folder
     state, log = folder / "state", cell_log(folder)
@@ -87,16 +109,16 @@ def look(cell: CellName, files: CellFiles, tests: Iterable[str], job: Job | None
 
 
 def _last_words(tail: list[str], log: Path, *, saved: bool) -> tuple[State, str] | None:
-    """Whether a training that has begun and does not run was stopped or has failed, and why; None: it has not begun."""
+    """Return whether an inactive run was stopped or failed, and the reason; None if it has not begun."""
     errors = [line for line in _tail(log, 30) if _ERROR.match(line)]
     if any(_ASKED_TO_STOP.search(line) for line in tail):
-        return "stopped", "asked to stop; goes on when it is started again"
+        return "stopped", "asked to stop; the next run of the workflow resumes it"
     if errors:
         return "failed", errors[-1].removeprefix("wordorder: error: ")
     if saved:
-        return "stopped", "ended without a word (killed?); goes on from its last save"
+        return "stopped", "ended without a message (killed?); the next run resumes it from its last save"
     if tail:
-        return "failed", "ended before its first save, without a word: killed, or out of memory or time"
+        return "failed", "ended before its first save without a message: killed, or out of memory or time"
     return None
 
 
@@ -105,7 +127,7 @@ def _where(training: Holder) -> str:
 
 
 def _record(folder: Path, state: Path) -> dict[str, Any] | None:
-    """The record of a finished training; Snakemake may have deleted the output, but not the state."""
+    """Read the record of a finished run; Snakemake may have deleted the output, but never deletes the state."""
     for file in (folder / "record.json", state / "finished" / "record.json"):
         if file.exists():
             return read_object(file, "status")
@@ -113,16 +135,16 @@ def _record(folder: Path, state: Path) -> dict[str, Any] | None:
 
 
 def _progress(state: Path) -> dict[str, Any]:
-    """Update, planned updates, speed and seconds left, as far as the files tell."""
+    """Return the known fields of :class:`CellStatus` that describe progress."""
     try:
-        told = read_json(state / "progress.json")
-    except WordorderError:  # not yet there, or of an older version
+        reported = read_json(state / "progress.json")
+    except WordorderError:  # The file does not exist yet, or an older version wrote it.
         return _progress_of_metrics(state / "metrics.jsonl")
-    update, planned, speed = told["update"], told["planned_updates"], told["updates_per_second"]
+    update, planned, speed = reported["update"], reported["planned_updates"], reported["updates_per_second"]
     return {
         "update": update,
         "planned": planned,
-        "tokens_per_second": told["target_tokens_per_second"],
+        "tokens_per_second": reported["target_tokens_per_second"],
         "seconds_left": (planned - update) / speed if planned and speed else None,
     }
 
@@ -132,7 +154,7 @@ def _progress_of_metrics(metrics: Path) -> dict[str, Any]:
     for line in _tail(metrics, 3):
         try:
             row = json.loads(line)
-        except ValueError:  # it is being written
+        except ValueError:  # The run is still writing this line.
             continue
         found["update"] = row["update"]
         found["tokens_per_second"] = row.get("tokens_per_second", found.get("tokens_per_second"))
@@ -140,12 +162,12 @@ def _progress_of_metrics(metrics: Path) -> dict[str, Any]:
 
 
 def _tail(file: Path, lines: int) -> list[str]:
-    """The last lines that are not blank, of a file that may be large or not there."""
+    """Return the last non-blank lines of a file, which may be large or missing."""
     try:
         with file.open("rb") as opened:
             opened.seek(max(0, file.stat().st_size - (1 << 16)))
             text = opened.read().decode("utf-8", errors="replace")
     except OSError:
         return []
-    # A progress bar writes its line again and again over itself.
+    # A progress bar overwrites its own line after each carriage return.
     return list(deque((line.rpartition("\r")[2].rstrip() for line in text.split("\n") if line.strip()), maxlen=lines))

@@ -1,10 +1,10 @@
-"""What the data of studies take on the disk: downloads, and what is made of them, all of which studies share.
+"""Disk space of the data of studies: downloads and prepared data, which all studies share.
 
-What is made of them goes by a rule of thumb: 800 bytes a training pair, or 8 times the downloads that hold the training
-set, whichever is less. A pair of Europarl has 330 bytes of text, kept as it came and cleaned, and 130 of subwords; most
-corpora have shorter sentences, and are packed to about a third of their text. An archive may hold other languages too.
-Validation and test sets, alignments and reordered positions are not counted. While a training set is prepared, a copy
-of its text lies in shards.
+The size of prepared data is a rule of thumb: 800 bytes per training pair, or 8 times the downloads that contain the
+training set, whichever is smaller. A pair of Europarl has 330 bytes of text, stored once as downloaded and once
+cleaned, and 130 bytes of subwords. Most corpora have shorter sentences; their archives compress the text to about a
+third. An archive may contain other languages too. The rule does not count validation and test sets, alignments and
+reordered positions. During preparation, shards hold one more copy of the training text.
 """
 
 from __future__ import annotations
@@ -22,14 +22,21 @@ from wordorder.workflow.study import test_names
 
 PAIR_BYTES, PACKED = 800, 8
 RULE = (
-    f"Prepared text and subwords are guessed: {PAIR_BYTES} bytes a training pair, or {PACKED} times the downloads that "
-    "hold the training set if that is less."
+    f"The size of prepared text and subwords is a guess: {PAIR_BYTES} bytes per training pair, or {PACKED} times the "
+    "downloads that contain the training set, whichever is smaller."
 )
 
 
 @dataclass(frozen=True)
 class DataSize:
-    """Bytes of downloads and of what is made of them, and the names of the files and datasets that are not known."""
+    """Disk space of the data of studies.
+
+    Attributes:
+        downloads: Bytes of all downloads of known size.
+        unknown_downloads: Names of the downloads of unknown size.
+        prepared: Bytes of prepared data, by the rule of thumb.
+        unknown_prepared: Names of the datasets to which the rule does not apply.
+    """
 
     downloads: int
     unknown_downloads: list[str]
@@ -37,19 +44,27 @@ class DataSize:
     unknown_prepared: list[str]
 
     def __str__(self) -> str:
-        told = [f"{disk_size(self.downloads)} of downloads"] if self.downloads else []
+        amounts = [f"{disk_size(self.downloads)} of downloads"] if self.downloads else []
         if self.unknown_downloads:
-            told.append(f"downloads of unknown size ({', '.join(self.unknown_downloads)})")
+            amounts.append(f"downloads of unknown size ({', '.join(self.unknown_downloads)})")
         if self.prepared:
             prepared = f"about {disk_size(self.prepared)} of prepared text and subwords"
-            told.append(f"{prepared}, half as much again while they are made")
+            amounts.append(f"{prepared}, and half as much again during preparation")
         if self.unknown_prepared:
-            told.append(f"prepared text and subwords of unknown size ({', '.join(self.unknown_prepared)})")
-        return f"Data: {'; '.join(told)}. Studies of the same datasets share them."
+            amounts.append(f"prepared text and subwords of unknown size ({', '.join(self.unknown_prepared)})")
+        return f"Data: {'; '.join(amounts)}. Studies with the same datasets share the data."
 
 
 def data_size(studies: Iterable[Study], root: str | Path) -> DataSize:
-    """What the datasets of ``studies`` take, whether it is there already or not; each file and dataset counts once."""
+    """Compute the disk space of the datasets of studies, whether or not the data exist already.
+
+    Args:
+        studies: The studies; each file and dataset counts once.
+        root: The configuration folder.
+
+    Returns:
+        The size of downloads and prepared data.
+    """
     files: dict[tuple[str, str], int | None] = {}
     datasets: dict[str, Dataset] = {}
     for study in studies:
@@ -68,7 +83,7 @@ def data_size(studies: Iterable[Study], root: str | Path) -> DataSize:
 
 
 def prepared_bytes(dataset: Dataset) -> int | None:
-    """What is made of a dataset's training set, by the rule of thumb; None where it says nothing."""
+    """Estimate the bytes of a dataset's prepared training set by the rule of thumb; None if it does not apply."""
     counts = dataset.generator.train if dataset.generator else dataset.published_pairs.get("train")
     pairs = next(iter(counts.values())) if isinstance(counts, dict) else counts
     guesses = [pairs * PAIR_BYTES] if pairs else []

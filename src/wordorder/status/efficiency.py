@@ -1,4 +1,4 @@
-"""What the trainings of a study asked for and what they used, and who asked for far too much."""
+"""Comparison of the resources that the training runs of a study requested with those that they used."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from wordorder.status.text import text_table
 from wordorder.workflow.study import CellName
 
 GB = 1 << 30
-# A job asked for far more than it used when it got so many times as much.
+# A job requested far too much if it received more than this many times what it used.
 MEMORY_FACTOR, CPU_FACTOR = 4, 2
-SMALL_MEMORY = 4 * GB  # below that nobody minds
+SMALL_MEMORY = 4 * GB  # Smaller requests are never reported.
 IDLE_GPU = 0.3  # mean utilisation
 _TABLE = " of its row in slurm/training.tsv"
 
@@ -19,13 +19,21 @@ Records = Mapping[CellName, Mapping[str, Any]]
 
 
 def efficiency_text(study: str, records: Records) -> str:
-    """A line a training, used / asked, and a sentence for everything that was asked for in vain."""
+    """Describe what the runs of a study used and requested.
+
+    Args:
+        study: The name of the study.
+        records: The run records of its finished runs.
+
+    Returns:
+        A table with one line per run, followed by one sentence per kind of waste.
+    """
     if not records:
-        return f"{study}: no cell is trained yet. A training writes what it used when it ends."
+        return f"{study}: no cell is trained yet. A training run records what it used when it ends."
     parts = [_table(records), *warnings(records)]
     without = sum("efficiency" not in record for record in records.values())
     if without:
-        parts.append(f"{without} of {len(records)} records were written before what a job uses was recorded.")
+        parts.append(f"{without} of {len(records)} records have no measurements, because an older version wrote them.")
     return "\n\n".join(parts)
 
 
@@ -68,7 +76,7 @@ def _hours(seconds: float | None) -> str | None:
 
 
 def warnings(records: Records) -> list[str]:
-    """A sentence for each kind of waste, with how many jobs it was and the worst of them."""
+    """Write one sentence per kind of waste, with the number of jobs concerned and the worst of them."""
     memory, cpus, gpus, idle = [], [], [], []
     for cell, record in records.items():
         measured = record.get("efficiency", {})
@@ -83,12 +91,12 @@ def warnings(records: Records) -> list[str]:
         if busy is not None and busy < IDLE_GPU:
             idle.append((1 - busy, cell, "", f"{busy:.0%}"))
     sentences = [
-        _sentence(memory, "asked for far more memory than it used", "{1} asked, {2} GB used. Lower 'memory_gb'{0}"),
-        _sentence(cpus, "asked for far more CPUs than it used", "{1} asked, {2} cores used. Lower 'cpus'{0}"),
+        _sentence(memory, "requested far more memory than it used", "{1} requested, {2} GB used. Lower 'memory_gb'{0}"),
+        _sentence(cpus, "requested far more CPUs than it used", "{1} requested, {2} cores used. Lower 'cpus'{0}"),
         _sentence(
-            gpus, "asked for more GPUs than it used", "{1} asked, {2} used. Lower 'gpus'{0} or raise 'accumulate'"
+            gpus, "requested more GPUs than it used", "{1} requested, {2} used. Lower 'gpus'{0} or raise 'accumulate'"
         ),
-        _sentence(idle, "left its GPU idle most of the time", "{2} busy. Raise 'batch_tokens', or take a smaller GPU"),
+        _sentence(idle, "left its GPU idle most of the time", "{2} busy. Raise 'batch_tokens', or use a smaller GPU"),
     ]
     return [sentence for sentence in sentences if sentence]
 
@@ -98,6 +106,6 @@ def _sentence(found: Sequence[tuple[float, CellName, str, Any]], what: str, exam
         return ""
     _, cell, asked, used = max(found, key=lambda entry: entry[0])
     name = "/".join(map(str, cell))
-    who = "1 training" if len(found) == 1 else f"{len(found)} trainings"
+    who = "1 training run" if len(found) == 1 else f"{len(found)} training runs"
     what = what if len(found) == 1 else what.replace(" it ", " they ").replace(" its ", " their ")
     return f"Warning: {who} {what}, {name} most: {example.format(_TABLE, asked, used)}."

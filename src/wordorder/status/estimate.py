@@ -1,7 +1,7 @@
-"""What a study will cost before it is run: trainings, hours and disk.
+"""Cost estimate of a study before it runs: number of training runs, hours and disk space.
 
-Speeds are those of finished trainings or of a probe (:mod:`wordorder.status.probes`). Without either they are estimated
-from the operations of a token and what the hardware may do, and are shown as estimates.
+Speeds come from finished training runs or from a probe (:mod:`wordorder.status.probes`). Without either, they are
+estimated from the operations per token and the peak speed of the hardware, and are shown as estimates.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from wordorder.workflow.models import cell_files
 from wordorder.workflow.resources import Row, TrainingTable
 from wordorder.workflow.study import cells
 
-# Target subwords of a pair, where the data are not prepared.
+# Assumed target subwords per pair while the data are not prepared.
 PAIR_TOKENS = 30
-# Bytes of a weight: of a model; and of a saved state, with Adam's two moments.
+# Bytes per parameter of a model, and of a saved state, which includes Adam's two moments.
 _MODEL_BYTES, _STATE_BYTES = 4, 12
 
 
 @dataclass(frozen=True)
 class Speed:
-    """Target tokens per second of the trainings of one size and precision.
+    """Target tokens per second of the training runs of one size and precision.
 
     Attributes:
-        tokens_per_second: The median over trainings or encodings.
+        tokens_per_second: The median over runs or encodings.
         device: 'cuda' or 'cpu'.
-        basis: Where the speed comes from.
-        estimated: Whether nothing was measured.
-        encodings: The speeds of single encodings, where they are known.
+        basis: The source of the speed, in words.
+        estimated: Whether the speed is an estimate rather than a measurement.
+        encodings: The speeds of single encodings, as far as they are known.
     """
 
     tokens_per_second: float
@@ -52,6 +52,7 @@ class Speed:
     encodings: Mapping[str, float] = field(default_factory=dict)
 
     def of(self, encoding: str) -> float:
+        """Return the target tokens per second of an encoding, or the median if its own speed is unknown."""
         return self.encodings.get(encoding, self.tokens_per_second)
 
     def __str__(self) -> str:
@@ -60,19 +61,19 @@ class Speed:
 
 @dataclass(frozen=True)
 class Part:
-    """The cells of a study with one dataset and one size.
+    """The training runs of a study with one dataset and one size.
 
     Attributes:
         dataset: The dataset.
         size: The size.
-        left: The cells that are not trained, by encoding.
-        cells: The number of cells.
-        parameters: Those of the largest model.
-        tokens: The target tokens of a training; None where nothing is known of the corpus.
-        prepared: Whether the tokens of the corpus are counted, not guessed.
-        speed: The speed of its trainings.
-        average: The number of checkpoints that are averaged.
-        row: What a training requests of a cluster; None without a profile.
+        left: The number of runs that are not trained yet, by encoding.
+        cells: The number of runs.
+        parameters: The number of parameters of the largest model.
+        tokens: The target tokens of one run; None if nothing is known about the corpus.
+        prepared: Whether the tokens of the corpus are counted rather than guessed.
+        speed: The speed of the runs.
+        average: The number of averaged checkpoints.
+        row: The resources that a run requests from a cluster; None without a profile.
     """
 
     dataset: str
@@ -88,46 +89,49 @@ class Part:
 
     @property
     def done(self) -> int:
+        """The number of finished runs."""
         return self.cells - sum(self.left.values())
 
     def hours_of(self, encoding: str) -> float | None:
-        """Hours of one training on one device."""
+        """Return the hours of one run on one device; None if the number of tokens is unknown."""
         return None if self.tokens is None else self.tokens / self.speed.of(encoding) / 3600
 
     @property
     def estimated(self) -> bool:
+        """Whether the speed is an estimate rather than a measurement."""
         return self.speed.estimated
 
     @property
     def hours_each(self) -> float | None:
-        """Hours of one training, the mean over the encodings."""
+        """Hours of one run, the mean over the encodings; None if unknown."""
         return None if self.tokens is None else fmean(self.hours_of(name) or 0.0 for name in self.left)
 
     @property
     def hours(self) -> float | None:
-        """Of all the trainings that are left, one after another on one device."""
+        """Hours of all remaining runs, one after another on one device; None if unknown."""
         if self.done == self.cells:
             return 0.0
         return None if self.tokens is None else sum(n * (self.hours_of(name) or 0.0) for name, n in self.left.items())
 
     @property
     def devices(self) -> float:
-        """GPUs that a training has."""
+        """The number of GPUs of a run; 1 on CPUs."""
         return max(1.0, self.row.nodes * self.row.gpus) if self.row and self.speed.device == "cuda" else 1.0
 
     @property
     def longest(self) -> float | None:
-        """Hours of the longest training that is left, on all its devices."""
+        """Hours of the longest remaining run on all its devices; None if unknown."""
         hours = [self.hours_of(name) for name, left in self.left.items() if left]
         return None if self.tokens is None else max((own or 0.0 for own in hours), default=0.0) / self.devices
 
     @property
     def model_bytes(self) -> int:
+        """Bytes of all models."""
         return self.cells * self.parameters * _MODEL_BYTES
 
     @property
     def state_bytes(self) -> int:
-        """What one running training has on the disk beside its model."""
+        """Bytes that one active run keeps on the disk in addition to its model."""
         return self.parameters * (_STATE_BYTES + self.average * _MODEL_BYTES)
 
 
@@ -140,15 +144,21 @@ def estimate(
     utilisation: float = ASSUMED_UTILISATION,
     table: TrainingTable | None = None,
 ) -> list[Part]:
-    """Return the parts of a study, in its order.
+    """Estimate the cost of a study.
 
     Args:
         study: The study.
         configuration: The configuration folder.
         results: The folder of all results.
-        hardware: Words in the name of the hardware whose speeds count; the fastest if missing.
-        utilisation: The share of a GPU's peak to assume where nothing was measured.
-        table: What trainings request of a cluster.
+        hardware: Words from the name of the hardware whose speeds are used; by default the fastest hardware.
+        utilisation: The fraction of a GPU's peak speed to assume if nothing was measured.
+        table: The resources that training runs request from a cluster.
+
+    Returns:
+        One part per dataset and size, in the order of the study.
+
+    Raises:
+        WordorderError: Nothing was measured and the peak speed of the hardware is unknown.
     """
     root, files = configuration.root, cell_files(study, configuration, results)
     sizes, encodings = load_sizes(root), load_encodings(root, study.encodings)
@@ -191,7 +201,7 @@ def estimate(
 
 
 def _ratio(corpus: dict[str, Any] | None) -> float:
-    """Return source tokens for each target token."""
+    """Return the number of source tokens per target token."""
     if corpus is None or "source_tokens" not in corpus or "pairs" not in corpus:
         return 1.0
     return float((corpus["source_tokens"] + corpus["pairs"]) / (corpus["target_tokens"] + corpus["pairs"]))
@@ -214,7 +224,7 @@ def _matches(hardware: str | None, name: str) -> bool:
 
 
 def _fastest(found: Iterable[Speed | None]) -> Speed | None:
-    """Return the speed of the fastest kind of device; of one kind, that of finished trainings, which come first."""
+    """Return the speed of the fastest kind of device; finished runs, which come first, take precedence over probes."""
     by_device: dict[str, Speed] = {}
     for speed in found:
         if speed is None:
@@ -228,7 +238,7 @@ def _fastest(found: Iterable[Speed | None]) -> Speed | None:
 def _assumed(
     operations: Mapping[str, int], precision: str, row: Row | None, hardware: str | None, utilisation: float
 ) -> Speed:
-    """Estimate speeds from operations per token, and from what the hardware may do."""
+    """Estimate speeds from the operations per token and the peak speed of the hardware."""
     if row is not None and row.gpus == 0 and hardware is None:
         rate, device = row.cpus * ASSUMED_CORE, "cpu"
         basis = f"estimated at {ASSUMED_CORE / 1e9:g} GFLOP/s per core"
@@ -242,7 +252,14 @@ def _assumed(
 
 
 def planned_tokens(recipe: Recipe, corpus_tokens: float | None) -> float | None:
-    """Target tokens of a training that is not stopped early: at most so many, as batches hold padding too."""
+    """Return the most target tokens of a run without early stopping; None if unknown.
+
+    It is an upper bound, because batches contain padding too.
+
+    Args:
+        recipe: The recipe of the run.
+        corpus_tokens: Target tokens of the training set; None if unknown.
+    """
     limits = []
     if recipe.max_updates is not None:
         limits.append(float(recipe.max_updates * recipe.batch_tokens * recipe.accumulate))
@@ -252,15 +269,15 @@ def planned_tokens(recipe: Recipe, corpus_tokens: float | None) -> float | None:
 
 
 def speeds(results: Path, precision: str, hardware: str | None = None) -> dict[str, Speed]:
-    """Return the speeds of finished trainings.
+    """Return the speeds of finished training runs.
 
     Args:
         results: The folder of all results.
-        precision: The precision of the trainings.
-        hardware: Words in the name of the hardware that counts; all of it if missing.
+        precision: The precision of the runs.
+        hardware: Words from the name of the hardware to consider; by default all hardware.
 
     Returns:
-        By the name of a size, the median; where several kinds of device trained it, that of the fastest.
+        The median speed by size. If several kinds of device trained a size, the median of the fastest kind.
     """
     found: dict[str, dict[str, list[float]]] = {}
     for path in sorted(results.glob("models/*/*/*/*/*/record.json")):

@@ -1,4 +1,4 @@
-"""What a paper prints of GPUs and needs no trained model: memory of trainings, time of forward passes, and speed."""
+"""GPU figures of papers that need no trained model: memory of training runs, time of forward passes, and speed."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ def write_gpu_report(
     Args:
         study: The study.
         configuration: The configuration folder.
-        results: The folder of all results, where the vocabularies of prepared data are read.
+        results: The folder of all results, which has the vocabulary sizes of prepared data.
         output: The folder to write to.
         probes: The probes of the study and its companions, measured on the same device.
 
     Returns:
-        The report.
+        The file of the report.
     """
     used = environment()
     hardware = (used["hardware"]["gpus"] or [used["hardware"]["processor"]])[0]
     versions = f"PyTorch {used['packages']['torch']}, wordorder {used['packages']['wordorder']}"
     parts = [f"# {study.title}: {hardware}", f"{versions}, commit {used['git_commit']}, {used['finished']}."]
-    parts += ["## Trainings", f"```\n{probes_text(probes)}\n```"]
+    parts += ["## Training runs", f"```\n{probes_text(probes)}\n```"]
     memory = memory_frame(study, configuration, probes)
     if not memory.empty:
         write_text(output / "memory.csv", memory.to_csv(index=False, lineterminator="\n"))
         shown = tabulate(memory, "keys", "pipe", showindex=False, floatfmt=".1f", missingval="not measured")
-        parts += ["## GPU memory of trainings, GB", shown, "Ours is the most that PyTorch reserved."]
+        parts += ["## GPU memory of training runs, GB", shown, "'ours' is the largest amount that PyTorch reserved."]
     if ForwardTime.name in study.analyses:
         write_json(output / "environment.json", used)
         _forward_time(study, configuration, results, output)
@@ -61,7 +61,16 @@ def write_gpu_report(
 
 
 def memory_frame(study: Study, configuration: Configuration, probes: Sequence[dict[str, Any]]) -> pd.DataFrame:
-    """Return a row for each printed amount of GPU memory: table, system, column, GB that are printed, and ours."""
+    """Compare the printed amounts of GPU memory with measured ones.
+
+    Args:
+        study: The study, which names published tables.
+        configuration: The configuration folder.
+        probes: The probes of the study and its companions.
+
+    Returns:
+        One row per printed amount: table, system, encoding, column, printed GB and measured GB ('ours').
+    """
     found = {
         (probe["dataset"], probe["size"], name): entry.get("gpu_bytes")
         for probe in probes
@@ -89,7 +98,7 @@ def memory_frame(study: Study, configuration: Configuration, probes: Sequence[di
 
 
 def _forward_time(study: Study, configuration: Configuration, results: Path, output: Path) -> None:
-    """Measure and draw the forward passes of models that were not trained."""
+    """Measure and draw the time of forward passes of untrained models."""
     device.prepare()
     analysis = study.analyses[ForwardTime.name]
     encodings, sizes = load_encodings(configuration.root, study.encodings), load_sizes(configuration.root)

@@ -1,4 +1,4 @@
-"""What GPUs can do at most, by their data sheets: dense matrix products, in floating-point operations a second."""
+"""Peak speeds of GPUs from their data sheets: dense matrix products, in floating-point operations per second."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from wordorder.errors import unknown_name
 
 
 class Peak(NamedTuple):
-    """The most operations per second of a kind of GPU; None where it cannot compute in a precision."""
+    """Peak operations per second of a kind of GPU by precision; None if it does not support a precision."""
 
     fp32: float
     fp16: float
     bf16: float | None
 
 
-# Names as PyTorch gives them contain these words; the first entry of which all words are found counts. In fp32, matrix
-# units are not used. Data sheets often print twice as much, for sparse matrices.
+# The first entry counts whose words all occur in the device name of PyTorch. The fp32 numbers do not use matrix units.
+# Data sheets often print twice these numbers, for sparse matrices.
 _PEAKS = {
     "H200": Peak(67e12, 989e12, 989e12),
     "H100 PCIe": Peak(51e12, 756e12, 756e12),
@@ -27,12 +27,12 @@ _PEAKS = {
     "V100": Peak(15.7e12, 125e12, None),
 }
 ASSUMED_GPU, ASSUMED_UTILISATION = "A100", 0.1
-# Operations per second of one core, of trainings as small as those that run on CPUs.
+# Assumed operations per second of one core, for training runs that are small enough for CPUs.
 ASSUMED_CORE = 20e9
 
 
 def peak(hardware: str, precision: str) -> float | None:
-    """Return the most operations per second of a device; None where no data sheet is known."""
+    """Return the peak operations per second of a device; None if its data sheet is unknown."""
     for words, numbers in _PEAKS.items():
         if all(word.casefold() in hardware.casefold() for word in words.split()):
             found: float | None = getattr(numbers, precision)
@@ -41,13 +41,13 @@ def peak(hardware: str, precision: str) -> float | None:
 
 
 def demand_peak(hardware: str, precision: str) -> float:
-    """Return :func:`peak`.
+    """Return :func:`peak` and raise an error if it is unknown.
 
     Raises:
-        WordorderError: No data sheet of the device is known.
+        WordorderError: The data sheet of the device is unknown.
     """
     found = peak(hardware, precision)
     if found is None:
-        start = f"There is no probe, and no data sheet with a speed in {precision}, of"
+        start = f"Neither a probe nor a data sheet with a speed in {precision} exists for"
         raise unknown_name(start, hardware, _PEAKS, "GPUs", code="unknown-hardware", key="--hardware")
     return found

@@ -1,4 +1,4 @@
-"""The models that exist, which studies use them, and their size."""
+"""The models in a results folder, the studies that use them, and their size."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class StoredModel:
 
     Attributes:
         folder: ``results/models/DATASET/ENCODING/SIZE/DIGEST/SEED``.
-        bytes: The size of everything in it, translations included.
-        trained: Whether the model is there; a training may have begun only.
+        bytes: The size of all files in it, including translations.
+        trained: Whether the model exists; otherwise its training has only begun.
         studies: The studies that use it.
     """
 
@@ -33,10 +33,17 @@ class StoredModel:
 
 
 def stored_models(results: Path, configuration: Configuration) -> list[StoredModel]:
-    """Find the models below a results folder, and the studies of a configuration that use them.
+    """Find the models in a results folder and the studies that use them.
+
+    Args:
+        results: The folder of all results.
+        configuration: The configuration folder with the studies.
+
+    Returns:
+        The models, sorted by folder.
 
     Raises:
-        WordorderError: A study has a mistake, so that its models are not known.
+        WordorderError: A study file has a mistake, so that its models are unknown.
     """
     folders = sorted(path for path in results.glob("models/*/*/*/*/*") if path.is_dir())
     found = {folder: StoredModel(folder, _size(folder), (folder / "model.pt").is_file()) for folder in folders}
@@ -53,7 +60,7 @@ def _size(folder: Path) -> int:
 
 
 def models_text(models: Sequence[StoredModel]) -> str:
-    """Return a table of models, and their total."""
+    """Return a table of models with their total size."""
     if not models:
         return "There are no such models."
     rows = [
@@ -69,20 +76,21 @@ def models_text(models: Sequence[StoredModel]) -> str:
 
 
 def remove(models: Sequence[StoredModel]) -> None:
-    """Remove the folders of models with everything in them.
+    """Remove the folders of models with all their files.
 
     Raises:
-        WordorderError: A training is running in one of them. Nothing is removed then.
+        WordorderError: One of the models is being trained. Nothing is removed then.
     """
     running = [model.folder for model in models if holder(model.folder / "state" / "lock")]
     if running:
         raise WordorderError(
-            f"A training is running in {running[0]}. Stop it first, or wait until it has finished.",
+            f"A training run is active in {running[0]}, so no model was removed. Stop the run or wait until it has "
+            "finished.",
             code="training-runs",
             path=running[0],
         )
     for model in models:
         shutil.rmtree(model.folder)
         address = model.folder.parent
-        if not any(path.is_dir() for path in address.iterdir()):  # only cell.json is left
+        if not any(path.is_dir() for path in address.iterdir()):  # Only cell.json is left.
             shutil.rmtree(address)

@@ -1,4 +1,4 @@
-"""The text of ``wordorder plan``: cells, hours, the time limits of the cluster, money and disk."""
+"""The text of ``wordorder plan``: training runs, hours, time limits of the cluster, price and disk space."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from wordorder.status.estimate import PAIR_TOKENS, Part
 from wordorder.status.text import all_of, disk_size, sections, text_table
 from wordorder.workflow.resources import TrainingTable
 
-_RETRIES = 3  # if a profile does not say
+_RETRIES = 3  # The default for profiles that do not set it.
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """What a profile says of a cluster.
+    """The settings of a cluster in a profile.
 
     Attributes:
-        table: What trainings request.
-        retries: How often a job is tried again.
+        table: The resources that training runs request.
+        retries: The number of retries of a failed job.
     """
 
     table: TrainingTable
@@ -34,7 +34,14 @@ class Cluster:
 
     @classmethod
     def of(cls, profile: Path) -> Cluster | None:
-        """Read a profile folder; None if it has no table of trainings."""
+        """Read a profile folder.
+
+        Returns:
+            The settings; None if the folder has no table of training runs.
+
+        Raises:
+            WordorderError: ``profile.yaml`` is not valid YAML.
+        """
         table, settings = profile / "training.tsv", profile / "profile.yaml"
         if not table.exists():
             return None
@@ -42,14 +49,19 @@ class Cluster:
             content = yaml.safe_load(read_text(settings)) if settings.exists() else {}
         except yaml.YAMLError as error:
             raise WordorderError(
-                f"{settings} is not valid YAML: {error}.", code="invalid-yaml", path=settings
+                f"{settings} is not valid YAML: {error}. Correct the file.", code="invalid-yaml", path=settings
             ) from error
         retries = (content or {}).get("retries", _RETRIES)
         return cls(TrainingTable(table), retries if isinstance(retries, int) else _RETRIES)
 
     def attempts(self, hours: float, limit: float) -> int | None:
-        """Return how many attempts a training takes, each of which has as many hours again; None if too many."""
-        # n attempts have limit · n (n + 1) / 2 hours.
+        """Return the number of attempts that a run needs; None if the retries do not suffice.
+
+        Args:
+            hours: The duration of the run.
+            limit: The time limit of the first attempt in hours; attempt n has n times this limit.
+        """
+        # n attempts have limit · n (n + 1) / 2 hours in total.
         number = max(1, math.ceil((math.sqrt(1 + 8 * hours / limit) - 1) / 2))
         return number if number <= self.retries + 1 else None
 
@@ -62,14 +74,14 @@ def plan_text(
     price: float | None = None,
     at_once: int | None = None,
 ) -> str:
-    """Return the plan of a study, and those of its companions under headings, with what they take together.
+    """Return the plan of a study and of its companions, under headings, with their total.
 
     Args:
         plans: The studies and their parts.
-        data: What the data take.
-        cluster: What the profile says.
-        price: Of an hour of a GPU, or of a training on CPUs where no training has a GPU.
-        at_once: The number of trainings that run side by side.
+        data: The disk space of the data.
+        cluster: The settings of the profile.
+        price: The price of an hour of one GPU, or of one training run if no run uses a GPU.
+        at_once: The number of training runs that run at the same time.
     """
     studies, parts = [study for study, _ in plans], [part for _, own in plans for part in own]
     texts = [f"{_table(own, cluster)}\n\n{_totals(study.name, own, price, at_once)}" for study, own in plans]
@@ -83,13 +95,13 @@ def _notes(parts: Sequence[Part], cluster: Cluster | None) -> list[str]:
     notes = []
     if any(part.estimated for part in parts):
         notes.append(
-            "Estimated speeds follow from the operations of a token and an assumed share of what the hardware may do. "
-            "They may be wrong by several times: 'wordorder probe STUDY' measures them in minutes, on the hardware."
+            "Estimated speeds follow from the operations per token and an assumed fraction of the hardware's peak. "
+            "They may be far from the true speed: 'wordorder probe STUDY' measures it on the hardware in minutes."
         )
     if not all(part.prepared for part in parts):
-        notes.append(f"Tokens of data that are not prepared are guessed (≈): {PAIR_TOKENS} subwords a training pair.")
+        notes.append(f"Tokens of data that are not prepared are guessed (≈): {PAIR_TOKENS} subwords per training pair.")
     if any(part.tokens is not None for part in parts):
-        notes.append("Tokens are an upper bound: a training with 'patience' stops earlier, and batches hold padding.")
+        notes.append("Tokens are an upper bound: a run with 'patience' may stop earlier, and batches contain padding.")
     short = [part for part in parts if cluster and _limit(part, cluster).endswith("too short")]
     if cluster and short:
         share = (cluster.retries + 1) * (cluster.retries + 2) / 2
@@ -97,8 +109,8 @@ def _notes(parts: Sequence[Part], cluster: Cluster | None) -> list[str]:
             f"{part.dataset} {part.size} at least {math.ceil((part.longest or 0) / share)}" for part in short
         )
         notes.append(
-            f"Warning: some trainings take longer than all their {cluster.retries + 1} attempts have. Raise 'hours' in "
-            f"{cluster.table.path}: {rows}."
+            f"Warning: some training runs need more time than all their {cluster.retries + 1} attempts have. Raise "
+            f"'hours' in {cluster.table.path}: {rows}."
         )
     return notes
 
@@ -130,7 +142,7 @@ def _tokens(part: Part) -> str:
 
 
 def _limit(part: Part, cluster: Cluster) -> str:
-    """Say how many jobs a training takes under the time limit of its row."""
+    """Return the time limit of a run's row and the number of jobs that the run needs."""
     if part.row is None or not part.longest:
         return ""
     attempts = cluster.attempts(part.longest, part.row.hours)
@@ -139,35 +151,36 @@ def _limit(part: Part, cluster: Cluster) -> str:
 
 
 def _totals(whose: str, parts: Sequence[Part], price: float | None, at_once: int | None) -> str:
-    """Return lines about cells and hours, wall time, money, and the disk."""
+    """Return the lines about runs and hours, wall time, price and disk space."""
     total, done = sum(part.cells for part in parts), sum(part.done for part in parts)
     known = [part for part in parts if part.hours is not None]
     hours = hours_text(known) if known else "hours unknown"
     if 0 < len(known) < len(parts):
-        hours += ", without the parts that are unknown"
+        hours += ", excluding the unknown parts"
     lines = [f"{whose}: {total} cells, {done} done, {total - done} to train; {hours}."]
     longest = max((part.longest or 0.0 for part in known), default=0.0)
     if longest:
         one_by_one = sum((part.hours or 0.0) / part.devices for part in known)
-        wall = f"Wall time: {longest:,.1f} hours if all trainings run at once"
+        wall = f"Wall time: {longest:,.1f} hours if all training runs run at once"
         if at_once:
             wall += f", at least {max(longest, one_by_one / at_once):,.1f} hours with {at_once} at once"
-        lines.append(f"{wall}, and what jobs wait in the queue.")
+        lines.append(f"{wall}, plus the time that jobs wait in the queue.")
     if price is not None and known:
         gpu_hours = sum(part.hours or 0.0 for part in known if part.speed.device == "cuda")
         paid = gpu_hours or sum(part.hours or 0.0 for part in known)
-        lines.append(f"Price: {paid * price:,.2f}, at {price:g} an hour of a {'GPU' if gpu_hours else 'training'}.")
+        unit = "GPU-hour" if gpu_hours else "hour of training"
+        lines.append(f"Price: {paid * price:,.2f}, at {price:g} per {unit}.")
     models, state = sum(part.model_bytes for part in parts), max(part.state_bytes for part in parts)
-    lines.append(f"Disk: {disk_size(models)} for the models, and up to {disk_size(state)} for each training that runs.")
+    lines.append(f"Disk: {disk_size(models)} for the models, and up to {disk_size(state)} for each active run.")
     return "\n".join(lines)
 
 
 def hours_text(parts: Sequence[Part], hours: Sequence[float] | None = None) -> str:
-    """Say hours of GPUs and of trainings on CPUs.
+    """Describe the hours of training on GPUs and on CPUs.
 
     Args:
-        parts: The parts, whose hours are known.
-        hours: Hours of each; those that are left if missing.
+        parts: The parts; their hours are known.
+        hours: The hours of each part; by default its remaining hours.
     """
     each = [part.hours or 0.0 for part in parts] if hours is None else hours
     on = {
@@ -175,9 +188,9 @@ def hours_text(parts: Sequence[Part], hours: Sequence[float] | None = None) -> s
         for device in dict.fromkeys(part.speed.device for part in parts)
     }
     estimated = "about " * any(part.estimated for part in parts)
-    told = []
+    texts = []
     if "cuda" in on:
-        told.append(f"{estimated}{on['cuda']:,.1f} GPU-hours of training")
+        texts.append(f"{estimated}{on['cuda']:,.1f} GPU-hours of training")
     if "cpu" in on:
-        told.append(f"{estimated}{on['cpu']:,.1f} hours of training{' on CPUs' * ('cuda' in on)}, one after another")
-    return " and ".join(told)
+        texts.append(f"{estimated}{on['cpu']:,.1f} hours of training{' on CPUs' * ('cuda' in on)}, one after another")
+    return " and ".join(texts)

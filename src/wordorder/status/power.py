@@ -1,4 +1,4 @@
-"""How many seeds a study needs to find a difference, before it is run and after, and what they cost."""
+"""The number of seeds that a study needs to detect a difference, and their cost, before and after it runs."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from wordorder.workflow.study_slices import report_slice
 
 @dataclass(frozen=True)
 class Spread:
-    """The residual standard deviation over the seeds in one family of comparisons.
+    """The residual standard deviation over seeds in one family of comparisons.
 
     Attributes:
-        place: Dataset, size and test set; or where the standard deviation comes from.
+        place: The dataset, size and test set, or the source of the standard deviation.
         metric: The metric.
-        sigma: The standard deviation.
-        nu: The degrees of freedom of its estimate; infinite if it was stated.
+        sigma: The standard deviation, in points of the metric.
+        nu: The degrees of freedom of the estimate; infinite if the user stated the standard deviation.
         systems: The number of systems.
         comparisons: The number of comparisons.
-        procedure: The test.
-        seeds: The present number of seeds.
-        level: The level of the comparisons.
+        procedure: The test procedure.
+        seeds: The current number of seeds.
+        level: The significance level of the comparisons.
     """
 
     place: str
@@ -53,23 +53,23 @@ class Spread:
 
     @property
     def range(self) -> tuple[float, float]:
-        """The interval of 95 % for the standard deviation."""
+        """The 95 % interval of the standard deviation."""
         return (self.sigma, self.sigma) if math.isinf(self.nu) else sigma_range(self.sigma, self.nu)
 
     def needed(self, difference: float, sigma: float) -> int | None:
-        """Return how many seeds find a difference with 80 % probability; None if more than 10,000."""
+        """Return the number of seeds that detect a difference with 80 % probability; None if above 10,000."""
         return seeds_needed(
             difference, sigma, self.systems, alpha=self.level, procedure=self.procedure, m=self.comparisons
         )
 
     def detectable(self) -> float:
-        """Return the difference that the present seeds find with 80 % probability."""
+        """Return the difference that the current seeds detect with 80 % probability."""
         return detectable_difference(
             self.sigma, self.systems, self.seeds, alpha=self.level, procedure=self.procedure, m=self.comparisons
         )
 
     def power(self, difference: float) -> float:
-        """Return the probability with which the present seeds find a difference."""
+        """Return the probability with which the current seeds detect a difference."""
         return power(
             difference,
             self.sigma,
@@ -90,7 +90,7 @@ def spreads(
     sigma: float | None = None,
     like: Study | None = None,
 ) -> list[Spread]:
-    """Return the standard deviation over the seeds for each family of a study.
+    """Return the standard deviation over seeds for each family of comparisons of a study.
 
     Args:
         study: The study.
@@ -98,15 +98,16 @@ def spreads(
         results: The folder of all results.
         metric: The metric of the comparisons.
         sigma: A standard deviation to assume instead of a measured one.
-        like: A finished study whose largest standard deviation to assume.
+        like: A finished study; its largest standard deviation is assumed.
 
     Raises:
-        WordorderError: The study does not have the metric; or it has not been run, and nothing is assumed.
+        WordorderError: The study does not have the metric, or no standard deviation is measured or assumed.
     """
     names = [metric_name(entry) for entry in study.metrics]
     if metric not in names:
         raise WordorderError(
-            f"The study '{study.name}' has no metric '{metric}'; it has {', '.join(names)}.",
+            f"The study '{study.name}' does not have the metric '{metric}'. Choose one of its metrics: "
+            f"{', '.join(names)}.",
             code="unknown-metric",
             key="--metric",
             found=metric,
@@ -118,9 +119,9 @@ def spreads(
     if not found:
         whose = (like or study).name
         raise WordorderError(
-            f"The study '{whose}' has no comparisons by '{metric}' with two seeds in {results / whose}, from which the "
-            "spread over seeds follows. Run it first, state a standard deviation with --sigma, or name a finished "
-            "study with --like.",
+            f"The standard deviation over seeds is unknown, because the study '{whose}' has no comparisons by "
+            f"'{metric}' with at least two seeds in {results / whose}. Run the study first, state a standard deviation "
+            "with --sigma, or name a finished study with --like.",
             code="no-spread",
             path=results / whose,
         )
@@ -139,7 +140,7 @@ def _assumed(study: Study, name: str, sigma: float, nu: float, place: str) -> Sp
 
 
 def _measured(study: Study, configuration: Configuration, results: Path, name: str) -> list[Spread]:
-    """The spread of each family of a study that has been run."""
+    """Return the standard deviation of each family of a finished study; none if its comparisons are missing."""
     report = Report.model_validate(json.loads(report_slice(study, configuration)))
     try:
         files = load_significance(report, results / study.name)
@@ -170,7 +171,16 @@ def power_text(
     found: Sequence[Spread],
     table: TrainingTable | None = None,
 ) -> str:
-    """Say how many seeds find a difference in each family, with the uncertainty, and what they cost."""
+    """Describe the number of seeds that detect a difference in each family, its uncertainty and the cost.
+
+    Args:
+        study: The study.
+        configuration: The configuration folder.
+        results: The folder of all results.
+        difference: The true difference to detect, in points of the metric.
+        found: The standard deviations of all families, at least one.
+        table: The resources that training runs request from a cluster.
+    """
     label, places = metric(found[0].metric).label, metric(found[0].metric).digits
     rows, most = [], 0
     for spread in found:
@@ -189,10 +199,11 @@ def power_text(
         )
     text = str(tabulate(rows, headers="keys", tablefmt="simple", disable_numparse=True))
     notes = [
-        f"Seeds needed find a true difference of {difference:g} {label} with 80 % probability, in a family of "
-        f"{found[0].comparisons} comparisons of {found[0].systems} systems. In parentheses: 95 % range, because σ is "
-        "an estimate. σ is the standard deviation of a score over the seeds without what a seed adds to all systems.",
-        _cost(study, configuration, results, most, table) if most else "More seeds than 10,000 would be needed.",
+        f"The seeds needed detect a true difference of {difference:g} {label} with 80 % probability, in a family of "
+        f"{found[0].comparisons} comparisons of {found[0].systems} systems. In parentheses: 95 % interval, because σ "
+        "is an estimate. σ is the standard deviation of a score over seeds, after the effect that a seed has on all "
+        "systems is removed.",
+        _cost(study, configuration, results, most, table) if most else "More than 10,000 seeds would be needed.",
     ]
     return "\n\n".join([text, *notes])
 
@@ -206,13 +217,13 @@ def _count(seeds: int | None) -> str:
 
 
 def _cost(study: Study, configuration: Configuration, results: Path, seeds: int, table: TrainingTable | None) -> str:
-    """Say what it takes to have so many seeds of every system."""
+    """Describe the cost of a number of seeds for every system."""
     parts = estimate(study, configuration, results, table=table)
-    trainings = [seeds * len(study.encodings_of(part.size)) for part in parts]
-    left = [max(0, wanted - part.done) for wanted, part in zip(trainings, parts, strict=True)]
-    said = f"With {seeds} seeds the study has {sum(trainings)} trainings, of which {sum(left)} are left"
+    wanted = [seeds * len(study.encodings_of(part.size)) for part in parts]
+    left = [max(0, number - part.done) for number, part in zip(wanted, parts, strict=True)]
+    runs = f"With {seeds} seeds the study has {sum(wanted)} training runs; {sum(left)} remain"
     if any(part.hours_each is None for part in parts):
-        return f"{said}. Their hours are unknown until the data are prepared."
+        return f"{runs}. Their hours are unknown until the data are prepared."
     hours = [number * (part.hours_each or 0.0) for number, part in zip(left, parts, strict=True)]
     speeds = "; ".join(dict.fromkeys(f"{part.size}: {part.speed}" for part in parts))
-    return f"{said}: {hours_text(parts, hours)} ({speeds})."
+    return f"{runs}: {hours_text(parts, hours)} ({speeds})."

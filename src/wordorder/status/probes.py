@@ -1,6 +1,7 @@
-"""Probes: speed and memory of a study's trainings on the hardware at hand, measured in minutes and kept.
+"""Probes: speed and memory of a study's training runs on this machine's hardware, measured in minutes and stored.
 
-A probe belongs to a dataset, a size and a precision, and lies in ``results/hardware/{hardware}``. Studies share probes.
+A probe belongs to a dataset, a size and a precision. It is stored in ``results/hardware/{hardware}``, and all studies
+share it.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ GB = 1e9
 
 @dataclass(frozen=True)
 class Probed:
-    """What is probed together.
+    """The training runs that one probe measures.
 
     Attributes:
         dataset: The dataset.
         size: The size.
-        recipe: The recipe of the first study that asks.
-        encodings: The encodings of all studies that ask, the baseline of the first one first.
+        recipe: The recipe of the first study that requests the probe.
+        encodings: The encodings of all studies that request the probe; the baseline of the first study comes first.
     """
 
     dataset: str
@@ -43,11 +44,12 @@ class Probed:
 
     @property
     def file(self) -> str:
+        """The name of the file of the probe."""
         return f"{self.dataset}.{self.size}.{self.recipe.precision}.json"
 
 
 def to_probe(studies: Iterable[Study]) -> list[Probed]:
-    """Return what is to be probed for some studies; what several of them ask for comes once."""
+    """Return the probes that some studies need, each once."""
     found: dict[tuple[str, str, str], Probed] = {}
     for study in studies:
         for dataset in study.datasets:
@@ -72,19 +74,21 @@ def run_probes(
     table: TrainingTable | None = None,
     counts_only: bool = False,
 ) -> list[dict[str, Any]]:
-    """Probe on this machine, each in a process of its own, so that memory is that of one size.
+    """Run probes on this machine.
+
+    Each probe runs in its own process, so that the measured memory is that of one size.
 
     Args:
-        wanted: What to probe.
+        wanted: The probes.
         configuration: The configuration folder.
         results: The folder of all results.
-        minutes: The time for everything; the baseline of each is measured in any case.
-        threads: The CPU threads; PyTorch's choice if missing.
-        table: The table of trainings. Sizes that it trains on GPUs are only counted where there is no GPU.
+        minutes: The time for all probes together; the baseline of each is always measured.
+        threads: The CPU threads; by default PyTorch's choice.
+        table: The table of training runs. Without a GPU, the sizes that it trains on GPUs are counted, not measured.
         counts_only: Count operations and measure nothing.
 
     Returns:
-        The probes, as their files hold them.
+        The content of the probes' files.
     """
     found = []
     for probed in wanted:
@@ -102,7 +106,7 @@ def run_probes(
 def _probe(
     probed: Probed, root: Path, results: Path, seconds: float | None, threads: int | None, row: Row | None
 ) -> dict[str, Any]:
-    """Probe in this process."""
+    """Run one probe in this process."""
     import torch
 
     from wordorder.training.probe import probe
@@ -133,7 +137,7 @@ def _probe(
 
 
 def _keep(probed: Probed, measured: dict[str, Any], results: Path) -> None:
-    """Write a probe; encodings that an earlier one measured on the same hardware, and this one did not, stay."""
+    """Write a probe and keep the encodings that only an earlier probe measured on the same hardware."""
     file = results / "hardware" / _slug(measured["hardware"]) / probed.file
     earlier = read_object(file)["encodings"] if file.exists() else {}
     own = {name: entry for name, entry in measured["encodings"].items() if _speed(entry) or name not in earlier}
@@ -141,7 +145,7 @@ def _keep(probed: Probed, measured: dict[str, Any], results: Path) -> None:
 
 
 def load_probes(results: Path, dataset: str, size: str, precision: str) -> list[dict[str, Any]]:
-    """Return the probes of one kind of training, one for each kind of hardware."""
+    """Return the probes of one dataset, size and precision, one per kind of hardware."""
     files = sorted((results / "hardware").glob(f"*/{dataset}.{size}.{precision}.json"))
     return [read_object(file, "device", "hardware", "encodings") for file in files]
 
@@ -160,7 +164,7 @@ def _slug(hardware: str) -> str:
 
 
 def probes_text(probes: Sequence[dict[str, Any]]) -> str:
-    """Show the probes in a table, a line for each dataset, size and encoding, and what was not measured."""
+    """Return a table of probes with one line per dataset, size and encoding, and notes on what was not measured."""
     rows = []
     for probe in probes:
         for name, entry in probe["encodings"].items():
@@ -180,12 +184,15 @@ def probes_text(probes: Sequence[dict[str, Any]]) -> str:
                 }
             )
     right = rows[0].keys() - {"dataset", "size", "encoding"}
-    notes = ["Operations and host waits are what one update asks of a GPU, counted without one, in single precision."]
+    notes = ["Operations and host waits are those of one update on a GPU, counted without one, in single precision."]
     hardware = dict.fromkeys(probe["hardware"] for probe in probes if probe["measured"])
     if hardware:
-        notes.append(f"Measured on {', '.join(hardware)}. 'memory GB' is that of the process, for a size's encodings.")
+        notes.append(
+            f"Measured on {', '.join(hardware)}. 'memory GB' is the memory of the process that measures all encodings "
+            "of a size."
+        )
     if any(probe.get("data") == "simulated" for probe in probes):
-        notes.append("Data that are not prepared were replaced by random sentences.")
+        notes.append("Random sentences replaced data that are not prepared.")
     if not all(probe["measured"] for probe in probes):
-        notes.append("Sizes that are trained on GPUs were only counted. Probe on a machine with a GPU to measure them.")
+        notes.append("Sizes that need a GPU were only counted. Run the probe on a machine with a GPU to measure them.")
     return "\n".join([text_table(rows, right=right), "", *notes])

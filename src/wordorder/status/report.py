@@ -1,4 +1,4 @@
-"""What the commands ``status`` and ``efficiency`` show of a study and its companions."""
+"""The texts of the commands ``status`` and ``efficiency`` for a study and its companions."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from wordorder.workflow.study import decoded_tests
 
 
 def status_of(study: str, results: Path, root: Path, *, everything: bool, log_lines: int) -> str:
-    """Return what the trainings of a study and its companions are doing.
+    """Describe the state of the training runs of a study and its companions.
 
     Args:
-        study: Its name or file.
-        results: The folder that runs write to.
+        study: The name or file of the study.
+        results: The folder of all results.
         root: The configuration folder.
-        everything: List every cell, also of a large study.
-        log_lines: How many lines to show of each log.
+        everything: List every run, even of a large study.
+        log_lines: The number of lines to show of each log.
     """
     now, configuration = datetime.datetime.now(), Configuration(root)
     studies = load_with_companions(study, root)
@@ -58,17 +58,23 @@ def status_as_json(study: str, results: Path, root: Path, *, log_lines: int) -> 
 def _look(
     study: Study, configuration: Configuration, results: Path, log_lines: int
 ) -> tuple[list[CellStatus], dict[str, list[str]]]:
-    """Return what the cells of a study are doing, and the test sets of its datasets."""
+    """Return the state of the runs of a study, and the test sets of its datasets."""
     tests = {dataset.name: decoded_tests(study, dataset) for dataset in configuration.datasets_of(study)}
     files = cell_files(study, configuration, results)
-    # Jobs are submitted from where Snakemake was started, which holds results unless --directory says otherwise.
+    # Snakemake submits jobs from the folder where it was started. It contains the results, unless --directory is given.
     jobs = training_jobs(files, [results.resolve().parent, Path.cwd()])
     found = [look(cell, own, tests[cell.dataset], jobs.get(cell), log_lines=log_lines) for cell, own in files.items()]
     return found, tests
 
 
 def efficiency_of(study: str, results: Path, root: Path) -> str:
-    """Compare what the finished trainings of a study used with what they requested."""
+    """Compare the resources that the finished runs of a study used with those that they requested.
+
+    Args:
+        study: The name or file of the study.
+        results: The folder of all results.
+        root: The configuration folder.
+    """
     loaded = load_study(study, root)
     files = cell_files(loaded, Configuration(root), results)
     records = {cell: read_object(own.record, "status") for cell, own in files.items() if own.record.exists()}

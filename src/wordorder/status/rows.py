@@ -1,4 +1,4 @@
-"""Rows of slurm/training.tsv, proposed from probes."""
+"""Rows for slurm/training.tsv, proposed from probes."""
 
 from __future__ import annotations
 
@@ -10,19 +10,22 @@ from typing import Any
 from wordorder.status.estimate import Part
 from wordorder.workflow.resources import Row
 
-# What other batches, and the saving of states, may take on top of what was measured.
+# Other batches, and saving the state, may need more than was measured.
 _MARGIN = 1.25
-_GPU_CPUS = 4  # beside a GPU
+_GPU_CPUS = 4  # The number of CPU cores per GPU.
 _UNKNOWN_HOURS = 24
 
 
 def proposed_rows(probes: Iterable[dict[str, Any]], parts: Sequence[Part], table: Path) -> str:
-    """Propose the rows of what was probed.
+    """Propose one row per probe.
 
     Args:
         probes: The probes.
         parts: The parts of the studies, with the speeds of the probes.
-        table: The file that the rows are for.
+        table: The file for which the rows are meant.
+
+    Returns:
+        The rows as text under a heading.
     """
     lines = [f"\nRows for {table}, with a margin of {_MARGIN - 1:.0%}:"]
     lines.append("# dataset      size        memory_gb  hours  nodes  cpus  gpus")
@@ -38,13 +41,13 @@ def proposed_rows(probes: Iterable[dict[str, Any]], parts: Sequence[Part], table
 
 
 def proposed_row(probe: dict[str, Any], parts: Sequence[Part]) -> Row:
-    """Propose a row.
+    """Propose the row of one probe.
 
     Args:
-        probe: A probe.
+        probe: The probe.
         parts: The parts of the studies that have its dataset and size.
     """
-    # A state is in memory while it is saved.
+    # The state is in memory while it is saved.
     memory = _MARGIN * (probe["process_bytes"] + max((part.state_bytes for part in parts), default=0)) / 1e9
     hours = [_MARGIN * own for part in parts for name in part.left if (own := part.hours_of(name)) is not None]
     gpus = int(probe["device"] == "cuda")

@@ -1,4 +1,4 @@
-"""A study's state as text."""
+"""The state of a study as text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from statistics import mean
 from wordorder.status.cells import STATES, CellStatus
 from wordorder.status.text import text_table
 
-# Up to so many cells each has its line; of a larger study, the finished and the waiting are only counted.
+# With up to this many runs, each run has a line. In a larger study, finished and waiting runs are only counted.
 FEW = 40
 _WIDEST_REASON = 70
 
@@ -20,7 +20,15 @@ Tests = Mapping[str, Sequence[str]]
 def status_text(
     study: str, cells: Sequence[CellStatus], tests: Tests, now: datetime.datetime, *, everything: bool
 ) -> str:
-    """The table, the last words of what has stopped or failed, and the totals. ``tests`` are those of each dataset."""
+    """Return the table of runs, the ends of the logs of stopped and failed runs, and the totals.
+
+    Args:
+        study: The name of the study.
+        cells: The states of its runs.
+        tests: The test sets of each dataset, with their decodings.
+        now: The current time.
+        everything: List every run, even of a large study.
+    """
     everything = everything or len(cells) <= FEW
     listed = [cell for cell in cells if everything or cell.state not in ("done", "queued")]
     parts = []
@@ -68,7 +76,13 @@ def _last_words(cell: CellStatus) -> str:
 
 
 def totals(study: str, cells: Sequence[CellStatus], now: datetime.datetime) -> str:
-    """One line: how many cells are in which state, how fast they are, when they will be finished."""
+    """Return one line with the number of runs in each state, their speed and the predicted finish time.
+
+    Args:
+        study: The name of the study.
+        cells: The states of its runs.
+        now: The current time.
+    """
     numbers = Counter(cell.state for cell in cells)
     counts = ", ".join(f"{numbers[state]} {state}" for state in STATES[1:] if numbers[state])
     line = f"{study}: {numbers['done']} of {len(cells)} cells done" + (f", {counts}" if counts else "")
@@ -77,9 +91,9 @@ def totals(study: str, cells: Sequence[CellStatus], now: datetime.datetime) -> s
         for state in ("running", "done")
     }
     if running := speeds["running"]:
-        line += f"; {sum(running):,.0f} tokens/s together, {mean(running):,.0f} a cell"
+        line += f"; {sum(running):,.0f} tokens/s together, {mean(running):,.0f} per cell"
     elif done := speeds["done"]:
-        line += f"; {mean(done):,.0f} tokens/s a cell"
+        line += f"; {mean(done):,.0f} tokens/s per cell"
     left = seconds_left(cells)
     if left is not None:
         line += f"; trained at about {_moment(now, left)} (in {_duration(left)})"
@@ -87,10 +101,16 @@ def totals(study: str, cells: Sequence[CellStatus], now: datetime.datetime) -> s
 
 
 def seconds_left(cells: Sequence[CellStatus]) -> float | None:
-    """Until the last cell is trained, if as many run at a time as now; None when nothing runs or speeds are unknown.
+    """Predict the seconds until all runs are trained, if as many run at a time as now.
 
-    A cell that has not begun takes as long as the finished ones of its dataset and size, or else of the study, or as
-    those that run will have taken.
+    A run that has not begun is assumed to take as long as the finished runs of its dataset and size. If there are none,
+    it is assumed to take as long as all finished runs of the study, or else as long as the active runs will take.
+
+    Args:
+        cells: The states of all runs of a study.
+
+    Returns:
+        The seconds; None if no run is active or a speed is unknown.
     """
     running = [cell for cell in cells if cell.state == "running"]
     if not running or any(cell.seconds_left is None for cell in running):

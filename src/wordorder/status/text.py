@@ -1,4 +1,4 @@
-"""What the texts of ``plan`` and ``status`` have in common."""
+"""Text functions that ``plan`` and ``status`` share."""
 
 from __future__ import annotations
 
@@ -11,14 +11,25 @@ from wordorder.config.models import Study
 
 
 def sections(studies: Sequence[Study], texts: Sequence[str], together: str) -> str:
-    """The text of a study and of each of its companions, and what is to be said of all of them, under headings."""
+    """Join the texts of a study and of its companions under headings.
+
+    Args:
+        studies: The study and its companions.
+        texts: The text of each.
+        together: The text about all of them.
+    """
     headings = [f"{study.name}: {study.title}" for study in studies] + [f"{studies[0].name} and its companions"]
     underlined = (f"{heading}\n{'=' * len(heading)}" for heading in headings)
     return "\n\n".join(part for pair in zip(underlined, [*texts, together], strict=True) for part in pair)
 
 
 def text_table(rows: Sequence[Mapping[str, Any]], right: Collection[str] = ()) -> str:
-    """Rows under the names of their columns, those in ``right`` aligned to the right; empty columns are left out."""
+    """Format rows as a text table.
+
+    Args:
+        rows: The rows, at least one, by column name; empty columns are omitted.
+        right: The names of the right-aligned columns.
+    """
     used = [name for name in rows[0] if any(row[name] not in ("", None) for row in rows)]
     text: str = tabulate(
         [[row[name] for name in used] for row in rows],
@@ -32,9 +43,10 @@ def text_table(rows: Sequence[Mapping[str, Any]], right: Collection[str] = ()) -
 
 
 def all_of(studies: Sequence[Study]) -> str:
-    """How a sentence about all of them begins."""
+    """Return the start of a sentence about all of these studies."""
     return f"All {len(studies)} studies"
 
 
 def disk_size(number: int) -> str:
+    """Format a number of bytes in GB, or in MB if it is small."""
     return f"{number / 1e9:,.1f} GB" if number >= 1e8 else f"{number / 1e6:,.1f} MB"

@@ -1,1 +1,1 @@
-"""Training of one cell: the loop, its batches, its saved state and the record of the run."""
+"""Training of one model: the loop, its batches, its saved state and the run record."""

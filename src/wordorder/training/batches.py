@@ -1,4 +1,4 @@
-"""Token batches of a binary corpus, in an order that depends on the seed and the epoch alone."""
+"""Token batches of a binary corpus, in an order that depends only on the seed and the epoch."""
 
 from __future__ import annotations
 
@@ -29,11 +29,22 @@ def plan_batches(
     generator: np.random.Generator | None = None,
     max_positions: int | None = None,
 ) -> list[Indices]:
-    """Sentence numbers of every batch: longest side (with END) x sentences is at most ``batch_tokens``.
+    """Divide a corpus into batches.
 
-    Sentences of similar lengths go together, so that little is padding. With a generator, sentences of equal
-    length are mixed and the batches come in random order; without, the order is by length. Pairs of more than
-    ``max_positions`` are left out, see :mod:`wordorder.training.lengths`.
+    The longest side of a batch, including END, times its number of sentences is at most ``batch_tokens``. Sentences of
+    similar lengths share a batch, so that batches contain little padding.
+
+    Args:
+        corpus: The sentence pairs.
+        batch_tokens: The maximum tokens per batch and side, including padding.
+        generator: Shuffles the pairs of equal length and the batches; without it, batches are ordered by length.
+        max_positions: Exclude pairs with a longer side; see :mod:`wordorder.training.lengths`.
+
+    Returns:
+        The sentence numbers of each batch, (sentences,).
+
+    Raises:
+        WordorderError: A sentence pair is longer than a batch.
     """
     source, target = corpus.source_lengths, corpus.target_lengths
     kept = None if max_positions is None else kept_pairs(corpus, max_positions)
@@ -44,12 +55,16 @@ def plan_batches(
         worst = int(longest.argmax())
         raise WordorderError(
             f"Sentence pair {(worst if kept is None else kept[worst]) + 1} of the binary corpus has {longest[worst]} "
-            f"subwords, more than a batch of batch_tokens = {batch_tokens}. Raise batch_tokens, or leave long training "
-            "pairs out with 'max_positions' of the recipe.",
+            f"subwords, more than a batch can hold (batch_tokens = {batch_tokens}). Raise 'batch_tokens' in the "
+            "recipe, or exclude long training pairs with 'max_positions'.",
             code="too-long",
+            key="batch_tokens",
+            line=int(worst if kept is None else kept[worst]) + 1,
+            found=int(longest[worst]),
+            expected=batch_tokens,
         )
     order = _mixed(len(source), generator)
-    for lengths in (source, target):  # sorted by the target, then by the source
+    for lengths in (source, target):  # The order is by the target, then by the source.
         order = order[_ascending(lengths[order])]
     starts = _starts(np.maximum(source[order], target[order]) + 1, batch_tokens)
     numbers = order if kept is None else kept[order]
@@ -60,7 +75,7 @@ def plan_batches(
 
 
 def _mixed(count: int, generator: np.random.Generator | None) -> NDArray[np.int32]:
-    """Return the order of sentences that are of equal length: a random one if there is a generator."""
+    """Return the numbers 0 … count-1, int32, in random order if there is a generator."""
     every = np.arange(count, dtype=np.int32)
     if generator is None:
         return every
@@ -72,17 +87,17 @@ def _mixed(count: int, generator: np.random.Generator | None) -> NDArray[np.int3
 
 
 def _ascending(lengths: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Return a stable order of ascending lengths; numbers of 16 bits are sorted by their digits, many times faster."""
+    """Return a stable order of ascending lengths; NumPy's radix sort of 16-bit numbers is many times faster."""
     narrow = not len(lengths) or lengths.max() < 1 << 16
     return np.argsort(lengths.astype(np.uint16) if narrow else lengths, kind="stable")
 
 
 def _starts(longest: NDArray[np.int32], batch_tokens: int) -> list[int]:
-    """Return where each batch starts, if each takes sentences until the next one would not fit.
+    """Return the start of each batch, if each batch takes sentences until the next one would not fit.
 
     Args:
-        longest: Tokens of the longer side of each sentence pair, in order, none more than ``batch_tokens``.
-        batch_tokens: What the longest pair of a batch, times the number of its pairs, must not exceed.
+        longest: Tokens of the longer side of each sentence pair, in order, (pairs,); none exceeds ``batch_tokens``.
+        batch_tokens: The maximum of a batch's longest pair times its number of pairs.
     """
     starts, start = [], 0
     counts = np.arange(1, batch_tokens + 1)
@@ -97,22 +112,34 @@ def _starts(longest: NDArray[np.int32], batch_tokens: int) -> list[int]:
 def epoch_batches(
     corpus: ParallelCorpus, batch_tokens: int, *, seed: int, epoch: int, max_positions: int | None = None
 ) -> list[Indices]:
-    """The batches of one epoch of training."""
+    """Divide a corpus into the shuffled batches of one training epoch.
+
+    Args:
+        corpus: The sentence pairs.
+        batch_tokens: The maximum tokens per batch and side, including padding.
+        seed: The seed of the run.
+        epoch: The number of the epoch, from 0.
+        max_positions: Exclude pairs with a longer side.
+
+    Returns:
+        The sentence numbers of each batch, (sentences,).
+    """
     generator = np.random.default_rng([seed, epoch])
     return plan_batches(corpus, batch_tokens, generator=generator, max_positions=max_positions)
 
 
 def ahead(make: Callable[[T], R], items: Sequence[T], *, depth: int) -> Generator[R, None, None]:
-    """Make what is needed next while the current one is in use.
+    """Compute the next results in the background while the current one is in use.
 
     Args:
-        make: Makes one; it is called in the order of the items, in one thread, and must not use random generators that
-            others use.
-        items: What to make them from.
-        depth: How many may wait for their use; with 0 each is made when it is asked for.
+        make: Computes one result. It is called in the order of the items, in one thread, and must not use shared random
+            generators.
+        items: The arguments of ``make``.
+        depth: The maximum number of results that wait for use; with 0, each is computed on request.
 
     Yields:
-        What ``make`` returns, in the order of the items. An error of it is raised where its result is due.
+        The results of ``make``, in the order of the items. If ``make`` raises an error, it is raised when the result
+        is due.
     """
     if not depth:
         yield from map(make, items)
@@ -131,7 +158,12 @@ def ahead(make: Callable[[T], R], items: Sequence[T], *, depth: int) -> Generato
 
 
 def collate(corpus: ParallelCorpus, sentences: Indices) -> Batch:
-    """Put sentences together, padded at the right, with their reordered positions if the corpus has them."""
+    """Collect sentence pairs into a batch, padded on the right.
+
+    Args:
+        corpus: The sentence pairs, with reordered positions if the encoding needs them.
+        sentences: The numbers of the pairs, (B,).
+    """
     sources = [corpus.source(int(sentence)) for sentence in sentences]
     targets = [corpus.target(int(sentence)) for sentence in sentences]
     lengths = [len(target) + 1 for target in targets]
@@ -148,13 +180,13 @@ def collate(corpus: ParallelCorpus, sentences: Indices) -> Batch:
 
 
 def real_places(lengths: Sequence[int]) -> torch.Tensor | None:
-    """Return the places of the tokens in a padded and flattened matrix; None if all its rows are of one length.
+    """Return the indices of the tokens in a padded and flattened matrix.
 
     Args:
-        lengths: Number of tokens of each row.
+        lengths: The number of tokens of each row.
 
     Returns:
-        The places, (tokens,) int64.
+        The indices, (tokens,) int64; None if all rows have the same length.
     """
     if min(lengths) == max(lengths):
         return None
@@ -162,12 +194,26 @@ def real_places(lengths: Sequence[int]) -> torch.Tensor | None:
 
 
 def pad_sources(sources: Sequence[NDArray[np.integer]]) -> torch.Tensor:
-    """Source sentences as the encoder reads them: (B, S) int64, END behind each, padded at the right."""
+    """Pad source sentences for the encoder.
+
+    Args:
+        sources: The subwords of each sentence.
+
+    Returns:
+        The sentences, each followed by END and padded on the right, (B, S) int64.
+    """
     return _pad(sources, end=True)
 
 
 def pad_positions(rows: Sequence[NDArray[np.integer]]) -> torch.Tensor:
-    """Positions of source sentences as the encoder reads them: (B, S) int64; END and padding stay where they are."""
+    """Pad the reordered positions of source sentences for the encoder.
+
+    Args:
+        rows: The reordered position of each subword.
+
+    Returns:
+        The positions, (B, S) int64; END and padding keep their own positions.
+    """
     padded = np.tile(np.arange(max(map(len, rows)) + 1, dtype=np.int64), (len(rows), 1))
     for number, row in enumerate(rows):
         padded[number, : len(row)] = row

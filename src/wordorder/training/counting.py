@@ -1,12 +1,11 @@
-"""Counts what an update asks of a GPU, on a machine without one: operations, and how often the host waits.
+"""Counts the operations and host waits of an update on a GPU, on a machine without a GPU.
 
-A training is run on PyTorch's device ``meta``, whose tensors have shapes, but no numbers. The code takes the same path
-as on a GPU, and every operation passes a counter. Nothing is computed, so that large sizes take no longer than small
-ones.
+The update runs on PyTorch's device ``meta``, whose tensors have shapes but no values. The code takes the same path as
+on a GPU, and a counter sees every operation. Nothing is computed, so that large sizes take no longer than small ones.
 
-What is counted is what the host hands to the device, in single precision: mixed precision adds casts, which PyTorch
-does not make on ``meta``. LSTMs are counted step by step, where cuDNN has one operation per layer. No time can be
-predicted from these counts.
+The counts are those of the operations that the host submits to the device in single precision. Mixed precision adds
+casts, which PyTorch does not perform on ``meta``. LSTMs are counted step by step, whereas cuDNN has one operation per
+layer. The counts do not predict time.
 """
 
 from __future__ import annotations
@@ -44,21 +43,21 @@ from wordorder.training.state import StateDirectory
 
 DEVICE = torch.device("meta")
 
-# Operations whose result decides, on the host, what comes next: all of them wait for the device.
+# The host needs the result of these operations to continue, so it waits for the device.
 _ASK = frozenset({"_local_scalar_dense", "equal", "is_nonzero", "masked_select", "nonzero", "_unique2", "unique_dim"})
-# On a GPU, where deterministic algorithms are demanded, these become sorts with a copy that waits.
+# With deterministic algorithms on a GPU, these operations become sorts with a copy that waits.
 _SORT = frozenset({"scatter_add", "scatter_add_", "index_add", "index_add_", "index_put", "index_put_"})
 
 
 @dataclass(frozen=True)
 class Counts:
-    """What was handed to a device.
+    """Counts of the operations that the host submitted to a device.
 
     Attributes:
-        operations: Dispatched operations, views included.
-        kernels: Operations that do more than to look at a tensor in another way.
-        by_name: Operations by their name in ATen.
-        waits_by_name: Operations that wait, by their name in ATen.
+        operations: The number of dispatched operations, including views.
+        kernels: The number of operations that are not just views or allocations.
+        by_name: The number of operations by their ATen name.
+        waits_by_name: The number of operations that make the host wait, by their ATen name.
     """
 
     operations: int
@@ -68,12 +67,12 @@ class Counts:
 
     @property
     def host_waits(self) -> int:
-        """How often the host waited for the device."""
+        """The number of times that the host waited for the device."""
         return sum(self.waits_by_name.values())
 
 
 class _NumbersOfPython(TorchFunctionMode):
-    """Counts what Python's numbers and lists become on a device: copies that wait, which no operation shows."""
+    """Counts the conversions of Python numbers and lists to tensors: hidden copies for which the host waits."""
 
     def __init__(self, device: torch.device, waits: Counter[str]) -> None:
         super().__init__()
@@ -90,13 +89,13 @@ class _NumbersOfPython(TorchFunctionMode):
 
 
 class Dispatches(TorchDispatchMode):
-    """Counts the operations on a device within a ``with`` block.
+    """Context manager that counts the operations on a device.
 
-    On ``meta`` an operation whose result the host reads would fail. It is counted instead, and answered as if every
-    number were 1.
+    On ``meta``, an operation whose result the host reads would fail. It is counted instead, and returns a result as if
+    every number were 1.
 
     Args:
-        device: The device whose operations count.
+        device: The device whose operations are counted.
     """
 
     def __init__(self, device: torch.device = DEVICE) -> None:
@@ -117,7 +116,7 @@ class Dispatches(TorchDispatchMode):
         self._numbers.__exit__(*error)  # type: ignore[no-untyped-call]
 
     def counts(self) -> Counts:
-        """Return what was counted so far."""
+        """Return the counts so far."""
         return Counts(self._operations.total(), self._kernels, self._operations.copy(), +self._waits)
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -139,9 +138,9 @@ class Dispatches(TorchDispatchMode):
         return isinstance(value, Tensor) and value.device.type == self.device.type
 
     def _waits_for(self, name: str, args: Any, kwargs: dict[str, Any]) -> bool:
-        """Return whether a GPU's host would wait for an operation to end."""
+        """Return whether the host of a GPU would wait until an operation has ended."""
         if not any(map(self._has, tree_leaves((args, kwargs)))):
-            # What the host moves to the device, unless it need not wait.
+            # The host waits for copies to the device, unless they are non-blocking.
             device = kwargs.get("device")
             moves = name == "_to_copy" and device is not None and device.type == self.device.type
             return moves and not kwargs.get("non_blocking")
@@ -158,7 +157,7 @@ class Dispatches(TorchDispatchMode):
 
 
 def _answer(function: Any, name: str, args: Any, kwargs: dict[str, Any]) -> Any:
-    """Answer an operation that needs numbers as if all of them were 1."""
+    """Return the result of an operation that reads values, as if all of them were 1."""
     if name in ("_local_scalar_dense", "equal", "is_nonzero"):
         return 1
     if name == "_to_copy" and kwargs["device"].type != "meta":
@@ -175,14 +174,14 @@ def _answer(function: Any, name: str, args: Any, kwargs: dict[str, Any]) -> Any:
 
 
 def _chosen(index: Tensor | None) -> Any:
-    """Return an index as large as one that a mask of ones makes."""
+    """Return an index of the size that a mask of ones would select."""
     if index is None or index.dtype not in (torch.bool, torch.uint8):
         return index if index is None else index.to(DEVICE)
     return torch.empty(index.numel(), dtype=torch.int64, device=DEVICE)
 
 
 class _Meta(CPUAccelerator):
-    """Lightning's accelerator of a device that needs no set-up."""
+    """Lightning's accelerator for a device that needs no set-up."""
 
     def setup_device(self, device: torch.device) -> None:
         """Accept any device."""
@@ -191,10 +190,11 @@ class _Meta(CPUAccelerator):
 def _fused_attention(
     queries: Tensor, keys: Tensor, values: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0
 ) -> Tensor:
-    """Dispatch what PyTorch's attention does on a GPU where its memory-efficient kernel is chosen."""
+    """Dispatch the operations of PyTorch's attention on a GPU with the memory-efficient kernel."""
     if attn_mask is not None:
         columns = attn_mask.size(-1)
-        padded = functional.pad(attn_mask, (0, -columns % 8)) if columns % 8 else attn_mask  # as the kernel wants it
+        # The kernel requires rows whose memory is aligned to 8 elements.
+        padded = functional.pad(attn_mask, (0, -columns % 8)) if columns % 8 else attn_mask
         attn_mask = padded[..., :columns].expand(*queries.shape[:-1], columns)
     kernel = torch.ops.aten._scaled_dot_product_efficient_attention
     attended: Tensor = kernel(queries, keys, values, attn_mask, True, dropout_p)[0]
@@ -203,12 +203,12 @@ def _fused_attention(
 
 @contextmanager
 def as_on_a_gpu() -> Iterator[None]:
-    """Let the device take what GPUs have: fused attention, and operations of the optimizer for many tensors at once.
+    """Enable the fused attention and the optimizer's multi-tensor operations of GPUs for the device ``meta``.
 
-    Algorithms need not be deterministic, as in :func:`.device.prepare` on a GPU.
+    Deterministic algorithms are off, as in :func:`.device.prepare` on a GPU.
     """
     known = [*_foreach_utils._get_fused_kernels_supported_devices(), DEVICE.type]
-    optimizer = import_module("torch.optim.optimizer")  # PyTorch deletes its name
+    optimizer = import_module("torch.optim.optimizer")  # PyTorch deletes the attribute 'optimizer' of torch.optim.
     mode = torch.get_deterministic_debug_mode()
     torch.set_deterministic_debug_mode("default")
     try:
@@ -227,13 +227,13 @@ def as_on_a_gpu() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Update:
-    """What one update of a training hands to its device, and what the report after it does.
+    """Counts of one update of a training run and of the report after it.
 
     Attributes:
-        update: Counts of the update.
-        report: Counts of the report.
-        micro_batches: How many micro-batches the update has.
-        target_tokens: How many target tokens they have.
+        update: The counts of the update.
+        report: The counts of the report.
+        micro_batches: The number of micro-batches of the update.
+        target_tokens: The number of target tokens of the update.
     """
 
     update: Counts
@@ -243,13 +243,16 @@ class Update:
 
 
 def count_update(cell: Cell, corpus: ParallelCorpus) -> Update:
-    """Count the operations and host waits of an update of a training, without a GPU and without training anything.
+    """Count the operations and host waits of an update, without a GPU and without training the model.
 
-    One update comes before and is not counted: it fills the tables of the encoding and the state of the optimizer.
+    A first update, which fills the tables of the encoding and the state of the optimizer, is not counted.
 
     Args:
-        cell: The training; its recipe decides how many micro-batches an update has, and how large they are.
-        corpus: Training pairs, with reordered positions if the encoding needs them.
+        cell: The training run; its recipe sets the number and size of the micro-batches.
+        corpus: The training pairs, with reordered positions if the encoding needs them.
+
+    Returns:
+        The counts.
     """
     model = build_model(cell, corpus.vocabulary_size)
     fabric = Fabric(strategy=SingleDeviceStrategy(DEVICE, accelerator=_Meta()))

@@ -1,4 +1,4 @@
-"""Makes the machine fast and repeatable before a model is built."""
+"""Settings of the process that make computations fast and repeatable, and the choice of a device."""
 
 from __future__ import annotations
 
@@ -18,47 +18,53 @@ _PRECISIONS = {"fp32": "32-true", "bf16": "bf16-mixed", "fp16": "16-mixed"}
 
 
 def prepare(precision: str = "fp32") -> None:
-    """Make the process fast and, on a CPU, deterministic: memory, subnormal numbers, matrix products.
+    """Set up the process before a model is built.
+
+    It keeps freed memory, rounds subnormal numbers to 0, uses the faster matrix product and, on a CPU, deterministic
+    algorithms.
 
     Args:
-        precision: Precision of the recipe; with any but fp32, LSTMs on a GPU use TF32.
+        precision: The precision of the recipe; with any precision except fp32, LSTMs on a GPU use TF32.
     """
     _keep_freed_memory()
-    # ALiBi and forget gates give far keys subnormal attention weights, with which a CPU computes several times more
-    # slowly. The threads that PyTorch starts later inherit the setting.
+    # ALiBi and forget gates give distant keys subnormal attention weights, which make a CPU several times slower. The
+    # threads that PyTorch starts later inherit the setting.
     torch.set_flush_denormal(True)
     torch.set_float32_matmul_precision("medium" if _medium_is_single_precision() else "highest")
-    torch.backends.cudnn.allow_tf32 = precision != "fp32"  # of LSTMs
+    torch.backends.cudnn.allow_tf32 = precision != "fp32"  # This concerns only LSTMs.
     if torch.cuda.is_available():
-        # cuDNN's attention makes a plan for every new shape of a batch, and thousands of shapes come.
+        # cuDNN's attention plans each new shape of a batch, and a training run has thousands of shapes.
         torch.backends.cuda.enable_cudnn_sdp(False)
-        # Fused attention sums gradients in any order on a GPU, so nothing there repeats its bits; and deterministic
-        # forms of the other operations sort, and wait for the device.
+        # Deterministic algorithms stay off: fused attention sums gradients in any order, so results on a GPU are never
+        # bit-identical. The deterministic forms of the other operations sort and wait for the device.
         return
     # torch.use_deterministic_algorithms does the same, but imports a compiler, which takes a second.
     torch.set_deterministic_debug_mode("warn")
-    # Otherwise every new tensor is first filled with NaN, which costs time and guards against nothing here.
+    # By default, deterministic mode fills each new tensor with NaN. That costs time and has no benefit here.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
 
 
 def free_memory(on: torch.device) -> int:
-    """Return the bytes of memory that are free on a GPU; of a CPU, all memory of the machine."""
+    """Return the free bytes of a GPU's memory; for a CPU, all memory of the machine."""
     if on.type == "cuda":
         return torch.cuda.mem_get_info(on)[0]
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def of_finished_models() -> torch.device:
-    """Where finished models translate and are measured: on a GPU where there is one."""
+    """Return the device on which finished models translate and are measured: a GPU if there is one."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def finished_model(path: str | Path, threads: int | None = None) -> Translator:
-    """Load a finished model onto the device where it translates and is measured.
+    """Load a finished model onto the device on which it translates and is measured.
 
     Args:
-        path: The model.
-        threads: The CPU threads of the process; PyTorch's choice if missing.
+        path: The file of the model.
+        threads: The CPU threads of the process; by default PyTorch's choice.
+
+    Raises:
+        WordorderError: The file is not a readable model.
     """
     if threads is not None:
         torch.set_num_threads(threads)
@@ -67,27 +73,27 @@ def finished_model(path: str | Path, threads: int | None = None) -> Translator:
 
 
 def fabric_precision(precision: str) -> Any:
-    """The name that lightning-fabric has for a recipe's precision."""
+    """Return lightning-fabric's name of a recipe's precision."""
     return _PRECISIONS[precision]
 
 
 def _keep_freed_memory() -> None:
-    """Let glibc reuse large blocks instead of giving them back: page faults cost a tenth of a CPU step."""
+    """Let glibc reuse large blocks instead of returning them: page faults cost a tenth of a step on a CPU."""
     if sys.platform == "linux":
         try:
             libc = ctypes.CDLL("libc.so.6")
             libc.mallopt(_M_MMAP_THRESHOLD, 1 << 30)
             libc.mallopt(_M_TRIM_THRESHOLD, 1 << 30)
-        except OSError:  # another C library: slower, not wrong
+        except OSError:  # With another C library, training is slower but correct.
             pass
 
 
 def _medium_is_single_precision() -> bool:
-    """Whether 'medium' precision is still single precision on this CPU.
+    """Return whether 'medium' precision is still single precision on this CPU.
 
-    It sends matrix products to oneDNN, twice as fast as the default BLAS on some CPUs. Where the CPU has matrix
-    units, oneDNN would use bfloat16; then the setting is left alone. GPUs keep full single precision as well, so that
-    'fp32' means what it says.
+    With 'medium', oneDNN computes matrix products, twice as fast as the default BLAS on some CPUs. On a CPU with matrix
+    units, oneDNN would use bfloat16, so 'medium' must not be used. GPUs keep full single precision too, so that 'fp32'
+    always means single precision.
     """
     if torch.cuda.is_available():
         return False

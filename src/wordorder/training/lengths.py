@@ -1,6 +1,6 @@
-"""Long sentences: which pairs a training leaves out, and whether its encoding has positions enough for all others.
+"""Long sentences: the pairs that training excludes, and whether the encoding has enough positions for all others.
 
-A sentence of n subwords takes n + 1 positions: in the encoder its end is counted, in the decoder its beginning.
+A sentence of n subwords has n + 1 positions: the encoder also reads END, the decoder BEGIN.
 """
 
 from __future__ import annotations
@@ -17,7 +17,15 @@ _STACKS: dict[Stack, str] = {"encoder": "source", "decoder": "target"}
 
 
 def kept_pairs(corpus: ParallelCorpus, max_positions: int | None) -> NDArray[np.int64]:
-    """The numbers of the pairs neither side of which takes more than ``max_positions``; of all pairs with None."""
+    """Return the pairs on which a model is trained.
+
+    Args:
+        corpus: The sentence pairs.
+        max_positions: The maximum number of positions of each side; None keeps all pairs.
+
+    Returns:
+        The numbers of the pairs, (pairs,) int64.
+    """
     if max_positions is None:
         return np.arange(len(corpus))
     return np.flatnonzero(np.maximum(corpus.source_lengths, corpus.target_lengths) + 1 <= max_positions)
@@ -31,26 +39,29 @@ def check_lengths(
     *,
     one_stream: bool = False,
 ) -> None:
-    """Check that there is a pair to learn from, and that the encoding can number every sentence.
+    """Check that training pairs remain and that the encoding has enough positions for every sentence.
 
-    Unchecked, the training would stop at that sentence, perhaps after hours.
+    Without this check, training would stop at the first sentence that is too long, perhaps after hours.
 
     Args:
         encoding: The encoding of the model.
-        train: Training pairs.
-        valid: Validation pairs.
-        max_positions: Training pairs with a longer side are left out.
+        train: The training pairs.
+        valid: The validation pairs.
+        max_positions: Training pairs with a longer side are excluded.
         one_stream: Whether the positions of the target continue those of the source.
 
     Raises:
-        WordorderError: No pair is left, or a sentence takes more positions than there are.
+        WordorderError: No training pair remains, or a sentence needs more positions than the encoding has.
     """
     kept = kept_pairs(train, max_positions)
     if max_positions is not None and not len(kept):
         raise WordorderError(
-            f"None of the {len(train)} sentence pairs of {train.directory} is as short as 'max_positions: "
-            f"{max_positions}' of the study's recipe demands. Raise it.",
+            f"The recipe's 'max_positions: {max_positions}' excludes all {len(train)} sentence pairs of "
+            f"{train.directory}. Raise 'max_positions'.",
             code="too-long",
+            key="max_positions",
+            path=train.directory,
+            found=max_positions,
         )
     limits = {stack: limit for stack in _STACKS if (limit := encoding.limit(stack)) is not None}
     if not limits:
@@ -59,23 +70,25 @@ def check_lengths(
     larger = f"give '{name}' more positions ('table' in encodings.yaml)"
     if problem := _too_long(limits, valid, np.arange(len(valid)), one_stream):
         raise WordorderError(
-            f"The encoding '{name}' {problem} Validation sentences are never left out, so that perplexities compare: "
-            f"{larger}, or leave it out of the study.",
+            f"The encoding '{name}' {problem} Validation sentences are never excluded, so that perplexities are "
+            f"comparable: {larger}, or remove it from the study.",
             code="too-few-positions",
         )
     if problem := _too_long(limits, train, kept, one_stream):
         enough = min(limits.values()) // (1 + one_stream)
         raise WordorderError(
             f"The encoding '{name}' {problem} Set 'max_positions: {enough}' in the study's recipe, which "
-            f"leaves longer training pairs out for all encodings, or {larger}.",
+            f"excludes longer training pairs for all encodings, or {larger}.",
             code="too-few-positions",
+            key="max_positions",
+            expected=enough,
         )
 
 
 def _too_long(
     limits: dict[Stack, int], corpus: ParallelCorpus, pairs: NDArray[np.int64], one_stream: bool
 ) -> str | None:
-    """What is said of the longest of ``pairs`` where it takes more positions than a stack has."""
+    """Return the end of a sentence about the longest pair if it needs more positions than a stack has; else None."""
     for stack, limit in limits.items():
         side = _STACKS[stack]
         lengths = (corpus.source_lengths if side == "source" else corpus.target_lengths)[pairs] + 1
@@ -84,8 +97,8 @@ def _too_long(
         if len(lengths) and lengths.max() > limit:
             return (
                 f"has {limit} positions in the {stack}, but line {pairs[lengths.argmax()] + 1} of the {side} of "
-                f"{corpus.directory} takes {lengths.max()}: its subwords and its end"
-                f"{', behind those of its source' if one_stream and side == 'target' else ''}."
+                f"{corpus.directory} needs {lengths.max()}: its subwords and its end"
+                f"{', after those of its source' if one_stream and side == 'target' else ''}."
             )
     return None
 

@@ -28,27 +28,42 @@ from wordorder.training.schedule import learning_rate
 from wordorder.training.state import StateDirectory
 from wordorder.training.window import Window, summed
 
-REPORT_EVERY = 50  # updates
+REPORT_EVERY = 50  # The number of updates between two reports.
 PROGRESS_SECONDS = 10.0
-AHEAD = 2  # updates whose batches wait for a GPU
+AHEAD = 2  # The number of updates whose batches are made in advance for a GPU.
 
 
 @dataclass
 class Counters:
-    """Where a training stands. Saved with the state."""
+    """The progress of a training run, which is part of its saved state.
+
+    Attributes:
+        update: The number of finished updates.
+        epoch: The number of finished epochs.
+        group: The number of finished updates of the current epoch.
+        target_tokens: The number of target tokens of all updates.
+        seconds: The time of all updates in seconds, over all restarts.
+        best_loss: The lowest validation loss.
+        best_update: The update with the lowest validation loss.
+        bad_validations: The number of validations since the lowest loss.
+        restarts: The number of restarts.
+        metrics_bytes: The length of the metrics file at the last save.
+        metrics_sha256: The checksum of these bytes.
+        status: 'running', 'finished' or 'diverged'.
+    """
 
     update: int = 0
     epoch: int = 0
-    group: int = 0  # updates done in this epoch
+    group: int = 0
     target_tokens: int = 0
-    seconds: float = 0.0  # spent on updates, over all restarts
+    seconds: float = 0.0
     best_loss: float = math.inf
     best_update: int = 0
     bad_validations: int = 0
     restarts: int = 0
     metrics_bytes: int = 0
     metrics_sha256: str = ""
-    status: str = "running"  # then: finished, or diverged
+    status: str = "running"
 
 
 @dataclass(frozen=True)
@@ -56,9 +71,9 @@ class Prepared:
     """The micro-batches of one update in one process.
 
     Attributes:
-        batches: Micro-batches, on the CPU.
-        tokens: Target tokens of the update in all processes.
-        counts: Whether the losses of these micro-batches count.
+        batches: The micro-batches, on the CPU.
+        tokens: The number of target tokens of the update in all processes.
+        counts: Whether the losses of these micro-batches contribute to the update.
     """
 
     batches: list[Batch]
@@ -67,7 +82,23 @@ class Prepared:
 
 
 class Trainer:
-    """Trains one model. All that a restart needs is in the counters, the weights, the optimizer and the generators."""
+    """Training loop of one model.
+
+    The saved state consists of the counters, the weights, the optimizer and the random generators.
+
+    Args:
+        cell: The training run.
+        fabric: The launched Fabric of this process.
+        objective: The model with its loss.
+        train: The training pairs.
+        valid: The validation pairs.
+        state: The folder of the saved state.
+        save_seconds: The seconds between two saves.
+        stop_requested: Returns whether the process was asked to stop.
+        processes: The processes of the run; by default those of ``fabric``.
+        shard_optimizer: Each process keeps the moments of its share of the parameters only (Rajbhandari et al. 2020,
+            ZeRO, stage 1). The weights are bit-identical with and without it.
+    """
 
     def __init__(
         self,
@@ -83,8 +114,7 @@ class Trainer:
         processes: Processes | None = None,
         shard_optimizer: bool = False,
     ) -> None:
-        """``shard_optimizer``: each process keeps the moments of its share of the parameters (Rajbhandari et al. 2020,
-        ZeRO, stage 1). Weights come out the same, bit for bit."""
+
         self.cell, self.recipe, self.fabric, self.state = cell, cell.recipe, fabric, state
         self.processes = processes or Processes(fabric)
         self.train_corpus, self.valid_corpus = train, valid
@@ -99,24 +129,33 @@ class Trainer:
         }
         optimizer: torch.optim.Optimizer
         if shard_optimizer:
-            from torch.distributed.optim import ZeroRedundancyOptimizer  # takes seconds, with warnings
+            # The import takes seconds and prints warnings.
+            from torch.distributed.optim import ZeroRedundancyOptimizer
 
             optimizer = ZeroRedundancyOptimizer(
                 objective.parameters(), torch.optim.AdamW, parameters_as_bucket_view=True, **settings
             )
-            self._adam: torch.optim.Optimizer = optimizer.optim  # of this process's share
+            self._adam: torch.optim.Optimizer = optimizer.optim  # It optimises the share of this process.
         else:
             optimizer = self._adam = torch.optim.AdamW(objective.parameters(), **settings)
         self.model, self.optimizer = fabric.setup(objective, optimizer)
         self.counters = Counters()
         self.metrics: Metrics | None = None
         self._clock = time.perf_counter()
-        # Making batches, and all of the updates, in this process since its start.
+        # The time of making batches, and of all updates, since the start of this process.
         self.batch_seconds = self.update_seconds = 0.0
         self._window = Window(fabric.device)
 
     def run(self) -> Counters:
-        """Train until the recipe says stop. Raises Interrupted, with the state saved, when asked to stop."""
+        """Train until a stopping criterion of the recipe is met.
+
+        Returns:
+            The counters at the end.
+
+        Raises:
+            Interrupted: The process was asked to stop; the state is saved.
+            WordorderError: The saved state is damaged.
+        """
         self._resume()
         self.metrics = (
             Metrics(
@@ -148,7 +187,7 @@ class Trainer:
                         self.report()
                     if self._validation_due(end_of_epoch):
                         self._validate()
-                    self._tell_progress()
+                    self._report_progress()
                     self._save_if_due()
                     if self._ended():
                         break
@@ -163,9 +202,12 @@ class Trainer:
         return Progress("train", total=self._planned, unit="updates", initial=self.counters.update)
 
     def update(self, prepared: Prepared) -> None:
-        """Do one step of the optimizer on the micro-batches of one update, of which this process has its share.
+        """Take one step of the optimizer with this process's share of the micro-batches.
 
-        Nothing here waits for the device: a GPU works through the operations while the next ones are prepared.
+        The method does not wait for the device: a GPU executes the operations while the next batches are prepared.
+
+        Args:
+            prepared: The micro-batches.
         """
         counters, world = self.counters, self.fabric.world_size
         for settings in self.optimizer.param_groups:
@@ -174,7 +216,7 @@ class Trainer:
         for number, batch in enumerate(prepared.batches):
             with self.fabric.no_backward_sync(self.model, enabled=number + 1 < len(prepared.batches)):
                 loss, nll = self.model(batch.to(self.fabric.device))
-                # Processes average their gradients; times world / tokens that is the mean over all target tokens.
+                # Processes average their gradients; with world / tokens, that is the mean over all target tokens.
                 self.fabric.backward(loss * weight)
             if weight:
                 self._window.add_loss(loss, nll)
@@ -187,16 +229,20 @@ class Trainer:
         self._lap()
 
     def prepare(self, group: list[Indices]) -> Prepared:
-        """Make the micro-batches of one update that belong to this process."""
+        """Make this process's micro-batches of one update.
+
+        Args:
+            group: The sentence numbers of each micro-batch of the update in all processes.
+        """
         tokens = int(sum((self.train_corpus.target_lengths[batch] + 1).sum() for batch in group))
         mine = group[self.fabric.global_rank :: self.fabric.world_size]
-        # A process left without a micro-batch still takes part in the exchange of gradients, with weight 0.
+        # A process without a micro-batch still takes part in the exchange of gradients, with weight 0.
         batches = [collate(self.train_corpus, sentences) for sentences in mine or group[:1]]
         on_gpu = self.fabric.device.type == "cuda"
         return Prepared([batch.pinned() for batch in batches] if on_gpu else batches, tokens, counts=bool(mine))
 
     def _prepared_ahead(self, groups: list[list[Indices]]) -> Iterator[Prepared]:
-        """Make the micro-batches of updates, for a GPU in the background; the order and the numbers are the same."""
+        """Make the micro-batches of updates, in the background for a GPU; the results are the same either way."""
         with closing(ahead(self.prepare, groups, depth=0 if self.fabric.device.type == "cpu" else AHEAD)) as made:
             while True:
                 began = time.perf_counter()
@@ -207,9 +253,10 @@ class Trainer:
                 yield prepared
 
     def _clip(self) -> Tensor:
-        """Clip the gradients and return their norm; 0 where scaled gradients overflow and the step is left out.
+        """Clip the gradients and return their norm; 0 if scaled gradients overflow, which skips the step.
 
-        Lightning refuses to unscale for a fused optimizer, which could do it by itself, but reports no norm.
+        The method unscales the gradients itself: Lightning does not unscale for a fused optimizer, and a fused
+        optimizer unscales without reporting the norm.
         """
         scaler = getattr(self.fabric.strategy.precision, "scaler", None)
         if scaler is not None:
@@ -221,7 +268,7 @@ class Trainer:
     def _lap(self) -> None:
         """Add the time since the last call to the time of updates.
 
-        An update only hands its operations to a GPU. How long they take shows at the next report, which waits.
+        An update only submits its operations to a GPU. The next report waits for them, which includes their time.
         """
         now = time.perf_counter()
         seconds, self._clock = now - self._clock, now
@@ -231,7 +278,7 @@ class Trainer:
 
     @contextmanager
     def _untimed(self) -> Iterator[None]:
-        """Wait until the device has done all updates; what is done within the block is no part of their time."""
+        """Wait until the device has finished all updates, and exclude the block from the time of updates."""
         if self.fabric.device.type == "cuda":
             torch.cuda.synchronize(self.fabric.device)
         self._lap()
@@ -241,10 +288,10 @@ class Trainer:
             self._clock = time.perf_counter()
 
     def report(self) -> None:
-        """Write the means since the last report, for which the device must have done all updates."""
+        """Wait for the device and write the mean metrics since the last report."""
         if not self._window.updates:
             return
-        sums = self._window.read(self.fabric)  # waits for the device
+        sums = self._window.read(self.fabric)  # This waits for the device.
         self._lap()
         values = self._window.close(sums)
         values["learning_rate"] = learning_rate(self.recipe, self.counters.update)
@@ -276,7 +323,11 @@ class Trainer:
 
     @torch.no_grad()
     def validation_loss(self) -> tuple[float, float]:
-        """(nats a target token, perplexity) without label smoothing or dropout."""
+        """Compute the loss of the validation set without label smoothing and dropout.
+
+        Returns:
+            The loss in nats per target token, and the perplexity.
+        """
         self.model.eval()
         batches = plan_batches(self.valid_corpus, self.recipe.batch_tokens)
         sums = torch.zeros(2, dtype=torch.float64, device=self.fabric.device)
@@ -291,7 +342,7 @@ class Trainer:
         return loss, math.exp(loss) if loss < 700 else math.inf
 
     def groups(self) -> list[list[Indices]]:
-        """The micro-batches of each update of this epoch."""
+        """Return the micro-batches of each update of the current epoch, as sentence numbers."""
         batches = epoch_batches(
             self.train_corpus,
             self.recipe.batch_tokens,
@@ -325,8 +376,8 @@ class Trainer:
             self.counters.status = "finished"
         return self.counters.status == "finished"
 
-    def _tell_progress(self) -> None:
-        """For 'wordorder status', now and then."""
+    def _report_progress(self) -> None:
+        """Write the progress for 'wordorder status' every few seconds."""
         now, counters = time.monotonic(), self.counters
         if not self.metrics or now - self._progress_at < PROGRESS_SECONDS:
             return
@@ -335,7 +386,7 @@ class Trainer:
             {
                 "update": counters.update,
                 "planned_updates": self._planned,
-                # Validations and saving counted, so that it foretells the end; those before a restart are not.
+                # This includes validation and saving since the last restart, to predict the finish time.
                 "updates_per_second": (counters.update - self._started_from) / (now - self._started_at),
                 "target_tokens_per_second": counters.target_tokens / counters.seconds,
                 "restarts": counters.restarts,
@@ -344,17 +395,17 @@ class Trainer:
 
     def _save_if_due(self) -> None:
         due = time.monotonic() - self._saved_at >= self.save_seconds
-        # All processes stop and save after the same update, whichever was asked.
+        # All processes stop and save after the same update, even if only one of them was asked to stop.
         stop, due = self.processes.any(self.stop_requested(), due)
         if stop or due:
             self._save()
         if stop and not self._ended():
             self._progress_at = -math.inf
-            self._tell_progress()
-            self.processes.wait()  # none leaves before the state is on the disk
+            self._report_progress()
+            self.processes.wait()  # No process ends before the state is on the disk.
             raise Interrupted(
                 f"The training was asked to stop and was saved after update {self.counters.update} in "
-                f"{self.state.path}. Run the same command again to go on."
+                f"{self.state.path}. Run the same command again to resume it."
             )
 
     def _save(self) -> None:
@@ -366,7 +417,7 @@ class Trainer:
         cuda = [torch.cuda.get_rng_state(self.fabric.device)] if self.fabric.device.type == "cuda" else []
         own = {"window": self._window.state(), "generators": {"cpu": torch.get_rng_state(), "cuda": cuda}}
         processes = self.processes.gather(own)
-        optimizer = self.optimizer.state_dict()  # gathered from all processes where it is shared out
+        optimizer = self.optimizer.state_dict()  # With a sharded optimizer, this gathers the shares of all processes.
         if not self.metrics:
             return
         self.counters.metrics_bytes, self.counters.metrics_sha256 = self.metrics.written()
@@ -390,13 +441,13 @@ class Trainer:
         self.optimizer.load_state_dict(saved["optimizer"])
         steps_beside_parameters(self._adam)
         self.fabric.strategy.precision.load_state_dict(saved.get("precision", {}))
-        # Until a training could have several processes, the only one's things lay beside the others.
+        # Older versions had one process, and saved its window and generators at the top level.
         processes = saved.get("processes") or [saved]
         number, rank = self.processes.number, self.fabric.global_rank
         if len(processes) != number and self.processes.is_first:
             print(
-                f"The training was saved by {len(processes)} processes and goes on with {number}. That is sound, but "
-                "dropout draws other masks than it would have with as many.",
+                f"The training was saved by {len(processes)} processes and resumes with {number}. The result is valid, "
+                "but dropout masks differ from those of a run with an unchanged number of processes.",
                 file=sys.stderr,
             )
         self._window.load([process["window"] for process in processes], rank=rank, number=number)
@@ -408,10 +459,14 @@ class Trainer:
 
 
 def steps_beside_parameters(optimizer: torch.optim.Optimizer) -> None:
-    """Move the counters of steps to the devices of their parameters, where a fused optimizer wants them.
+    """Move the step counters of a fused optimizer to the devices of their parameters, where it requires them.
 
-    ZeroRedundancyOptimizer loads them to the CPU (https://github.com/pytorch/pytorch/issues/124133). An optimizer that
-    is not fused, as in a saved state of earlier versions, reads each counter on the CPU and must not wait for a GPU.
+    ZeroRedundancyOptimizer loads them to the CPU (https://github.com/pytorch/pytorch/issues/124133). The counters of an
+    optimizer that is not fused, as in a saved state of an older version, stay on the CPU, where it reads them without
+    waiting for a GPU.
+
+    Args:
+        optimizer: The optimizer, after its state was loaded.
     """
     for group in optimizer.param_groups:
         for parameter in group["params"]:

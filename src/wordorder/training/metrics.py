@@ -1,4 +1,4 @@
-"""Metrics of a training: JSON lines for the figures, TensorBoard for the eye."""
+"""Metrics of a training run: JSON lines for figures, TensorBoard for users."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ from wordorder.integrity import digest
 
 
 class Metrics:
-    """Appends rows to ``path``; what an interrupted run wrote after its last save is cut off again.
+    """Writer of the metrics of one training run.
+
+    It removes the rows that an interrupted process wrote after its last save.
 
     Args:
         path: The file of JSON lines.
         tensorboard: The folder of the event files.
-        length: The bytes that the last save has seen.
-        sha256: The checksum of these bytes; empty if the save was written by an earlier version.
+        length: The length of the file in bytes at the last save.
+        sha256: The checksum of these bytes; empty if an older version wrote the save.
         update: The number of updates at the last save.
 
     Raises:
-        WordorderError: The file does not begin with the bytes that the last save has seen.
+        WordorderError: The file does not start with the bytes of the last save.
     """
 
     def __init__(self, path: Path, tensorboard: Path, *, length: int, sha256: str, update: int) -> None:
@@ -30,8 +32,8 @@ class Metrics:
         path.touch()
         if sha256 and digest(path, length) != sha256:
             raise WordorderError(
-                f"{path} is damaged: it does not have the checksum in the saved state. Delete {path.parent} and run "
-                "the same command again, which trains from the beginning.",
+                f"{path} is damaged: its checksum is not that of the saved state. Delete {path.parent} and run the "
+                "same command again, which trains from the beginning.",
                 code="damaged-file",
                 path=path,
             )
@@ -41,16 +43,25 @@ class Metrics:
         self._board = SummaryWriter(str(tensorboard), purge_step=update + 1)
 
     def write(self, kind: str, update: int, epoch: int, values: dict[str, float]) -> None:
+        """Write one row.
+
+        Args:
+            kind: 'train' or 'valid'.
+            update: The number of updates so far.
+            epoch: The number of the epoch, from 0.
+            values: The metrics by name.
+        """
         self._file.write(json.dumps({"kind": kind, "update": update, "epoch": epoch, **values}) + "\n")
         for name, value in values.items():
             self._board.add_scalar(f"{kind}/{name}", value, update)
 
     def written(self) -> tuple[int, str]:
-        """Return the number of bytes written so far, and their checksum."""
+        """Return the number of bytes written so far and their checksum."""
         self._file.flush()
         length = self._file.tell()
         return length, digest(self._path, length)
 
     def close(self) -> None:
+        """Close the files."""
         self._file.close()
         self._board.close()

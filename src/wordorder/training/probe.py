@@ -1,7 +1,7 @@
-"""How fast updates of a model are on the hardware at hand, and how much memory they take: a few seconds of a training.
+"""Measures the speed and memory of a model's updates on this machine's hardware in a few seconds of training.
 
-The training is that of the workflow, update by update. It begins with random weights, validates nothing and keeps
-nothing.
+The updates are those of a training run of the workflow. The weights are random at the start, and the probe neither
+validates nor keeps the model.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from wordorder.training.record import environment, peak_memory
 from wordorder.training.state import StateDirectory
 from wordorder.training.usage import corpus_ratio, operations_per_token
 
-# Of the simulated sentences: subwords on each side, on average, as WMT's sentences have.
+# The mean number of subwords per side of simulated sentences, as in the WMT data.
 MEAN_LENGTH = 27
 _PAIRS, _SHAPE = 20_000, 3.0
 _WARM_UP_UPDATES, _WARM_UP_SHARE = 3, 0.25
-_NEVER = 1 << 40  # updates
+_NEVER = 1 << 40  # A number of updates that is never reached.
 
 
 class _TimeIsUp(Exception):
@@ -46,7 +46,7 @@ class _TimeIsUp(Exception):
 
 
 class _Stopwatch:
-    """Asked after every update whether to stop, it measures those after the first few.
+    """Measures all updates except the first few; the trainer calls it after each update.
 
     Args:
         seconds: The time for all updates; at least one is measured, however long it takes.
@@ -94,19 +94,18 @@ def probe(
     seconds: float | None,
     threads: int | None = None,
 ) -> dict[str, Any]:
-    """Count what an update of each of several models asks of a GPU, and measure a few updates on the hardware at hand.
+    """Count the operations of an update of several models, and measure a few updates on this machine's hardware.
 
     Args:
-        cells: The trainings, by the names of their encodings; the first is measured for certain, the others as long
-            as there is time.
+        cells: The training runs by encoding; the first is always measured, the others while time remains.
         corpus: The binary corpus to train on; random sentences if it is None.
-        vocabulary_size: That of random sentences.
+        vocabulary_size: The vocabulary size of random sentences.
         seconds: The time for all measurements; None measures nothing.
-        threads: The CPU threads; PyTorch's choice if missing.
+        threads: The CPU threads; by default PyTorch's choice.
 
     Returns:
-        By encoding the counts and, where it was measured, the tokens per second, the GPU memory and the floating-point
-        operations per token, or why there are none; also the hardware and the memory of the process.
+        For each encoding, the counts and, if it was measured, the tokens per second, the GPU memory and the
+        floating-point operations per token, or the reason for a failure; also the hardware and the process memory.
     """
     device.prepare()
     if threads:
@@ -123,7 +122,7 @@ def probe(
                 break
             left = ends - time.monotonic()
             if number and left <= 0:
-                found[name] = {"failed": "the time was up before it"}
+                found[name] = {"failed": "no time was left"}
                 continue
             print(f"{name} …", file=sys.stderr, flush=True)
             data.positions = positions if cell.encoding.needs_reordered else None
@@ -147,7 +146,7 @@ def probe(
 
 
 def _measured(cell: Cell, corpus: ParallelCorpus, folder: Path, seconds: float) -> dict[str, Any]:
-    """Measure one training; ``folder`` is that of its state."""
+    """Measure one training run, whose state is kept in ``folder``."""
     endless = {"max_updates": _NEVER, "max_epochs": None, "validate_every": _NEVER, "patience": None}
     cell = cell.model_copy(update={"recipe": cell.recipe.model_copy(update=endless)})
     fabric = Fabric(
@@ -155,12 +154,12 @@ def _measured(cell: Cell, corpus: ParallelCorpus, folder: Path, seconds: float) 
     )
     fabric.launch()
     fabric.seed_everything(cell.seed, verbose=False)
-    gc.collect()  # the model before
+    gc.collect()  # This frees the previous model.
     if fabric.device.type == "cuda":
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats(fabric.device)
     stopwatch, processes = _Stopwatch(seconds, fabric.device), Processes(fabric)
-    processes.is_first = False  # nobody wants to see the progress of these updates
+    processes.is_first = False  # No process shows the progress of these updates.
     trainer = None
     try:
         model = build_model(cell, corpus.vocabulary_size)
@@ -196,7 +195,7 @@ def _measured(cell: Cell, corpus: ParallelCorpus, folder: Path, seconds: float) 
 
 
 def _simulated(folder: Path, vocabulary_size: int) -> ParallelCorpus:
-    """Write random sentences whose lengths are spread as those of sentences are."""
+    """Write random sentences whose lengths are distributed like those of real sentences."""
     generator = np.random.default_rng(1)
     lengths = np.clip(generator.gamma(_SHAPE, MEAN_LENGTH / _SHAPE, (_PAIRS, 1)), 1, 4 * MEAN_LENGTH)
     # The two sides of a pair have about the same length.
@@ -211,7 +210,7 @@ def _simulated(folder: Path, vocabulary_size: int) -> ParallelCorpus:
 
 
 def _reversed(folder: Path, corpus: ParallelCorpus) -> SourcePositions:
-    """Write positions as if every source were translated from its end: the speed does not depend on them."""
+    """Write reversed source positions; the speed does not depend on their values."""
     rows: Sequence[NDArray[np.int64]] = [np.arange(length)[::-1] for length in corpus.source_lengths]
     write_positions(folder, rows, kind="reversed", corpus=corpus)
     return SourcePositions.open(folder, corpus)

@@ -1,12 +1,12 @@
-"""The processes of one training: how they are started, and how they come to agree.
+"""The processes of one training run: how they start and how they communicate.
 
-There are three ways:
+They start in one of three ways:
 
-    wordorder stage train --devices N …       starts N - 1 more processes on this machine, one a GPU
-    srun … wordorder stage train …            one process a task of the job step, on one node or several
-    wordorder stage train …                   in a SLURM job of several tasks: starts itself again through srun
+    wordorder stage train --devices N …       starts N - 1 more processes on this machine, one per GPU
+    srun … wordorder stage train …            one process per task of the job step, on one or several nodes
+    wordorder stage train …                   in a SLURM job of several tasks: restarts itself with srun
 
-They share each update's micro-batches, so that the number of processes changes the speed and not the training.
+The processes share the micro-batches of each update, so that their number affects the speed but not the training.
 """
 
 from __future__ import annotations
@@ -33,17 +33,27 @@ from wordorder.training.slurm import describe_job
 
 T = TypeVar("T")
 
-_STARTED_BY = "WORDORDER_STARTED_BY"  # set for the processes that the first one starts
+_STARTED_BY = "WORDORDER_STARTED_BY"  # The first process sets this variable for the processes that it starts.
 _PR_SET_PDEATHSIG = 1
-# Not at every forward pass: encodings keep tables that grow with the sentences seen, each process its own.
-_SYNC_BUFFERS = ("broadcast_buffers", "forward_sync_buffers")  # in older and in newer PyTorch
+# Buffers are not synchronised: encodings keep tables that grow with sentence length, separately in each process. The
+# setting has one name in older and another in newer versions of PyTorch.
+_SYNC_BUFFERS = ("broadcast_buffers", "forward_sync_buffers")
 
 
 def open_fabric(precision: str, *, devices: int | None, nodes: int = 1, most: int) -> Fabric:
-    """The Fabric of this process, launched: after this call all processes of the training run.
+    """Launch the Fabric of this process; after this call, all processes of the training run are active.
 
-    ``devices`` are the processes a node; None takes the GPUs of the SLURM job, or else one. ``most`` is how many can
-    have work. Raises WordorderError when there would be more, or fewer GPUs than processes.
+    Args:
+        precision: The precision of the recipe.
+        devices: The number of processes per node; by default one per GPU of the SLURM job, or one.
+        nodes: The number of nodes outside of SLURM.
+        most: The number of processes that can have work.
+
+    Returns:
+        The launched Fabric.
+
+    Raises:
+        WordorderError: There would be more processes than can have work or than GPUs, or srun is unusable.
     """
     environment: LightningEnvironment | SLURMEnvironment
     if (tasks := _number("SLURM_STEP_NUM_TASKS")) > 1:
@@ -51,8 +61,11 @@ def open_fabric(precision: str, *, devices: int | None, nodes: int = 1, most: in
         devices, left = divmod(tasks, nodes)
         if left:
             raise WordorderError(
-                f"srun started {tasks} tasks on {nodes} nodes. Ask for the same number on every node.",
+                f"srun started {tasks} tasks on {nodes} nodes, but each node needs the same number of tasks. Set "
+                "--ntasks to a multiple of the number of nodes.",
                 code="uneven-tasks",
+                key="--ntasks",
+                found=tasks,
             )
         environment = _step_environment(devices)
     elif "SLURM_STEP_NUM_TASKS" not in os.environ and (tasks := _tasks_of_job()) > 1:
@@ -64,17 +77,23 @@ def open_fabric(precision: str, *, devices: int | None, nodes: int = 1, most: in
     assert devices is not None
     if devices * nodes > most:
         raise WordorderError(
-            f"{devices * nodes} processes would share {most} micro-batch{'es' * (most > 1)} an update, and the others "
-            f"be idle. Train with at most {most} (--devices, --nodes, or tasks and GPUs of the SLURM job), or raise "
-            "'accumulate' in the study's recipe.",
+            f"{devices * nodes} processes would share {most} micro-batch{'es' * (most > 1)} per update, so that "
+            f"{devices * nodes - most} would be idle. Train with at most {most} (--devices, --nodes, or tasks and GPUs "
+            "of the SLURM job), or raise 'accumulate' in the study's recipe.",
             code="idle-processes",
+            key="accumulate",
+            found=devices * nodes,
+            expected=most,
         )
     if torch.cuda.is_available() and devices > torch.cuda.device_count():
         raise WordorderError(
-            f"{devices} processes need as many GPUs, and {torch.cuda.device_count()} can be seen here. Ask for more "
-            "GPUs or for fewer processes (--devices). In a SLURM job each task must see all GPUs of its node, which "
-            "--gpus-per-task and --gpu-bind take away.",
+            f"{devices} processes need {devices} GPUs, but only {torch.cuda.device_count()} are visible here. Request "
+            "more GPUs or fewer processes (--devices). In a SLURM job, each task must see all GPUs of its node, so do "
+            "not use --gpus-per-task or --gpu-bind.",
             code="too-few-gpus",
+            key="--devices",
+            found=devices,
+            expected=torch.cuda.device_count(),
         )
     several = devices * nodes > 1
     fabric = Fabric(
@@ -91,21 +110,29 @@ def open_fabric(precision: str, *, devices: int | None, nodes: int = 1, most: in
 
 
 def _started_by_the_first() -> bool:
-    """Whether another process of this training started this one."""
+    """Return whether another process of this training run started this one."""
     return os.environ.get(_STARTED_BY) == str(os.getppid()) and "LOCAL_RANK" in os.environ
 
 
 class Processes:
-    """What one process asks the others. With a single process every question is answered at once."""
+    """Communication between the processes of a training run; with a single process, it is immediate.
+
+    Args:
+        fabric: The launched Fabric of this process.
+
+    Attributes:
+        number: The number of processes.
+        is_first: Whether this process is the first one.
+    """
 
     def __init__(self, fabric: Fabric) -> None:
         self.number: int = fabric.world_size
         self.is_first: bool = fabric.is_global_zero
-        # A group of its own on the CPU: the question at every update whether to stop does not wait for the GPU.
+        # A separate group on the CPU, so that agreeing on a stop at each update does not wait for the GPU.
         self._group = distributed.new_group(backend="gloo") if self.number > 1 else None
 
     def any(self, *flags: bool) -> list[bool]:
-        """For each flag, whether it is set in any process. The answer is the same in all."""
+        """Return for each flag whether it is set in at least one process; the result is the same in all."""
         if self._group is None:
             return list(flags)
         shared = torch.tensor(flags, dtype=torch.uint8)
@@ -113,7 +140,7 @@ class Processes:
         return [bool(flag) for flag in shared.tolist()]
 
     def gather(self, value: T) -> list[T]:
-        """The values of all processes, in their order."""
+        """Return the values of all processes, in the order of the processes."""
         if self._group is None:
             return [value]
         gathered: list[Any] = [None] * self.number
@@ -121,19 +148,29 @@ class Processes:
         return gathered
 
     def wait(self) -> None:
-        """Until all are here."""
+        """Wait until all processes have called this method."""
         if self._group is not None:
             distributed.barrier(group=self._group)
 
     def close(self) -> None:
-        """Part in good order: no process is left waiting for another."""
+        """Wait for all processes and end the communication."""
         if self._group is not None:
             self.wait()
             distributed.destroy_process_group()
             self._group = None
 
     def first(self, action: Callable[[], T]) -> T | None:
-        """Do ``action`` in the first process. If it fails with an error for the user, the others end, too."""
+        """Run an action in the first process only.
+
+        Args:
+            action: The action.
+
+        Returns:
+            The result of the action in the first process; None in the others.
+
+        Raises:
+            WordorderError: The action failed with this error. The other processes exit with status 0.
+        """
         result, failure = None, None
         if self.is_first:
             try:
@@ -144,7 +181,7 @@ class Processes:
         if failure is not None:
             raise failure
         if failed == [True]:
-            raise SystemExit(0)  # the first process tells the error and has the exit status
+            raise SystemExit(0)  # The first process reports the error and has the exit status.
         return result
 
 
@@ -159,7 +196,8 @@ def _number(variable: str) -> int:
 
 
 def _tasks_of_job() -> int:
-    """Outside of job steps, which are told. Jobs that Snakemake submits lack the variable, so SLURM is asked."""
+    """Return the number of tasks of the SLURM job; 1 outside of SLURM."""
+    # Snakemake removes the variable from the jobs that it submits, so that scontrol must provide the number.
     if "SLURM_NTASKS" in os.environ:
         return _number("SLURM_NTASKS")
     return int(describe_job().get("NumTasks", "1").partition("-")[0])
@@ -170,7 +208,7 @@ def _gpus_of_job() -> int:
 
 
 def _step_environment(devices: int) -> SLURMEnvironment:
-    """SLURM's, with what Lightning expects of --ntasks-per-node, and a port that two steps of a job do not share."""
+    """Set the variables that Lightning expects with --ntasks-per-node, and a port that differs between job steps."""
     step = os.environ.get("SLURM_STEP_ID", "0")
     os.environ["SLURM_NTASKS"] = os.environ["SLURM_STEP_NUM_TASKS"]
     os.environ["SLURM_NTASKS_PER_NODE"] = str(devices)
@@ -183,7 +221,13 @@ def _step_environment(devices: int) -> SLURMEnvironment:
 
 
 def _start_again_through_srun(tasks: int) -> None:
-    """Become srun with the same command, as many tasks on every node. It takes nodes and GPUs from the job."""
+    """Replace this process by srun with the same command and evenly distributed tasks.
+
+    srun takes the nodes and GPUs from the job.
+
+    Raises:
+        WordorderError: srun cannot be run.
+    """
     job = describe_job()
     command = ["srun", "--kill-on-bad-exit=1", f"--ntasks={tasks}"]
     if "NumNodes" in job:
@@ -196,15 +240,15 @@ def _start_again_through_srun(tasks: int) -> None:
         os.execvp(command[0], command)
     except OSError as error:
         raise WordorderError(
-            f"This SLURM job has {tasks} tasks, which only srun can start, and srun cannot be run "
-            f"({error.strerror}). Put the directory of srun on PATH, or ask for one task.",
+            f"This SLURM job has {tasks} tasks, which only srun can start, but srun cannot be run "
+            f"({error.strerror}). Add the folder of srun to PATH, or request one task.",
             code="missing-program",
         ) from error
 
 
 def _end_with_the_first() -> None:
-    """Let Linux end this process with the one that started it, even when that is killed; else it waits for ever."""
+    """Let Linux end this process with its parent, even if the parent is killed; otherwise it would wait forever."""
     if _started_by_the_first() and sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if not _started_by_the_first():  # it ended before it could be said
+        if not _started_by_the_first():  # The parent ended before the call.
             sys.exit(1)

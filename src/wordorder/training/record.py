@@ -1,4 +1,4 @@
-"""The record of a run: what was trained, with what, on what, and how it went."""
+"""The run record: versions, hardware and memory of a training run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PACKAGES = ("wordorder", "torch", "lightning-fabric", "numpy", "sentencepiece", 
 
 
 def environment() -> dict[str, Any]:
-    """Commit, packages and hardware of this process."""
+    """Describe the commit, the packages and the hardware of this process."""
     return {
         "git_commit": git_commit(Path(__file__).parent),
         "packages": {name: _version(name) for name in PACKAGES},
@@ -26,7 +26,7 @@ def environment() -> dict[str, Any]:
         "hardware": {
             "host": socket.gethostname(),
             "processor": _processor(),
-            # AVX2, AVX512 …: a training rounds otherwise with others, and comes to another model.
+            # Other instruction sets (AVX2, AVX512) round differently and give another model.
             "instructions": torch.backends.cpu.get_cpu_capability(),
             "threads": torch.get_num_threads(),
             "gpus": [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())],
@@ -36,7 +36,7 @@ def environment() -> dict[str, Any]:
 
 
 def peak_memory() -> dict[str, int]:
-    """Most bytes ever used: of this process, and of its GPU where it has one."""
+    """Return the peak memory in bytes of this process and, if there is one, of its GPU."""
     factor = 1 if sys.platform == "darwin" else 1024
     peak = {"process_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * factor}
     if torch.cuda.is_available():
@@ -45,9 +45,15 @@ def peak_memory() -> dict[str, int]:
 
 
 def git_commit(here: Path) -> str | None:
-    """The commit of the source tree around a folder, with '+' if tracked files were changed; None outside a repository.
+    """Return the commit of the source tree that contains a folder.
 
-    Not counting results, which make no difference to a training.
+    Changes of results do not count, because they do not affect training.
+
+    Args:
+        here: The folder.
+
+    Returns:
+        The commit, with '+' if tracked files have changed; None outside a repository.
     """
     all_but_results = [":/", ":(top,exclude)results"]
     try:

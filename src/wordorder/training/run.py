@@ -1,4 +1,4 @@
-"""From a cell and two corpora to a finished model, its metrics and its record."""
+"""Trains one model from its configuration and two corpora, and writes the model, its metrics and its run record."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from wordorder.training.usage import Meter, corpus_ratio, efficiency, operations
 
 _SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT)
 _STATE_FORMAT = 1
-# Of the free memory, Adam's two moments of all parameters may take this much before 'auto' shares them out.
+# 'auto' shards the optimizer if Adam's two moments of all parameters need more than this fraction of the free memory.
 _SHARD_FROM = 0.25
 
 ShardOptimizer = Literal["auto", "always", "never"]
@@ -57,35 +57,35 @@ def run(
     save_seconds: float = 120,
     shard_optimizer: ShardOptimizer = "auto",
 ) -> None:
-    """Train the model of one cell.
+    r"""Train the model of one cell.
 
-    A cell is an encoding, a size, a recipe and a seed. A training that was stopped, even by SIGKILL, resumes from its
-    saved state and ends, on CPUs, with the same bits. SIGTERM or SIGUSR1 saves the state and exits with status 75;
-    rerun the command to resume. If another process trains the cell, the command waits for it. Several processes share
-    the micro-batches of each update ('accumulate' of the recipe): those of 'srun wordorder stage train', or those that
-    --devices starts. They change nothing of the result but rounding and the masks of dropout. Without SLURM, run the
-    command on each of --nodes machines with MASTER_ADDR, MASTER_PORT and NODE_RANK set.
+    A cell is an encoding, a size, a recipe and a seed. A training run that was stopped, even by SIGKILL, resumes from
+    its saved state. On CPUs, the result is bit-identical to that of an uninterrupted run. SIGTERM or SIGUSR1 saves the
+    state and exits with status 75; rerun the command to resume. If another process trains the cell, the command waits
+    for it. Several processes share the micro-batches of each update ('accumulate' of the recipe): those of 'srun
+    wordorder stage train', or those that --devices starts. Their number affects only rounding and the masks of dropout.
+    Without SLURM, set MASTER_ADDR, MASTER_PORT and NODE_RANK and run the command on each of --nodes machines.
 
     Example:
-        wordorder stage train --config @cell.yaml --train binary/train --valid binary/valid --model model.pt \\
+        wordorder stage train --config @cell.yaml --train binary/train --valid binary/valid --model model.pt \
             --metrics metrics.jsonl --record record.json --state state
 
     Args:
         config: The training run.
         train: The binary corpus to train on.
         valid: The binary corpus for validation.
-        train_positions: The reordered source positions of --train, if the encoding needs them, and only then.
-        valid_positions: Likewise of --valid.
+        train_positions: The reordered source positions of --train; required by some encodings, refused by others.
+        valid_positions: The reordered source positions of --valid.
         model: The finished model to write.
         metrics: The metrics to write, JSON lines.
         record: The run record to write, JSON.
         state: The folder of the saved state, kept over restarts.
-        devices: The processes on this machine; one per GPU of the job if missing.
-        nodes: The machines, if there is no SLURM.
-        threads: The CPU threads; PyTorch's choice if missing.
+        devices: The number of processes on this machine; by default one per GPU of the job.
+        nodes: The number of machines without SLURM.
+        threads: The number of CPU threads; by default PyTorch's choice.
         save_seconds: The seconds between two saves of the state.
-        shard_optimizer: Divide the optimizer's memory among the processes; 'auto' where it would take more than a
-            quarter of the free memory of the device.
+        shard_optimizer: Whether to divide the optimizer's memory among the processes; 'auto' divides it if it would
+            take more than a quarter of the device's free memory.
 
     Raises:
         WordorderError: An input is missing or does not fit the others.
@@ -96,22 +96,28 @@ def run(
     stop_requested = _listen()
     if config.recipe.precision == "fp16" and not torch.cuda.is_available():
         raise WordorderError(
-            "The precision fp16 needs a GPU. Use fp32 or bf16 in the study's recipe on a CPU.", code="gpu-needed"
+            "The precision fp16 needs a GPU. Set 'precision' to fp32 or bf16 in the study's recipe to train on a CPU.",
+            code="gpu-needed",
+            key="precision",
         )
     train_corpus = ParallelCorpus.open(train, positions=train_positions)
     valid_corpus = ParallelCorpus.open(valid, positions=valid_positions)
     if train_corpus.vocabulary_size != valid_corpus.vocabulary_size:
         raise WordorderError(
-            f"{train} was made with {train_corpus.vocabulary_size} subwords, {valid} with "
+            f"{train} has a vocabulary of {train_corpus.vocabulary_size} subwords, but {valid} has "
             f"{valid_corpus.vocabulary_size}. Binarise both with the same subword model.",
             code="different-vocabularies",
+            path=valid,
+            found=valid_corpus.vocabulary_size,
+            expected=train_corpus.vocabulary_size,
         )
     for corpus in (train_corpus, valid_corpus):
         if not len(corpus):
             raise WordorderError(
-                f"{corpus.directory} has no sentence pairs, but a training needs some to learn from and some to "
-                "validate with. Look at the text that it was made of, and at the report of its cleaning.",
+                f"{corpus.directory} has no sentence pairs, but training and validation need at least one each. Check "
+                "the text from which it was made, and the cleaning report.",
                 code="empty-file",
+                path=corpus.directory,
             )
     device.prepare(config.recipe.precision)
     fabric = open_fabric(config.recipe.precision, devices=devices, nodes=nodes, most=config.recipe.accumulate)
@@ -144,9 +150,10 @@ def run(
 
 @contextmanager
 def _ended_together(processes: Processes) -> Iterator[None]:
-    """Of a training that stops, the first process says why and has the exit status; the others end without a word.
+    """Let only the first process of an interrupted run report the reason and have the exit status.
 
-    Theirs is 0, because srun and Lightning take another one for a crash and kill the first before it has spoken.
+    The others exit silently with status 0, because srun and Lightning would treat any other status as a crash and kill
+    the first process before its report.
     """
     try:
         yield
@@ -168,15 +175,17 @@ def _check_positions(cell: Cell, *positions: Path | None) -> None:
     encoding = cell.encoding
     if encoding.needs_reordered and None in positions:
         raise WordorderError(
-            f"The encoding '{encoding.type}' needs the position that each source token takes in target order. Give "
-            "the folders that 'wordorder stage positions' makes, with --train-positions and --valid-positions.",
+            f"The encoding '{encoding.type}' needs reordered source positions. Create them with 'wordorder stage "
+            "positions' and pass their folders with --train-positions and --valid-positions.",
             code="missing-positions",
+            key="--train-positions" if positions[0] is None else "--valid-positions",
         )
     if not encoding.needs_reordered and any(positions):
         raise WordorderError(
-            f"The encoding '{encoding.type}' uses no reordered positions. Leave --train-positions and "
-            "--valid-positions out.",
+            f"The encoding '{encoding.type}' does not use reordered source positions. Remove --train-positions and "
+            "--valid-positions.",
             code="needless-positions",
+            key="--train-positions" if positions[0] is not None else "--valid-positions",
         )
 
 
@@ -198,11 +207,11 @@ def _train(
     processes.first(lambda: check_lengths(model.encoding, train, valid, most, one_stream=model.one_stream))
     if processes.is_first and most is not None:
         print(
-            f"{len(train) - len(kept_pairs(train, most)):,} of {len(train):,} training pairs have a side of more than "
-            f"{most} subwords, its end counted, and are left out.",
+            f"{len(train) - len(kept_pairs(train, most)):,} of {len(train):,} training pairs are excluded, because a "
+            f"side has more than {most} subwords, including its end.",
             file=sys.stderr,
         )
-    # Every process starts from the same weights and then draws dropout masks of its own.
+    # All processes start from the same weights but draw different dropout masks.
     torch.manual_seed(cell.seed * 65_536 + fabric.global_rank)
     trainer = Trainer(
         cell,
@@ -228,7 +237,7 @@ def _train(
 
 
 def _shards(model: Translator, asked: ShardOptimizer, processes: Processes, on: torch.device) -> bool:
-    """Return whether the state of the optimizer is shared out over the processes, the same in all."""
+    """Return whether the processes divide the state of the optimizer; the result is the same in all processes."""
     if processes.number == 1:
         return False
     moments = 2 * sum(parameter.numel() * parameter.element_size() for parameter in model.parameters())
@@ -240,9 +249,9 @@ def _shards(model: Translator, asked: ShardOptimizer, processes: Processes, on: 
 def _finish(
     cell: Cell, directory: StateDirectory, model: Translator, vocabulary_size: int, record: dict[str, Any]
 ) -> None:
-    """Average the checkpoints and put everything into ``finished/`` at once.
+    """Average the checkpoints and write all outputs to ``finished/`` atomically.
 
-    All weights of a training that diverged are NaN: no checkpoint from before then passes for its model.
+    All weights of a diverged run become NaN, so that no earlier checkpoint can be mistaken for its model.
     """
     diverged = record["status"] == "diverged"
     checkpoints = [] if diverged else directory.checkpoints()
@@ -301,7 +310,7 @@ def _perplexity(loss: float) -> float | None:
 
 
 def _stamp(cell: Cell, train: ParallelCorpus) -> str:
-    """Identifies a training. The validation set is no part of it: a finished model outlives a change of it."""
+    """Return a hash that identifies a run; the validation set is excluded, so that its changes keep finished models."""
     content = f"{_STATE_FORMAT}\n{cell.model_dump_json()}\n{train.digest}"
     if train.positions is not None:
         content += f"\n{train.positions.sha256}"
@@ -309,7 +318,7 @@ def _stamp(cell: Cell, train: ParallelCorpus) -> str:
 
 
 def _listen() -> Callable[[], bool]:
-    """From now on a signal to stop is remembered instead of killing the process in mid-update."""
+    """Record signals to stop instead of ending in the middle of an update; return whether one has arrived."""
     received = False
 
     def remember(*_: object) -> None:

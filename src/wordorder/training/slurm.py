@@ -1,4 +1,4 @@
-"""What SLURM says of the job that this process runs in."""
+"""SLURM's description of the job in which this process runs."""
 
 from __future__ import annotations
 
@@ -7,22 +7,27 @@ import subprocess
 
 
 def job_number() -> str | None:
+    """Return the number of the SLURM job; None outside of SLURM."""
     return os.environ.get("SLURM_JOB_ID")
 
 
 def describe_job() -> dict[str, str]:
-    """The fields of ``scontrol show job``, NumNodes for instance; none outside of SLURM or where it does not answer.
+    """Return the fields of ``scontrol show job``, such as NumNodes.
 
-    The environment of a job does not tell all of them: Snakemake takes most of SLURM's variables out of it.
+    The environment does not have all of them, because Snakemake removes most of SLURM's variables from it.
+
+    Returns:
+        The fields by name; none outside of SLURM or if it does not answer.
     """
     if (job := job_number()) is None:
         return {}
     try:
-        told = subprocess.run(
+        answer = subprocess.run(
             ["scontrol", "show", "job", "--oneliner", job], capture_output=True, text=True, check=True, timeout=30
         ).stdout
     except (OSError, subprocess.SubprocessError):
         return {}
-    fields = dict(word.split("=", 1) for word in told.split() if "=" in word)
-    fields.setdefault("TRES", fields.get("AllocTRES", fields.get("ReqTRES", "")))  # since SLURM 23.02
+    fields = dict(word.split("=", 1) for word in answer.split() if "=" in word)
+    # SLURM has these names since 23.02.
+    fields.setdefault("TRES", fields.get("AllocTRES", fields.get("ReqTRES", "")))
     return fields

@@ -1,12 +1,12 @@
-"""The directory that lets a training survive anything, Snakemake's deletion of outputs included.
+"""The folder of a training run's saved state, which survives crashes and Snakemake's deletion of outputs.
 
 lock            held while a process trains here
-stamp           what is being trained; state of anything else is thrown away
-last.pt         everything needed to go on
+stamp           identifies the run; the state of any other run is discarded
+last.pt         everything that is needed to resume
 checkpoint-N    weights after update N, for averaging
-finished/       model, metrics and record of a training that has ended
+finished/       model, metrics and record of a finished run
 tensorboard/    event files
-progress.json   how far it is, for 'wordorder status'
+progress.json   progress, for 'wordorder status'
 """
 
 from __future__ import annotations
@@ -30,6 +30,12 @@ from wordorder.model.checkpoint import load_tensors, save_tensors
 
 
 class StateDirectory:
+    """The folder of a training run's saved state.
+
+    Args:
+        path: The folder.
+    """
+
     def __init__(self, path: Path) -> None:
         self.path = path
         self.finished = path / "finished"
@@ -41,55 +47,81 @@ class StateDirectory:
         self.remedy = f"Delete {path} and run the same command again, which trains from the beginning."
 
     def locked(self, stop_requested: Callable[[], bool] = lambda: False) -> AbstractContextManager[None]:
-        """Keep every other process out, and wait for one that is in; see :func:`wordorder.locks.locked`."""
+        """Lock the folder, after waiting for any other process that holds the lock.
+
+        Args:
+            stop_requested: Returns whether to stop waiting.
+
+        Returns:
+            A context that holds the lock; see :func:`wordorder.locks.locked`.
+        """
         return locked(self.lock, lambda taken: (taken, stop_requested()))
 
     def claim(self, stamp: str) -> bool:
-        """Make this directory the state of ``stamp``. Returns whether state of something else was thrown away.
+        """Assign the folder to a run, and discard the state of any other run.
 
-        The lock must be held, since what a killed process has left half-written is removed too.
+        The caller must hold the lock, because half-written files of a killed process are removed too.
+
+        Args:
+            stamp: The identification of the run.
+
+        Returns:
+            Whether the state of another run was discarded.
         """
         remove_leftovers(self.path)
         file = self.path / "stamp"
         if file.exists() and read_text(file) == stamp:
             return False
         stale = file.exists()
-        file.unlink(missing_ok=True)  # before anything else, so that what an interruption leaves is nobody's state
+        file.unlink(missing_ok=True)  # This comes first: after an interruption, the remaining files belong to no run.
         for entry in self.path.iterdir():
             if entry.is_dir():
                 shutil.rmtree(entry)
-            elif entry.stem != self.lock.name:  # neither the lock nor its owner
+            elif entry.stem != self.lock.name:  # This keeps the lock and the file that names its holder.
                 entry.unlink()
         write_text(file, stamp)
         return stale
 
     def save(self, state: dict[str, Any]) -> None:
+        """Replace the last saved state."""
         save_tensors(self._last, state)
 
     def load(self) -> dict[str, Any] | None:
-        """The last saved state, or None before the first."""
+        """Load the last saved state.
+
+        Returns:
+            The state; None before the first save.
+
+        Raises:
+            WordorderError: The file is damaged.
+        """
         if not self._last.exists():
             return None
         state: dict[str, Any] = load_tensors(self._last, self.remedy)
         return state
 
     def report_progress(self, progress: dict[str, Any]) -> None:
+        """Write the progress for 'wordorder status'."""
         write_json(self._progress, progress)
 
     def save_checkpoint(self, update: int, weights: dict[str, Tensor], *, keep: int) -> None:
-        """Add a checkpoint and drop all but the ``keep`` newest."""
+        """Add a checkpoint and remove all except the ``keep`` newest."""
         save_tensors(self.path / f"checkpoint-{update:09d}.pt", weights)
         for old in self.checkpoints()[:-keep]:
             old.unlink()
 
     def checkpoints(self) -> list[Path]:
-        """Oldest first."""
+        """Return the checkpoints, oldest first."""
         return sorted(self.path.glob("checkpoint-*.pt"))
 
     def publish(self, outputs: dict[str, Path]) -> None:
-        """Put the files of ``finished/`` (by name) where the outputs belong.
+        """Copy the files of ``finished/`` to the outputs.
 
-        They are links where the file system allows it, so that Snakemake may delete an output and cost nothing.
+        If the file system supports it, the outputs are hard links, so that Snakemake's deletion of an output loses
+        nothing.
+
+        Args:
+            outputs: The path of each output, by its name in ``finished/``.
         """
         for name, output in outputs.items():
             with atomic(output, checksum=_checksum(name)) as temporary:
@@ -100,7 +132,7 @@ class StateDirectory:
                 os.utime(temporary)
 
     def discard_damaged(self) -> None:
-        """Remove ``finished/`` if one of its files is damaged, so that the model is trained again."""
+        """Remove ``finished/`` with a warning if one of its files is damaged; the model is then trained again."""
         try:
             for file in self.finished.glob("[!.]*"):
                 with reading(file):
@@ -111,7 +143,7 @@ class StateDirectory:
             shutil.rmtree(self.finished)
 
     def clean(self) -> None:
-        """Remove what only an unfinished training needs."""
+        """Remove the files that only an unfinished run needs."""
         for file in (self._last, self.metrics, self._progress, *self.checkpoints()):
             remove(file)
 
@@ -121,7 +153,18 @@ def _checksum(name: str) -> Checksum:
 
 
 def average(checkpoints: list[Path], remedy: str = "") -> dict[str, Tensor]:
-    """The mean of the weights, summed in double precision, in the order given."""
+    """Average the weights of checkpoints in double precision, summed in the given order.
+
+    Args:
+        checkpoints: The files of the checkpoints, at least one.
+        remedy: The end of the message if a file is damaged.
+
+    Returns:
+        The mean weights by name, in their original precision.
+
+    Raises:
+        WordorderError: A file is damaged.
+    """
     total: dict[str, Tensor] = {}
     kinds: dict[str, torch.dtype] = {}
     for path in checkpoints:

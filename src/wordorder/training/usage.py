@@ -1,4 +1,4 @@
-"""What a training job asked for and what it used, so that the next one asks for less."""
+"""The resources that a training job requested and used, so that users can adapt the requests of later jobs."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ from wordorder.model.architectures.base import Translator
 from wordorder.training.slurm import describe_job, job_number
 
 SAMPLE_SECONDS = 10.0
-_UNITS = {"": 1 << 20, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}  # SLURM means megabytes by default
+# SLURM's default unit is megabytes.
+_UNITS = {"": 1 << 20, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 class Usage(TypedDict):
-    """Of one process."""
+    """The resources that one process used."""
 
     host: str
     memory_bytes: int
@@ -39,7 +40,11 @@ class Usage(TypedDict):
 
 
 class Meter:
-    """Measures this process from ``with`` to ``with``'s end; a GPU is looked at every ten seconds."""
+    """Context manager that measures the resources of this process; it samples a GPU every ten seconds.
+
+    Args:
+        device: The device of the process.
+    """
 
     def __init__(self, device: torch.device) -> None:
         self._gpu = device if device.type == "cuda" else None
@@ -65,7 +70,12 @@ class Meter:
                 self._samples.append(sample)
 
     def usage(self, update_seconds: float, batch_seconds: float) -> Usage:
-        """``batch_seconds`` of the ``update_seconds`` went into making batches, while the GPU may have waited."""
+        """Return the resources that the process used in the context.
+
+        Args:
+            update_seconds: The time of all updates.
+            batch_seconds: The part of this time that the process spent on making batches, while a GPU may have waited.
+        """
         factor = 1 if sys.platform == "darwin" else 1024
         return Usage(
             host=socket.gethostname(),
@@ -79,9 +89,15 @@ class Meter:
 
 
 def efficiency(usages: Sequence[Usage], tokens_per_second: float, operations: int) -> dict[str, Any]:
-    """The entry ``efficiency`` of a record: of the processes that ended the training, not of those before a restart.
+    """Return the entry ``efficiency`` of a run record, without the time before the last restart.
 
-    ``operations`` are those for one target token. Memory is that of the machine where most was used.
+    Args:
+        usages: The resources that each process used.
+        tokens_per_second: Target tokens per second.
+        operations: Floating-point operations per target token.
+
+    Returns:
+        The requested and used resources; the memory is that of the machine on which most was used.
     """
     memory: defaultdict[str, int] = defaultdict(int)
     for usage in usages:
@@ -106,12 +122,16 @@ def efficiency(usages: Sequence[Usage], tokens_per_second: float, operations: in
 
 
 def operations_per_token(model: Translator, source_per_target: float) -> int:
-    """Floating-point operations of a training for one target token, source tokens and backward pass included.
+    """Return the floating-point operations of training per target token, including source tokens and backward pass.
 
-    6 · weights · tokens (Kaplan et al. 2020): each weight of a matrix is multiplied and added once forward and twice
-    backward for every token that meets it (:meth:`.Translator.meets`). Embeddings are looked up and cost nothing, but
-    the output layer, which may be the same matrix, does. Scores between tokens are not counted: a few per cent at the
-    lengths of sentences.
+    The number is 6 · weights · tokens (Kaplan et al. 2020): each weight of a matrix is multiplied and added once in the
+    forward pass and twice in the backward pass, for each token that meets it (:meth:`.Translator.meets`). Embedding
+    look-ups cost nothing, but the output layer, which may be the same matrix, is counted. Attention scores are not
+    counted; at the lengths of sentences, they are a few per cent.
+
+    Args:
+        model: The model.
+        source_per_target: The number of source tokens per target token.
     """
     source = target = 0
     for name, weight in model.named_parameters(remove_duplicate=False):
@@ -124,22 +144,33 @@ def operations_per_token(model: Translator, source_per_target: float) -> int:
 
 
 def corpus_ratio(corpus: ParallelCorpus) -> float:
-    """Return the source tokens of a corpus for each of its target tokens, ends counted."""
+    """Return the number of source tokens per target token of a corpus, including ends of sentences."""
     return float((corpus.source_lengths + 1).sum() / (corpus.target_lengths + 1).sum())
 
 
 def gpu_utilisation(identity: str) -> float | None:
-    """The share of the last moments in which a GPU was at work, as nvidia-smi tells it."""
+    """Return the fraction of the last moments in which a GPU was busy.
+
+    Args:
+        identity: The identifier of the GPU for nvidia-smi.
+
+    Returns:
+        The fraction; None if nvidia-smi does not report it.
+    """
     command = ["nvidia-smi", "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits", f"--id={identity}"]
     try:
-        told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout
-        return float(told) / 100
+        percentage = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout
+        return float(percentage) / 100
     except (OSError, subprocess.SubprocessError, ValueError):
         return None
 
 
 def asked() -> dict[str, Any] | None:
-    """What the SLURM job was given, a node where it says so; None outside of SLURM, and for what nobody tells."""
+    """Return the resources that SLURM gave to the job, memory per node.
+
+    Returns:
+        The resources by name, None if unknown; None outside of SLURM.
+    """
     if (job := job_number()) is None:
         return None
     shown = describe_job()
@@ -158,13 +189,13 @@ def asked() -> dict[str, Any] | None:
 
 
 def _bytes(text: str | None) -> int | None:
-    """4G, 2000M or 2000 (megabytes) as SLURM writes them."""
+    """Parse an amount of memory in SLURM's format: 4G, 2000M or 2000 (megabytes)."""
     found = re.fullmatch(r"([\d.]+)([KMGT]?)", text or "")
     return int(float(found[1]) * _UNITS[found[2]]) if found else None
 
 
 def _seconds(text: str) -> int | None:
-    """[days-]hours:minutes:seconds; None for UNLIMITED."""
+    """Parse a time in SLURM's format, [days-]hours:minutes:seconds; None for UNLIMITED."""
     found = re.fullmatch(r"(?:(\d+)-)?(\d+):(\d+):(\d+)", text)
     if not found:
         return None

@@ -1,1 +1,1 @@
-"""What a study asks for, and what the rules of the workflow need to know to make it."""
+"""Targets, inputs, parameters and resources of the workflow's rules, derived from the studies."""

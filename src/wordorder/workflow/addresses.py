@@ -1,15 +1,15 @@
-"""Content addresses: where a model, its translations and its measures lie.
+"""Content addresses: the paths of a model, its translations and its measures.
 
-A model is addressed by what determines it: encoding, size, recipe and reordered positions, with every default left out,
-so that a new option with a default changes no address. Studies that ask for the same model share it.
+The address of a model depends on everything that determines it: encoding, size, recipe and reordered positions. Default
+values are omitted, so that a new option with a default changes no address. Studies that need the same model share it.
 
-    results/models/DATASET/ENCODING/SIZE/DIGEST/cell.json          what the digest stands for
+    results/models/DATASET/ENCODING/SIZE/DIGEST/cell.json          the content of the digest
     results/models/DATASET/ENCODING/SIZE/DIGEST/SEED/model.pt
     results/models/DATASET/ENCODING/SIZE/DIGEST/SEED/DECODING/TEST.hypotheses
     results/models/DATASET/ENCODING/SIZE/DIGEST/SEED/measures/MEASURE.json
 
-ENCODING and SIZE are names of encodings.yaml and sizes.yaml: of several entries that say the same, the first. The data
-are addressed by the name of the dataset: when they change, Snakemake runs the jobs that depend on them again.
+ENCODING and SIZE are names in encodings.yaml and sizes.yaml; of several equal entries, the first. The address contains
+only the name of the dataset: if the data change, Snakemake reruns the jobs that depend on them.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from wordorder.config.models import Decoding, Evaluation, Recipe
 
 MODELS = "results/models"
 MODEL_FOLDER = MODELS + "/{dataset}/{encoding}/{size}/{digest}"
-# Keys that say which class a configuration has. They are part of its text even where a class has only one choice.
+# Keys that select the class of a configuration. They are part of its text even if there is only one choice.
 _KINDS = ("type", "architecture", "format")
 _VERSION = 1
 
 
 class ModelAddress(NamedTuple):
-    """The address of the models that differ in their seed only: the wildcards of the rules about models."""
+    """The address of the models that differ only in their seed; its fields are wildcards of the model rules."""
 
     dataset: str
     encoding: str
@@ -45,13 +45,13 @@ class ModelAddress(NamedTuple):
 
 
 def minimal(value: Any) -> Any:
-    """Return the JSON form of a configuration without what has its default value.
+    """Return the JSON form of a configuration without default values.
 
     Args:
         value: A configuration model, or a value inside one.
 
     Returns:
-        Plain JSON data; validating it again gives an equal configuration.
+        Plain JSON data; its validation gives an equal configuration.
     """
     if isinstance(value, RootModel):
         return minimal(value.root)
@@ -70,12 +70,12 @@ def minimal(value: Any) -> Any:
 
 
 def canonical_json(value: Any) -> str:
-    """Return the one JSON text of plain data: sorted keys, no spaces."""
+    """Return the canonical JSON text of plain data, with sorted keys and without spaces."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def digest(value: Any) -> str:
-    """Return ten hexadecimal digits of the SHA-256 of plain data."""
+    """Return the first ten hexadecimal digits of the SHA-256 of plain data."""
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:10]
 
 
@@ -86,14 +86,14 @@ def cell_content(
     positions: Mapping[str, str],
     revisions: Mapping[str, int],
 ) -> dict[str, Any]:
-    """Return what determines a model apart from its data and its seed: the content of ``cell.json``.
+    """Return the content of ``cell.json``: everything that determines a model except its data and its seed.
 
     Args:
         encoding: The minimal form of the encoding.
         size: The minimal form of the size.
-        recipe: How the model is trained.
-        positions: The reordered positions of 'train' and 'test'; empty where the encoding does not need any.
-        revisions: The revisions of encodings that were corrected.
+        recipe: The recipe of the run.
+        positions: The kinds of reordered positions of 'train' and 'test'; empty if the encoding does not need them.
+        revisions: The revisions of corrected encodings.
     """
     content = {"version": _VERSION, "encoding": encoding, "size": size, "recipe": minimal(recipe)}
     others = {"positions": dict(positions), "revisions": dict(revisions)}

@@ -1,4 +1,4 @@
-"""What the analyses of a study read and measure, and whether the study can have them."""
+"""The inputs and measures of a study's analyses, and checks of their requirements."""
 
 from __future__ import annotations
 
@@ -21,20 +21,24 @@ from wordorder.workflow.study import test_names
 
 
 def studied_dataset(study: Study, dataset: Dataset, configuration: Configuration) -> StudiedDataset:
-    """Return a dataset as a study uses it."""
+    """Return a dataset with the test sets and gold alignments that a study can use."""
     languages = dataset.source_language, dataset.target_language
     fitting = [name for name, gold in configuration.gold_sets.items() if gold.direction(*languages)]
     return StudiedDataset(dataset, test_names(study, dataset), fitting)
 
 
 def study_view(study: Study, configuration: Configuration) -> StudyView:
-    """Return a study as its analyses see it."""
+    """Return the view of a study that its analyses check."""
     studied = [studied_dataset(study, dataset, configuration) for dataset in configuration.datasets_of(study)]
     return StudyView(study, studied, configuration.aligners, list(configuration.gold_sets))
 
 
 def check_analyses(study: Study, configuration: Configuration) -> None:
-    """Raise WordorderError if a dataset of the study cannot provide what an analysis needs."""
+    """Check that the datasets of a study provide what its analyses need.
+
+    Raises:
+        WordorderError: An analysis is impossible; the error has the key in the study file.
+    """
     view = study_view(study, configuration)
     for _, analysis in study.analyses.items():
         try:
@@ -47,7 +51,7 @@ def check_analyses(study: Study, configuration: Configuration) -> None:
 
 
 def analysis_of(study: Study, name: str) -> Analysis:
-    """Return an analysis as the study sets it; with its defaults if the study does not name it."""
+    """Return an analysis with the settings of a study, or with its defaults if the study does not name it."""
     if name in study.analyses:
         chosen: Analysis = study.analyses[name]
         return chosen
@@ -60,7 +64,7 @@ def measuring_names(study: Study) -> list[str]:
 
 
 def measured_sets(study: Study, dataset: Dataset, name: str, configuration: Configuration) -> list[str]:
-    """List the sets of a dataset on which an analysis measures each model; none for analyses that measure none."""
+    """Return the sets of a dataset on which an analysis measures each model; none if it does not measure models."""
     analysis = analysis_of(study, name)
     if not isinstance(analysis, ModelAnalysis):
         return []
@@ -68,31 +72,43 @@ def measured_sets(study: Study, dataset: Dataset, name: str, configuration: Conf
 
 
 def gold_splits(study: Study, dataset: Dataset, configuration: Configuration) -> list[str]:
-    """List the sets of gold alignments, as splits of a dataset, on which the study's analyses measure."""
+    """Return the sets of gold alignments, as splits of a dataset, on which a study's analyses measure models."""
     sets = (split for name in study.analyses.names for split in measured_sets(study, dataset, name, configuration))
     return list(dict.fromkeys(split for split in sets if gold_name(split)))
 
 
 def measured_content(study: Study, dataset: Dataset, name: str, configuration: Configuration) -> dict[str, Any]:
-    """Return what determines the measures of an analysis on one model: its settings and the sets of sentences."""
+    """Return everything that determines an analysis's measures on a model: its settings and the sets of sentences.
+
+    Args:
+        study: The study.
+        dataset: The dataset of the model.
+        name: The name of the analysis.
+        configuration: The configuration folder.
+
+    Raises:
+        WordorderError: The analysis does not measure models.
+    """
     analysis = _measuring(analysis_of(study, name), name)
     sets = measured_sets(study, dataset, name, configuration)
     return {"analysis": name, "settings": minimal(analysis.measured_settings()), "sets": sets}
 
 
 def measured_analysis(content: Mapping[str, Any]) -> MeasuringAnalysis:
-    """Return the analysis of :func:`measured_content`."""
+    """Return the analysis that belongs to the result of :func:`measured_content`."""
     name = content["analysis"]
     return _measuring(Analyses({name: content["settings"]})[name], name)
 
 
 def measure_slice(dataset: Dataset, analysis: MeasuringAnalysis) -> str:
-    """Return ``Measured``, for an analysis that measures the models of a dataset."""
+    """Return the slice ``Measured`` of an analysis that measures the models of a dataset."""
     settings = Analyses({analysis.name: analysis.measured_settings()})
     return canonical(Measured(settings=settings, preparation=preparation(dataset), detokenise=dataset.detokenise))
 
 
 def _measuring(analysis: Analysis, name: str) -> MeasuringAnalysis:
     if not isinstance(analysis, MeasuringAnalysis):
-        raise WordorderError(f"The analysis '{name}' does not measure models.", code="no-measure", key=name)
+        raise WordorderError(
+            f"The analysis '{name}' does not measure models, so it has no measures.", code="no-measure", key=name
+        )
     return analysis

@@ -1,8 +1,8 @@
-"""What the workflow needs to know of encodings and sizes, remembered between runs.
+"""Cached properties of encodings and sizes that the workflow needs.
 
-The typed configuration of an encoding lives in the encoding's file, which imports PyTorch; that takes a second, as
-long as all the rest of a dry-run. The answers depend only on ``encodings.yaml``, ``sizes.yaml`` and the source files.
-They are kept in the user's cache under a digest of these, and PyTorch is imported only when one of them has changed.
+The typed configuration of an encoding is in the encoding's file, which imports PyTorch. That takes a second, as long as
+the rest of a dry-run. The properties depend only on ``encodings.yaml``, ``sizes.yaml`` and the source files. The user's
+cache stores them under a digest of these files, so that PyTorch is imported only if one of them has changed.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ class Described(NamedTuple):
     """An encoding or a size.
 
     Attributes:
-        folder: Its name in paths: of several entries that say the same, the name of the first.
+        folder: Its name in paths; of several equal entries, the name of the first.
         config: Its minimal form.
         needs_reordered: Whether it needs reordered source positions.
-        revisions: The revisions of encodings that were corrected.
+        revisions: The revisions of corrected encodings.
     """
 
     folder: str
@@ -56,25 +56,29 @@ class Catalogue:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self._first: dict[str, str] = {}  # the first name of every configuration
+        self._first: dict[str, str] = {}  # The first name of each configuration.
 
     def encoding(self, name: str) -> Described:
         """Describe an entry of encodings.yaml.
 
         Raises:
-            WordorderError: The entry is wrong.
+            WordorderError: The entry does not exist or is invalid.
         """
         return self._entry("encodings", name)
 
     def size(self, name: str) -> Described:
-        """Describe an entry of sizes.yaml."""
+        """Describe an entry of sizes.yaml.
+
+        Raises:
+            WordorderError: The entry does not exist or is invalid.
+        """
         return self._entry("sizes", name)
 
     def check_models(self, study: Study) -> None:
-        """Check that every encoding of a study can be part of a model of each of its sizes.
+        """Check that a model can be built of each encoding and size of a study.
 
         Raises:
-            WordorderError: A model cannot be built, or the user's choice of an attention backend is not possible.
+            WordorderError: A model cannot be built, or the attention backend of the user is unusable.
         """
         _check_backends()
         known = self._content["models"]
@@ -88,7 +92,7 @@ class Catalogue:
                 known[key] = self._why_not(encoding, size, study.recipe)
                 self._save(self._content)
             if known[key]:
-                where = f"In the study '{study.name}' the encoding '{encoding}' does not fit '{size}'"
+                where = f"In the study '{study.name}', the encoding '{encoding}' does not fit the size '{size}'"
                 problems.append(f"{where}: {known[key]}")
         if problems:
             raise WordorderError("\n".join(problems), code="model-cannot-be-built")
@@ -104,7 +108,7 @@ class Catalogue:
         return Described(**entry)
 
     def _why_not(self, encoding: str, size: str, recipe: Recipe) -> str:
-        """Return why a model cannot be built; an empty text if it can."""
+        """Return the reason why a model cannot be built; an empty text if it can."""
         from wordorder.model.counts import counted
 
         try:
@@ -130,7 +134,7 @@ class Catalogue:
         return found
 
     def _encodings(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        registry_of("encodings").discover()  # a broken plug-in file is not a mistake of an entry
+        registry_of("encodings").discover()  # Errors in plug-in files are raised here, not blamed on an entry.
         for name in encoding_names(self.root):
             try:
                 config = load_encodings(self.root, [name])[name]
@@ -148,7 +152,7 @@ class Catalogue:
         return Described(folder, config, *of_encodings)._asdict()
 
     def _save(self, content: dict[str, dict[str, Any]]) -> None:
-        with suppress(OSError, WordorderError):  # a cache that cannot be written is only slower
+        with suppress(OSError, WordorderError):  # Without a writable cache, the workflow is only slower.
             write_text(self._file, json.dumps(content))
 
     @cached_property
@@ -171,7 +175,11 @@ class Catalogue:
 
 
 def _check_backends() -> None:
-    """Raise WordorderError if a user's attention backend cannot be loaded or chosen."""
+    """Check that an attention backend of the user can be loaded and chosen.
+
+    Raises:
+        WordorderError: It cannot.
+    """
     if plugin_files("attention_backends") or "WORDORDER_ATTENTION" in os.environ:
         from wordorder.model.attention.base import choose
 

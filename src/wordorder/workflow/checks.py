@@ -1,4 +1,4 @@
-"""Whether a study can be run as it is written."""
+"""Checks that a study can run."""
 
 from __future__ import annotations
 
@@ -21,11 +21,15 @@ from wordorder.workflow.study_slices import published_tables
 def check(study: Study, configuration: Configuration) -> str:
     """Check a study and everything that it uses.
 
+    Args:
+        study: The study.
+        configuration: The configuration folder.
+
     Returns:
-        One line that says how much there is to run.
+        One line with the numbers of runs, test sets and comparisons.
 
     Raises:
-        WordorderError: Something is wrong; the message has every problem.
+        WordorderError: The study has at least one problem; the message lists all of them.
     """
     problems: dict[str, None] = {}
 
@@ -64,7 +68,11 @@ def check(study: Study, configuration: Configuration) -> str:
 
 
 def _check_name(name: str, configuration: Configuration) -> None:
-    """Raise WordorderError if a rule of the workflow next to the configuration has the name of the study."""
+    """Check that no rule of the workflow next to the configuration has the name of the study.
+
+    Raises:
+        WordorderError: A rule has this name.
+    """
     root = configuration.root.resolve().parent
     files = [root / "Snakefile", *root.glob("workflow/rules/*.smk")]
     rules = (
@@ -75,7 +83,8 @@ def _check_name(name: str, configuration: Configuration) -> None:
     scattering = (f"scatter_{dataset.name}" for dataset in configuration.valid_datasets)
     if name in {*chain.from_iterable(rules), *scattering}:
         raise WordorderError(
-            f"'{name}' cannot be the name of a study, because a rule of the workflow has this name. Rename the file.",
+            f"'{name}' cannot be the name of a study, because a rule of the workflow has this name. Rename the study "
+            "file and its key 'name'.",
             code="reserved-name",
             key="name",
         )
@@ -86,9 +95,12 @@ def _count(number: int, noun: str) -> str:
 
 
 def check_languages(study: Study, configuration: Configuration) -> None:
-    """Raise WordorderError where this environment cannot segment or score the language of a dataset of the study.
+    """Check that this environment can segment and score the languages of a study's datasets.
 
-    Scores come last in a study, after hours of training.
+    Without this check, a missing package would be reported only when translations are scored, after hours of training.
+
+    Raises:
+        WordorderError: A package for a language is missing.
     """
     for dataset in configuration.datasets_of(study):
         try:
@@ -98,5 +110,8 @@ def check_languages(study: Study, configuration: Configuration) -> None:
                 build(metric, dataset.target_language)
         except WordorderError as error:
             raise WordorderError(
-                f"The study '{study.name}' has the dataset '{dataset.name}'. {error}", code=error.code
+                f"The dataset '{dataset.name}' of the study '{study.name}' cannot be used here: {error}",
+                code=error.code,
+                key="datasets",
+                found=dataset.name,
             ) from error

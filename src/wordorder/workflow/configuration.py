@@ -1,4 +1,4 @@
-"""The configuration folder as the workflow sees it: every file is read once, and only when it is needed."""
+"""The configuration folder of the workflow, which reads each file once and only when it is needed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Configuration:
 
     @cached_property
     def valid_datasets(self) -> list[Dataset]:
-        """The datasets without mistakes; those with mistakes are reported when a study uses them."""
+        """The valid datasets; an invalid dataset is reported only if a study uses it."""
         datasets = []
         for name in load.dataset_names(self.root):
             try:
@@ -72,5 +72,5 @@ class Configuration:
 
 
 def one_of(names: Iterable[str]) -> str:
-    """Return a regular expression that matches these names; one that matches nothing if there are none."""
+    """Return a regular expression that matches exactly these names; without names, it matches nothing."""
     return "|".join(map(re.escape, sorted(names, key=len, reverse=True))) or "(?!)"

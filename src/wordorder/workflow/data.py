@@ -15,8 +15,8 @@ DATA = "results/data/{dataset}"
 SUBWORD = f"{DATA}/subword/model.model"
 ALIGNMENT = f"{DATA}/alignment/{{aligner}}"
 REORDERING = f"{DATA}/reordering/{{reorderer}}"
-# The files of a binary corpus are declared, not its directory: the time stamp of a directory changes when something is
-# put into it, and everything would be trained again.
+# The outputs are the files of a binary corpus, not its folder: the time stamp of a folder changes when a file is added
+# to it, which would rerun all training runs.
 BINARY = ("source.tokens.npy", "source.offsets.npy", "target.tokens.npy", "target.offsets.npy", "meta.json")
 
 Options = list[str]
@@ -28,15 +28,16 @@ def binary_files(split: str) -> list[str]:
 
 
 def corpus_file(split: str) -> str:
-    """Return the file that stands for the binary corpus of a split among the inputs of a rule.
+    """Return the file that represents the binary corpus of a split in the inputs of a rule.
 
-    One rule writes all files of a corpus, this one last; jobs of thousands of models have fewer inputs with it.
+    One rule writes all files of a corpus, and this file last. One file instead of five keeps the workflow fast with
+    thousands of models.
     """
     return f"{DATA}/binary/{split}/meta.json"
 
 
 def positions_file(name: str, split: str) -> str:
-    """Return the file that stands for the reordered positions of a split among the inputs of a rule."""
+    """Return the file that represents the reordered positions of a split in the inputs of a rule."""
     return f"{DATA}/positions/{name}/{split}/meta.json"
 
 
@@ -46,7 +47,7 @@ def positions_files(name: str, split: str) -> list[str]:
 
 
 class DataRules:
-    """What the rules about data ask; wildcards are those of the rule.
+    """Inputs and parameters of the rules about data; the methods take the wildcards of the rule.
 
     Args:
         configuration: The configuration folder.
@@ -85,19 +86,19 @@ class DataRules:
     # ----------------------------------------------------------------------------------------------- preparation
 
     def text_to_clean(self, dataset: Dataset, split: str, side: str) -> str:
-        """Return the text of a split from which cleaning starts."""
+        """Return the text of one side of a split that is cleaned."""
         return f"results/data/{dataset.name}/{'tokenised' if dataset.tokenised else 'raw'}/{split}.{side}"
 
     def source_to_clean(self, wildcards: Any) -> str:
-        """Return the source of a split from which cleaning starts."""
+        """Return the source text of a split that is cleaned."""
         return self.text_to_clean(self._dataset(wildcards), wildcards.split, "source")
 
     def target_to_clean(self, wildcards: Any) -> str:
-        """Return the target of a split from which cleaning starts."""
+        """Return the target text of a split that is cleaned."""
         return self.text_to_clean(self._dataset(wildcards), wildcards.split, "target")
 
     def held_out_texts(self, wildcards: Any) -> list[str]:
-        """Return the texts whose sentences the training set must not contain; none where that is not asked for."""
+        """Return the texts whose sentences are removed from the training set; none without 'remove_overlap'."""
         dataset = self._dataset(wildcards)
         splits = ["valid", *dataset.test_names] if dataset.preprocessing.remove_overlap else []
         return [f"results/data/{dataset.name}/raw/{split}.{side}" for split in splits for side in ("source", "target")]
@@ -133,7 +134,7 @@ class DataRules:
         return slices.published_slice(self._dataset(wildcards))
 
     def published_reports(self, wildcards: Any) -> list[str]:
-        """Return the cleaning reports of the splits whose published counts are known, in the order of the slice."""
+        """Return the cleaning reports of the splits with published counts, in the order of the slice."""
         splits = sorted(self._dataset(wildcards).published_pairs)
         return [f"results/data/{wildcards.dataset}/clean/{split}.report.json" for split in splits]
 
@@ -144,7 +145,7 @@ class DataRules:
     # ------------------------------------------------------------------------------------------------- alignment
 
     def _alignment(self, wildcards: Any) -> Alignment:
-        """Return the aligner of a job, by its own name or by that of its reorderer."""
+        """Return the aligner of a job, which has the wildcard of the aligner or of its reorderer."""
         name = wildcards.get("aligner") or self._reorderer(wildcards).aligner
         return self.configuration.aligners[name]
 
@@ -152,7 +153,7 @@ class DataRules:
         return self.configuration.reorderers[wildcards.reorderer]
 
     def aligner_slice(self, wildcards: Any) -> str:
-        """Return the slice of an aligner's training."""
+        """Return the slice of the training of an aligner."""
         return canonical(self._alignment(wildcards).aligner)
 
     def alignment_slice(self, wildcards: Any) -> str:
@@ -160,15 +161,15 @@ class DataRules:
         return canonical(self._alignment(wildcards))
 
     def unit_model(self, wildcards: Any) -> list[str]:
-        """Return the subword model where subwords are aligned and reordered; nothing where words are."""
+        """Return the subword model if subwords are aligned and reordered; nothing for words."""
         return [SUBWORD] if self._alignment(wildcards).unit == "subword" else []
 
     def unit_option(self, wildcards: Any, input: Any) -> Options:
-        """Return the option that names the subword model where subwords are aligned and reordered."""
+        """Return the option that names the subword model if subwords are aligned and reordered."""
         return ["--subword", str(input.subword)] if input.subword else []
 
     def aligner_model(self, wildcards: Any) -> list[str]:
-        """Return the trained aligner; external programs train and align at once."""
+        """Return the trained aligner; none for external programs, which train and align at once."""
         return [f"{ALIGNMENT}/model.npz"] if self._alignment(wildcards).aligner.type == "hmm" else []
 
     def aligner_option(self, wildcards: Any, input: Any) -> Options:
@@ -176,7 +177,7 @@ class DataRules:
         return ["--model", str(input.model)] if input.model else []
 
     def links(self, wildcards: Any) -> str:
-        """Return the links of a reorderer's aligner; of the training set for a rule without a split."""
+        """Return the alignment links of a split by a reorderer's aligner; rules without a split need 'train'."""
         split = wildcards.get("split") or "train"
         return ALIGNMENT.replace("{aligner}", self._reorderer(wildcards).aligner) + f"/{split}.links"
 
@@ -187,11 +188,11 @@ class DataRules:
         return canonical(self._reorderer(wildcards).oracle)
 
     def parser_slice(self, wildcards: Any) -> str:
-        """Return the slice of a parser's training."""
+        """Return the slice of the training of a parser."""
         return canonical(self._reorderer(wildcards).parser)
 
     def classes_file(self, wildcards: Any) -> list[str]:
-        """Return the word classes of a parser, shared by all parsers that use as many classes of the same unit."""
+        """Return the word classes of a parser; parsers with the same unit and number of classes share them."""
         number, unit = self._reorderer(wildcards).parser.classes, self._alignment(wildcards).unit
         return [f"{DATA}/classes/{unit}.{number}.tsv"] if number else []
 
@@ -204,11 +205,11 @@ class DataRules:
         return [SUBWORD] if wildcards.unit == "subword" else []
 
     def without_fold(self, wildcards: Any) -> Options:
-        """Return the option that names the part of the training set that a parser is trained without."""
+        """Return the option that names the part of the training set that is excluded from a parser's training."""
         return [] if wildcards.fold == "all" else ["--without", wildcards.fold.replace("of", "/")]
 
     def parser_of_part(self, wildcards: Any) -> str:
-        """Return the parser of a part of the training set; with folds, the one that has not seen the part."""
+        """Return the parser for a part of the training set; with folds, the parser whose training excluded the part."""
         fold = f"{wildcards.part}of{wildcards.parts}" if self._reorderer(wildcards).folds else "all"
         return f"{REORDERING}/parser/{fold}.npz"
 
@@ -220,18 +221,22 @@ class DataRules:
     # ------------------------------------------------------------------------------------------------- positions
 
     def gold_trees(self, wildcards: Any) -> str:
-        """Return the gold trees of a split, which only generated datasets have."""
+        """Return the gold trees of a split.
+
+        Raises:
+            WordorderError: The dataset is not generated, so that it has no gold trees.
+        """
         check_positions(self._dataset(wildcards), "gold")
         return f"{DATA}/raw/{{split}}.trees"
 
     def keep_all(self, wildcards: Any) -> Options:
-        """Return the option that says that cleaning dropped no pair: it drops training pairs only."""
+        """Return the option for splits of which cleaning keeps all pairs, that is, all except 'train'."""
         return [] if wildcards.split == "train" else ["--keep-all"]
 
     def word_model(self, wildcards: Any) -> list[str]:
-        """Return the subword model where words were reordered, whose subwords stay together."""
+        """Return the subword model if words were reordered, so that the subwords of a word stay together."""
         return [] if self._alignment(wildcards).unit == "subword" else [SUBWORD]
 
     def words_option(self, wildcards: Any, input: Any) -> Options:
-        """Return the option that names the subword model where words were reordered."""
+        """Return the option that names the subword model if words were reordered."""
         return ["--words", str(input.subword)] if input.subword else []

@@ -1,4 +1,4 @@
-"""Slices of a dataset: what the jobs get that download, import and prepare it."""
+"""Slices of a dataset: the configurations of the jobs that download, import and prepare it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,13 @@ from wordorder.workflow.slices import canonical, only
 
 
 def gold_slice(dataset: Dataset, name: str, root: str | Path = "config") -> str:
-    """``GoldImport``: a set of gold_alignments.yaml as a split of a dataset."""
+    """Return the slice ``GoldImport``, which imports a set of gold alignments as a split of a dataset.
+
+    Args:
+        dataset: The dataset.
+        name: The name of the set in gold_alignments.yaml.
+        root: The configuration folder.
+    """
     gold = load_gold_sets(root)[name]
     return canonical(
         GoldImport(
@@ -35,50 +41,69 @@ def gold_slice(dataset: Dataset, name: str, root: str | Path = "config") -> str:
 
 
 def download_slice(dataset: Dataset, file: str) -> str:
-    """``Download``: one key of the dataset's downloads."""
+    """Return the slice ``Download`` of one of the dataset's downloads."""
     return canonical(dataset.downloads[file])
 
 
 def shared_download_slice(datasets: Iterable[Dataset], folder: str, file: str) -> str:
-    """``Download``: the file of a folder of downloads, which several of ``datasets`` may share.
+    """Return the slice ``Download`` of a file that several datasets may share.
 
-    Raises WordorderError where two of them mean different files by one name.
+    Args:
+        datasets: All datasets.
+        folder: The folder of downloads.
+        file: The name of the file in the folder.
+
+    Raises:
+        WordorderError: Two datasets describe the file differently, or no dataset describes it.
     """
     owners = [dataset for dataset in datasets if dataset.folder == folder and file in dataset.downloads]
     for other in owners[1:]:
         if other.downloads[file] != owners[0].downloads[file]:
             raise WordorderError(
-                f"The datasets '{owners[0].name}' and '{other.name}' share the folder '{folder}' of downloads, but "
-                f"describe its file '{file}' differently. Give one of them another file name or 'download_folder'.",
+                f"The datasets '{owners[0].name}' and '{other.name}' share the download folder '{folder}', but "
+                f"describe its file '{file}' differently. Change the file name or 'download_folder' of one of them.",
                 code="conflicting-downloads",
+                key="downloads",
+                found=file,
             )
     if not owners:
         raise WordorderError(
-            f"No dataset of the folder '{folder}' of downloads has a file '{file}'.", code="unknown-name"
+            f"No dataset with the download folder '{folder}' has the file '{file}'. Add it to 'downloads' of a "
+            "dataset, or request another file.",
+            code="unknown-name",
+            key="downloads",
+            found=file,
         )
     return download_slice(owners[0], file)
 
 
 def parts(dataset: Dataset, split: str) -> list[Part]:
-    """The parts of 'train', 'valid' or a test set."""
+    """Return the parts of a split: 'train', 'valid' or a test set."""
     return {**dataset.tests, "train": dataset.train, "valid": dataset.valid}[split]
 
 
 def downloads(dataset: Dataset, split: str) -> list[str]:
-    """The keys of the dataset's downloads from which one split is imported."""
+    """Return the keys of the downloads from which a split is imported, each once."""
     return list(dict.fromkeys(side.file for part in parts(dataset, split) for side in (part.source, part.target)))
 
 
 def import_slice(dataset: Dataset, split: str) -> str:
-    """``Import``."""
+    """Return the slice ``Import`` of a split."""
     return canonical(Import(parts=parts(dataset, split), by_hand=dataset.by_hand))
 
 
 def generator_slice(dataset: Dataset, split: str) -> str:
-    """``Generator``, without the numbers of sentences of the other splits, on which this one does not depend."""
+    """Return the slice ``Generator`` of a split, without the sizes of the other splits, on which it does not depend.
+
+    Raises:
+        WordorderError: The dataset is not generated.
+    """
     if dataset.generator is None:
         raise WordorderError(
-            f"The dataset '{dataset.name}' has no generator; its '{split}' is downloaded.", code="unknown-name"
+            f"The dataset '{dataset.name}' has no generator, because its split '{split}' is downloaded.",
+            code="unknown-name",
+            key="generator",
+            found=dataset.name,
         )
     others = {name: Generator.model_fields[name].default for name in ("train", "valid") if name != split}
     tests = {name: number for name, number in dataset.generator.tests.items() if name == split}
@@ -86,12 +111,12 @@ def generator_slice(dataset: Dataset, split: str) -> str:
 
 
 def preprocessing_slice(dataset: Dataset) -> str:
-    """``Preparation``: what 'clean' does to the text of this pair."""
+    """Return the slice ``Preparation``, with the settings of cleaning."""
     return canonical(preparation(dataset))
 
 
 def preparation(dataset: Dataset) -> Preparation:
-    """Return how the text of a dataset is treated before the subwords."""
+    """Return the settings by which the text of a dataset is prepared before the subwords."""
     return Preparation(
         preprocessing=only(TextPreprocessing, dataset.preprocessing),
         source_language=dataset.source_language,
@@ -100,10 +125,10 @@ def preparation(dataset: Dataset) -> Preparation:
 
 
 def published_slice(dataset: Dataset) -> str:
-    """``PublishedPairs``, in the order in which the reports are given: that of :func:`canonical`."""
+    """Return the slice ``PublishedPairs``; its order, that of :func:`canonical`, is also that of the reports."""
     return canonical(PublishedPairs(dataset.published_pairs))
 
 
 def subword_slice(dataset: Dataset) -> str:
-    """``Subword``."""
+    """Return the slice ``Subword``."""
     return canonical(only(Subword, dataset.preprocessing))

@@ -1,4 +1,4 @@
-"""Mistakes end a run of Snakemake with their message alone."""
+"""Ends a run of Snakemake with only the message of an error."""
 
 from __future__ import annotations
 
@@ -12,7 +12,14 @@ from wordorder.errors import WordorderError
 
 
 def exit_on_error(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return ``function``, which ends the process with the message alone where it raises WordorderError."""
+    """Wrap a function so that a WordorderError ends the process with only the error message and status 1.
+
+    Args:
+        function: The function.
+
+    Returns:
+        The wrapped function, with the signature of ``function``.
+    """
 
     @wraps(function)
     def wrapper(*arguments: Any, **named: Any) -> Any:
@@ -21,6 +28,6 @@ def exit_on_error(function: Callable[..., Any]) -> Callable[..., Any]:
         except WordorderError as error:
             sys.exit(f"wordorder: error: {error}")
 
-    # Snakemake asks for the signature once per job and parameter; this answers at once.
+    # Snakemake inspects the signature once per job and parameter; this attribute makes that fast.
     wrapper.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
     return wrapper

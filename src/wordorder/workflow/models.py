@@ -36,12 +36,15 @@ _SLICES = "results/slices"
 
 
 def cell_files(study: Study, configuration: Configuration, results: Path) -> dict[CellName, CellFiles]:
-    """Return the files of the model of every cell of a study, whether they exist or not.
+    """Return the files of each model of a study, whether or not they exist.
 
     Args:
         study: The study.
         configuration: The configuration folder.
-        results: The folder ``results``.
+        results: The folder of all results.
+
+    Returns:
+        The files by run.
     """
     rules = ModelRules(configuration, SliceStore(is_main=True))
     decodings = {name: decoding_label(own) for name, own in study.decodings.items()}
@@ -57,11 +60,11 @@ def cell_files(study: Study, configuration: Configuration, results: Path) -> dic
 
 
 class ModelRules:
-    """What the rules about models ask; wildcards are those of the rule.
+    """Inputs and parameters of the rules about models; the methods take the wildcards of the rule.
 
     Args:
         configuration: The configuration folder.
-        store: The slices kept as files.
+        store: The slices that are kept as files.
     """
 
     def __init__(self, configuration: Configuration, store: SliceStore) -> None:
@@ -69,7 +72,8 @@ class ModelRules:
         self.store = store
         self._known: dict[ModelAddress, dict[str, Any]] = {}
         self._addresses: dict[tuple[str, CellName], ModelAddress] = {}
-        self._labels: dict[tuple[str, ...], str] = {}  # of decodings, evaluations and measures, by study
+        # The labels of decodings, evaluations and measures, by study.
+        self._labels: dict[tuple[str, ...], str] = {}
 
     # ------------------------------------------------------------------------------------------------- addresses
 
@@ -105,12 +109,15 @@ class ModelRules:
         return CELL.format(**self.address(study, cell)._asdict(), seed=cell.seed)
 
     def evaluation_of(self, study: Study, dataset: str) -> Evaluation:
-        """Return what a study evaluates of every model of a dataset; studies of other orders share it."""
+        """Return the test sets and metrics with which a study evaluates the models of a dataset.
+
+        They are sorted, so that studies that list them in another order share evaluations.
+        """
         tests = test_names(study, self.configuration.dataset(dataset))
         return Evaluation(tests=sorted(tests), metrics=sorted(text_metrics(study.metrics), key=str))
 
     def decoding_folder(self, study: Study, name: str) -> str:
-        """Return the folder of a decoding of a study, relative to that of a cell, and remember its slice."""
+        """Return the folder of a study's decoding, relative to the folder of a cell, and register its slice."""
         key = (study.name, "decoding", name)
         if key not in self._labels:
             decoding = study.decodings[name]
@@ -118,12 +125,12 @@ class ModelRules:
         return self._labels[key]
 
     def _remember(self, label: str, content: Any) -> str:
-        """Keep a slice under its label, which ends in its digest."""
+        """Register a slice under its label, which ends in its digest."""
         self.store.get(f"{_SLICES}/{label}.json", digest(content), lambda: content)
         return label
 
     def evaluation_label(self, study: Study, dataset: str) -> str:
-        """Return the name of a study's evaluations of a dataset, and remember their slice."""
+        """Return the name of a study's evaluations of a dataset, and register their slice."""
         key = (study.name, "evaluation", dataset)
         if key not in self._labels:
             evaluation = self.evaluation_of(study, dataset)
@@ -131,7 +138,7 @@ class ModelRules:
         return self._labels[key]
 
     def evaluation_file(self, study: Study, cell: CellName, decoding: str) -> str:
-        """Return the file of a cell's evaluation with one of the study's decodings, and remember its slice."""
+        """Return the file of a cell's evaluation with one of the study's decodings, and register its slice."""
         label = self.evaluation_label(study, cell.dataset)
         folder = self.decoding_folder(study, decoding)
         return f"{self.folder(study, cell)}/{folder}/{label}.json"
@@ -147,7 +154,7 @@ class ModelRules:
         return content
 
     def _find(self, address: ModelAddress) -> dict[str, Any]:
-        """Look for an address in the studies that were asked for, then in all others."""
+        """Find the content of an address in the requested studies, then in all others."""
         if address not in self._known:
             for name in self.configuration.study_names:
                 try:
@@ -158,20 +165,21 @@ class ModelRules:
                     continue
         if address not in self._known:
             raise WordorderError(
-                f"No study asks for a model at {address.folder}. 'wordorder models' lists the models that exist, and "
-                "the studies that use them.",
+                f"No study needs a model at {address.folder}. Request a study, or a model that 'wordorder models' "
+                "lists.",
                 code="unknown-model",
+                path=address.folder,
             )
         return self._known[address]
 
     def cell_slice(self, wildcards: Any) -> str:
-        """Return the slice of a training."""
+        """Return the slice of a training run."""
         content = self._content(wildcards)
         names = Cell.model_fields.keys() - {"seed"}
         return canonical_json({name: content[name] for name in names} | {"seed": int(wildcards.seed)})
 
     def _corpus_options(self, wildcards: Any, split: str, option: str, kind: str) -> Options:
-        """Return the folder of a corpus and, where the encoding needs them, the option with its positions."""
+        """Return the folder of a corpus and, if the encoding needs them, the option with its positions."""
         folder = f"results/data/{wildcards.dataset}"
         name = self._content(wildcards).get("positions", {}).get(kind)
         return [f"{folder}/binary/{split}", *([option, f"{folder}/positions/{name}/{split}"] if name else [])]
@@ -220,14 +228,18 @@ class ModelRules:
             found: Mapping[str, Any] | None = self.store.asked(f"{_SLICES}/{label}.json")
             if found:
                 return found
-        raise WordorderError(f"No study asks for '{label}'.", code="unknown-slice")
+        raise WordorderError(
+            f"No study needs '{label}', and its file in {_SLICES} does not exist. Request the target of a study.",
+            code="unknown-slice",
+            found=label,
+        )
 
     def decoding_slice(self, wildcards: Any) -> str:
         """Return the slice of the beam search."""
         return canonical_json(self._stored(wildcards.decoding))
 
     def evaluation_slice(self, wildcards: Any) -> str:
-        """Return the slice that says which test sets are translated and how they are scored."""
+        """Return the slice with the test sets to translate and the metrics."""
         return canonical_json(self._stored(wildcards.evaluation))
 
     def _tests(self, wildcards: Any) -> list[str]:
@@ -248,14 +260,14 @@ class ModelRules:
         return ["--positions", name] if name else []
 
     def language_options(self, wildcards: Any) -> Options:
-        """Return the target language, and the option that says that there is nothing to detokenise."""
+        """Return the target language and, if translations are not detokenised, the option for this."""
         dataset = self.configuration.dataset(wildcards.dataset)
         return [dataset.target_language, *([] if dataset.detokenise else ["--as-it-is"])]
 
     # -------------------------------------------------------------------------------------------------- measuring
 
     def measure_file(self, study: Study, dataset: str, name: str) -> str:
-        """Return the file of an analysis' measures, relative to the folder of a cell, and remember its slice."""
+        """Return the file of an analysis's measures, relative to the folder of a cell, and register its slice."""
         key = (study.name, "measure", dataset, name)
         if key not in self._labels:
             content = measured_content(study, self.configuration.dataset(dataset), name, self.configuration)
@@ -263,7 +275,7 @@ class ModelRules:
         return f"measures/{self._labels[key]}.json"
 
     def measure_name(self, wildcards: Any) -> str:
-        """Return the name of the analysis that measures."""
+        """Return the name of the analysis that measures the model."""
         name: str = self._stored(wildcards.measure)["analysis"]
         return name
 
@@ -273,12 +285,12 @@ class ModelRules:
         return sets
 
     def measure_slice(self, wildcards: Any) -> str:
-        """Return the slice of measuring."""
+        """Return the slice of the measures."""
         analysis = measured_analysis(self._stored(wildcards.measure))
         return measure_slice(self.configuration.dataset(wildcards.dataset), analysis)
 
     def measured_files(self, wildcards: Any) -> list[str]:
-        """Return the files of the data that measuring reads."""
+        """Return the data files that the measures need."""
         analysis, folder = measured_analysis(self._stored(wildcards.measure)), f"results/data/{wildcards.dataset}"
         files = []
         for name in self.measured_sets(wildcards):

@@ -1,4 +1,4 @@
-"""Keep Snakemake's SLURM executor asking in the same way while SLURM does not answer."""
+"""Keeps Snakemake's SLURM executor on the same query command while SLURM does not answer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ _PLUGIN = "snakemake_executor_plugin_slurm"
 
 
 def remembering(ask: Callable[[], int | None]) -> Callable[[], int | None]:
-    """Return a function that answers as ``ask`` does, or as it last did where it has no answer."""
+    """Return a function that returns the result of ``ask``, or its last result if it returns None.
+
+    Args:
+        ask: The function.
+    """
     known: int | None = None
 
     def answer() -> int | None:
@@ -22,10 +26,10 @@ def remembering(ask: Callable[[], int | None]) -> Callable[[], int | None]:
 
 
 def remember_min_job_age() -> None:
-    """Let the executor remember how long SLURM keeps jobs.
+    """Let the executor remember how long SLURM keeps finished jobs.
 
-    It asks at each look at the jobs. Without an answer, such as while slurmctld restarts, it takes 'squeue' for
-    unusable and asks 'sacct' for an hour, which knows nothing on a cluster without accounting.
+    The executor queries this time whenever it checks jobs. Without an answer, for instance while slurmctld restarts, it
+    considers 'squeue' unusable and uses 'sacct' for an hour. On a cluster without accounting, 'sacct' reports nothing.
     """
     plugin = sys.modules.get(_PLUGIN)
     if plugin is not None:

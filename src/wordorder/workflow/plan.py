@@ -1,4 +1,4 @@
-"""Everything that the rules of the workflow ask, in one object; the Snakefile makes it once."""
+"""The object that provides targets, inputs, parameters and resources to all rules; the workflow creates it once."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ from wordorder.workflow.targets import Targets
 
 
 class Plan:
-    """What to run, with which inputs, parameters and resources.
+    """Targets, inputs, parameters and resources of the rules.
 
-    Every part answers the rules of one stage: ``data``, ``models``, ``studies``, ``targets`` and ``resources``. A
-    mistake in the configuration ends the process with its message alone, because Snakemake would add a traceback.
+    Its parts are ``data``, ``models``, ``studies``, ``targets`` and ``resources``. A mistake in the configuration ends
+    the process with only its message, because Snakemake would add a traceback.
 
     Args:
         config: The configuration folder.
-        training_table: The table of what trainings need of a cluster.
+        training_table: The table of resources that training runs request from a cluster.
         study: The study of the milestones.
-        is_main: Whether this is the main process of Snakemake, not that of a job.
+        is_main: Whether this is the main process of Snakemake rather than the process of a job.
     """
 
     def __init__(self, config: Path, training_table: Path, study: str, *, is_main: bool) -> None:
         self.configuration = Configuration(config)
         self._store = SliceStore(is_main=is_main)
         table = TrainingTable(training_table)
-        if is_main:  # Snakemake asks for resources in the middle of its work, where it would bury the message
+        if is_main:  # Check the table early: Snakemake evaluates resources later and would bury the message.
             exit_on_error(table.check)()
         data, models = DataRules(self.configuration), ModelRules(self.configuration, self._store)
         studies = StudyRules(self.configuration, models)
@@ -53,7 +53,7 @@ class Plan:
         self.resources: Any = _Reported(Resources(table))
 
     def constraints(self) -> dict[str, str]:
-        """Return the patterns of the wildcards that are names of the configuration."""
+        """Return the patterns of the wildcards whose values are names in the configuration."""
         configuration, root = self.configuration, self.configuration.root
         datasets = load.dataset_names(root)
         folders = {dataset.folder for dataset in configuration.valid_datasets}
@@ -72,7 +72,11 @@ class Plan:
         return found
 
     def datasets(self, kind: str) -> str:
-        """Return a pattern of the datasets of a kind: 'imported', 'tokenised' or 'generated'."""
+        """Return a pattern that matches the datasets of one kind.
+
+        Args:
+            kind: 'imported', 'tokenised' or 'generated'.
+        """
         kinds: dict[str, Callable[[Dataset], object]] = {
             "imported": lambda dataset: not dataset.generator and not dataset.tokenised,
             "tokenised": lambda dataset: dataset.tokenised,
@@ -81,7 +85,9 @@ class Plan:
         return one_of(dataset.name for dataset in self.configuration.valid_datasets if kinds[kind](dataset))
 
     def start(self, jobs: Iterable[Any]) -> None:
-        """Prepare a run: ask for files that only people can get, and write the slices and the indexes of studies.
+        """Prepare a run: check that manual downloads exist, and write the slices and the indexes of studies.
+
+        Files that users must download manually end the process with a message that names them.
 
         Args:
             jobs: The jobs that will run.
@@ -99,21 +105,21 @@ class Plan:
             raise WordorderError("\n".join(sorted(filter(None, said))), code="files-by-hand")
         for folder in self._studies.old_results():
             print(
-                f"wordorder: warning: {folder}/cells holds models of a version in which every study had its own. They "
-                "are not read, so the models of this study are trained again under results/models. Remove the folder "
-                "if you do not need it.",
+                f"wordorder: warning: {folder}/cells contains models of an older version, in which studies did not "
+                "share models. They are not used: the models of this study are trained again in results/models. Remove "
+                "the folder if you do not need it.",
                 file=sys.stderr,
             )
         self._store.write()
         self._studies.write_indexes()
 
     def end(self) -> None:
-        """Remove the checksums of temporary files, which Snakemake has removed."""
+        """Remove the checksums of temporary files that Snakemake has removed."""
         remove_orphans(Path("results/data"))
 
 
 class _Reported:
-    """An object whose methods end the process with the message alone where they raise WordorderError."""
+    """Wrapper of an object; a WordorderError in its methods ends the process with only the error message."""
 
     def __init__(self, wrapped: Any) -> None:
         self._wrapped = wrapped

@@ -1,4 +1,4 @@
-"""Which reordered source positions a study gives its encodings, and where they come from."""
+"""The kinds of reordered source positions that a study uses, and their folders."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wordorder.workflow.study import test_names
 
 
 def positions_name(study: Study, dataset: Dataset, encoding: str, split: str) -> str:
-    """Return the folder of the reordered source positions that a study gives an encoding for a split.
+    """Return the folder of the reordered source positions of an encoding for a split.
 
     Args:
         study: The study.
@@ -24,7 +24,7 @@ def positions_name(study: Study, dataset: Dataset, encoding: str, split: str) ->
         training set may have noise ('gold.noise0.1').
 
     Raises:
-        WordorderError: The dataset cannot give such positions.
+        WordorderError: The dataset does not have such positions.
     """
     positions = study.reordering.of(encoding)
     key = "train" if split == "train" else "test"
@@ -33,9 +33,9 @@ def positions_name(study: Study, dataset: Dataset, encoding: str, split: str) ->
         check_positions(dataset, kind)
     except WordorderError as error:
         raise WordorderError(
-            f"In the study '{study.name}' the encoding '{encoding}' needs reordered source positions, and "
-            f"'reordering.{key}' is '{kind}'. {error} Set 'reordering.{key}' to 'predicted', with "
-            "a 'reorderer', or to 'identity', or remove the encoding or the dataset.",
+            f"In the study '{study.name}', the encoding '{encoding}' needs reordered source positions, and "
+            f"'reordering.{key}' is '{kind}'. {error} Set 'reordering.{key}' to 'identity', or to 'predicted' with a "
+            "'reorderer', or remove the encoding or the dataset.",
             code=error.code,
             key=f"reordering.{key}",
         ) from error
@@ -44,30 +44,32 @@ def positions_name(study: Study, dataset: Dataset, encoding: str, split: str) ->
 
 
 def check_positions(dataset: Dataset, kind: PositionsKind) -> None:
-    """Check that a dataset can give reordered positions of a kind.
+    """Check that a dataset has reordered positions of a kind.
 
     Raises:
-        WordorderError: It cannot.
+        WordorderError: It does not have them.
     """
     if kind == "gold" and dataset.generator is None:
         raise WordorderError(
             f"The dataset '{dataset.name}' does not have gold positions, because only generated datasets have gold "
             "trees.",
             code="no-gold-positions",
+            found=dataset.name,
         )
 
 
 def reorderers(study: Study, configuration: Configuration) -> list[str]:
-    """Return the reorderers whose positions a study's encodings use."""
+    """Return the names of the reorderers whose positions a study's encodings use."""
     needing = (name for name in study.encodings if configuration.catalogue.encoding(name).needs_reordered)
     used = [study.reordering.of(name) for name in needing]
     return sorted({of.reorderer for of in used if of.reorderer and {"oracle", "predicted"} & {of.train, of.test}})
 
 
 def drawn_reorderings(study: Study, configuration: Configuration) -> list[DrawnReordering]:
-    """Return the test sets whose predicted orders are scored and drawn, for every reorderer that the study uses.
+    """Return the test sets whose predicted orders are scored and drawn, for each reorderer of the study.
 
-    Only the embedded aligner links text that it was not trained on; without such links nothing can be scored.
+    Reorderers with external aligners are excluded: only the embedded aligner aligns text on which it was not trained,
+    and scores need these links.
     """
     entries, aligners = configuration.reorderers, configuration.aligners
     embedded = [

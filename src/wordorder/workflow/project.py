@@ -1,4 +1,4 @@
-"""Make the folder of a project, which uses the packaged workflow from outside a clone."""
+"""Creates the folder of a project, which uses the packaged workflow outside a clone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wordorder.workflow.packaged import FOLDER
 
 _TEMPLATE = Path(__file__).parent / "project"
 _PROFILES = ("local", "slurm")
-_CHOSEN = ("studies", "datasets")  # folders of config/ of which a project gets only what its studies need
+_CHOSEN = ("studies", "datasets")  # From these folders of config/, a project gets only the files that it needs.
 _SAMPLE = "\n# Your own encoding: wordorder_plugins/encodings/my_slope.py\nmy_slope:\n  type: my_slope\n"
 
 
@@ -24,15 +24,15 @@ def make_project(folder: Path, studies: Iterable[str]) -> None:
     """Write a Snakefile, a configuration, profiles and a sample encoding.
 
     Args:
-        folder: The folder to make; it may exist if it is empty.
-        studies: Shipped studies to copy, with everything on which they depend.
+        folder: The folder to create; it may exist if it is empty.
+        studies: The shipped studies to copy, with everything on which they depend.
 
     Raises:
-        WordorderError: The folder has files, or there is no such study.
+        WordorderError: The folder is not empty, or a study does not exist.
     """
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise WordorderError(
-            f"{folder} exists already and is not an empty folder. Name a new folder.", code="not-empty", path=folder
+            f"{folder} already exists and is not an empty folder. Choose a new folder.", code="not-empty", path=folder
         )
     shipped = FOLDER / "config"
     needed = _files(studies, shipped)
@@ -50,7 +50,7 @@ def make_project(folder: Path, studies: Iterable[str]) -> None:
 
 
 def _files(studies: Iterable[str], root: Path) -> set[Path]:
-    """Return the files of studies, of those that they name, and of their datasets."""
+    """Return the files of studies, of the studies on which they depend, and of their datasets."""
     found, waiting = set(), list(studies)
     while waiting:
         study = load_study(waiting.pop(), root)

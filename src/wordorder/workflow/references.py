@@ -1,4 +1,4 @@
-"""What a reference run of a study holds."""
+"""Reference runs: bundles of a finished study's results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wordorder.workflow.slices import canonical
 from wordorder.workflow.study import own_table_names
 from wordorder.workflow.study_slices import family_of, find_controls, published_tables, report_slice
 
-# Heat maps of every vector are the largest pictures and tell nothing of a run that 'wordorder inspect' does not draw.
+# Heat maps of all vectors are the largest figures. They do not depend on a run, and 'wordorder inspect' draws them.
 _NOT_BUNDLED = frozenset({"encoding_matrix"})
 
 
@@ -37,7 +37,7 @@ def write(name: str, configuration: Configuration, results: Path, output: Path) 
 
 
 def rebuild(folder: Path, configuration: Configuration, data: Path) -> None:
-    """Make the tests and tables of a bundle again from its translations, as the configuration now asks for them.
+    """Recompute the tests and tables of a bundle from its translations, with the current configuration.
 
     Args:
         folder: The folder of the bundle, which has the name of its study.
@@ -45,10 +45,10 @@ def rebuild(folder: Path, configuration: Configuration, data: Path) -> None:
         data: The folder of the datasets.
 
     Raises:
-        WordorderError: The bundle is damaged, or lacks cells of the study or references.
+        WordorderError: The bundle is damaged, or runs of the study or reference translations are missing.
     """
     old = read_study(folder)
-    # A study may have gained encodings since its run.
+    # Encodings may have been added to the study since its run.
     run = {key: getattr(old.report, key) for key in ("encodings", "sizes", "only")}
     study = configuration.study(folder.name).model_copy(update=run)
     described = _described(study, configuration).model_copy(update={"references": old.references})
@@ -57,7 +57,7 @@ def rebuild(folder: Path, configuration: Configuration, data: Path) -> None:
 
 
 def _described(study: Study, configuration: Configuration) -> Bundled:
-    """What the bundle of a study says about it."""
+    """Describe a study for its bundle."""
     controls = find_controls(study, configuration)
     return Bundled(
         report=Report.model_validate(json.loads(report_slice(study, configuration))),

@@ -1,4 +1,4 @@
-"""What jobs ask of a cluster. Resources are not part of what a job computes: changing them runs nothing again."""
+"""The resources that jobs request from a cluster; a change of resources reruns nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,17 @@ from wordorder.files import reading
 
 
 class Row(NamedTuple):
-    """What the trainings of one kind need of each node; the first attempt's memory (GB) and time (hours)."""
+    """The resources of the training runs with one dataset and one size.
+
+    Attributes:
+        dataset: A pattern of dataset names.
+        size: A pattern of size names.
+        memory_gb: The memory per node of the first attempt in GB.
+        hours: The time limit of the first attempt in hours.
+        nodes: The number of nodes.
+        cpus: The number of CPU cores per node.
+        gpus: The number of GPUs per node.
+    """
 
     dataset: str
     size: str
@@ -26,11 +36,11 @@ class Row(NamedTuple):
 
 
 class TrainingTable:
-    """The table of what trainings need, by dataset and size.
+    """The table of the resources of training runs.
 
     Args:
-        path: The file; its columns are the fields of :class:`Row`, separated by white space. The first row that
-            fits counts.
+        path: The file; its columns are the fields of :class:`Row`, separated by white space. The first matching row
+            applies.
     """
 
     def __init__(self, path: Path) -> None:
@@ -41,7 +51,7 @@ class TrainingTable:
         """The rows in their order.
 
         Raises:
-            WordorderError: The file cannot be read, or a row is wrong.
+            WordorderError: The file cannot be read, or a row is invalid.
         """
         with reading(self.path):
             lines = self.path.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -49,24 +59,25 @@ class TrainingTable:
         return list(rows)
 
     def check(self) -> None:
-        """Read the table.
+        """Check the table by reading it.
 
         Raises:
-            WordorderError: The file cannot be read, or a row is wrong.
+            WordorderError: The file cannot be read, or a row is invalid.
         """
         _ = self.rows
 
     def row(self, dataset: str, size: str) -> Row:
-        """Return the first row that fits a dataset and a size.
+        """Return the first row that matches a dataset and a size.
 
         Raises:
-            WordorderError: No row fits.
+            WordorderError: No row matches.
         """
         for row in self.rows:
             if fnmatch(dataset, row.dataset) and fnmatch(size, row.size):
                 return row
         raise WordorderError(
-            f"{self.path}: no row fits the size '{size}' on the dataset '{dataset}'. Add a row, or one with '*'.",
+            f"{self.path} has no row for the dataset '{dataset}' and the size '{size}'. Add such a row, or a row with "
+            "'*' in both columns.",
             code="no-row-fits",
             path=self.path,
         )
@@ -77,34 +88,37 @@ class TrainingTable:
             row = Row(dataset, size, *map(float, numbers))
         except (ValueError, TypeError):
             columns = f"the columns {', '.join(Row._fields)} with a number in each of the last five"
-            raise at_line(self.path, number, f"expected {columns}, found '{line.strip()}'.", code="wrong-row") from None
-        if problem := _range_problem(row):
-            raise at_line(self.path, number, f"{problem}.", code="wrong-row")
+            raise at_line(
+                self.path, number, f"expected {columns}, found '{line.strip()}'. Correct the row.", code="wrong-row"
+            ) from None
+        if found := _range_problem(row):
+            column, problem = found
+            raise at_line(self.path, number, f"{problem}. Correct the row.", code="wrong-row", key=column)
         return row
 
 
-def _range_problem(row: Row) -> str | None:
-    """Return what no training can take; None where everything is in range."""
+def _range_problem(row: Row) -> tuple[str, str] | None:
+    """Return the first column with an invalid number and a clause about it; None if all numbers are valid."""
     for column in ("memory_gb", "hours"):
         value = getattr(row, column)
         if not 0 < value < inf:
-            return f"'{column}' must be more than 0, not {value:g}"
+            return column, f"'{column}' must be a number above 0, not {value:g}"
     for column, least in (("nodes", 1), ("cpus", 1), ("gpus", 0)):
         value = getattr(row, column)
         if not value >= least or value % 1:
-            return f"'{column}' must be a whole number of at least {least}, not {value:g}"
+            return column, f"'{column}' must be an integer of at least {least}, not {value:g}"
     return None
 
 
 class Resources:
-    """Resources of rules, as the functions of wildcards and attempts that Snakemake asks.
+    """The resources of rules, as functions of the wildcards and the attempt, which Snakemake calls.
 
-    A training on one node is one task, which starts a process for each of its GPUs. A training on several nodes is
-    one task per GPU, or one per node where there are no GPUs, and ``mpi`` tells Snakemake to let srun start them. None
-    means that a resource is not requested.
+    A training run on one node is one task, which starts a process for each of its GPUs. A run on several nodes is one
+    task per GPU, or one per node without GPUs, and ``mpi`` makes Snakemake start them with srun. None means that a
+    resource is not requested.
 
     Args:
-        table: The table of trainings.
+        table: The table of the resources of training runs.
     """
 
     def __init__(self, table: TrainingTable) -> None:
@@ -114,46 +128,49 @@ class Resources:
         return self.table.row(wildcards.dataset, wildcards.size)
 
     def memory(self, wildcards: Any, attempt: int) -> int:
-        """Megabytes of a training; every further attempt gets as much again."""
+        """Return the megabytes of a training run; each further attempt gets the same amount more."""
         return round(self._of(wildcards).memory_gb * 1000 * attempt)
 
     def minutes(self, wildcards: Any, attempt: int) -> int:
-        """Minutes of a training; every further attempt gets as much again."""
+        """Return the minutes of a training run; each further attempt gets the same amount more."""
         return round(self._of(wildcards).hours * 60 * attempt)
 
     def nodes(self, wildcards: Any) -> int:
-        """Nodes of a training, also where it is one: GPUs without a number of nodes may be given on several."""
+        """Return the number of nodes of a training run.
+
+        Even a single node is requested, because SLURM may otherwise distribute GPUs over several nodes.
+        """
         return round(self._of(wildcards).nodes)
 
     def gpus(self, wildcards: Any) -> int:
-        """All GPUs of a training."""
+        """Return the number of GPUs of a training run on all nodes."""
         row = self._of(wildcards)
         return round(row.nodes * row.gpus)
 
     def one_gpu(self, wildcards: Any) -> int:
-        """One GPU for a job that runs a model whose training used any."""
+        """Return 1 for a job that uses a model that was trained on GPUs; otherwise 0."""
         return min(1, round(self._of(wildcards).gpus))
 
     def cpus_per_task(self, wildcards: Any) -> int:
-        """CPUs of each task of a training."""
+        """Return the number of CPUs per task of a training run."""
         row = self._of(wildcards)
         tasks = max(1, row.gpus) if row.nodes > 1 else 1
         return max(1, round(row.cpus // tasks))
 
     def mpi(self, wildcards: Any) -> str | None:
-        """The program that starts the tasks of a training on several nodes."""
+        """Return the program that starts the tasks of a training run on several nodes."""
         return "srun" if self._tasks(wildcards) else None
 
     def tasks(self, wildcards: Any) -> int | None:
-        """All tasks, of a training with one per node."""
+        """Return the number of tasks of a training run with one task per node."""
         return self.nodes(wildcards) if self._tasks(wildcards) == 1 else None
 
     def tasks_per_gpu(self, wildcards: Any) -> int | None:
-        """Tasks per GPU, which the executor otherwise takes from ``tasks``."""
+        """Return the number of tasks per GPU, which the executor would otherwise take from ``tasks``."""
         return 1 if self._tasks(wildcards) == 1 else None
 
     def tasks_per_node(self, wildcards: Any) -> int | None:
-        """Tasks of each node, of a training with several GPUs per node."""
+        """Return the number of tasks per node of a training run with several GPUs per node."""
         tasks = self._tasks(wildcards)
         return tasks if tasks and tasks > 1 else None
 
@@ -163,12 +180,15 @@ class Resources:
 
 
 def grows_with_text(base: float, per_mb: float, most: float = inf) -> Callable[..., int]:
-    """Return a resource (MB or minutes) of a job that reads whole texts.
+    """Return a resource function for jobs that read whole texts.
 
     Args:
-        base: The amount for an empty text.
-        per_mb: The amount per megabyte of the job's ``source`` and, where it has one, ``target``.
-        most: The largest amount of a first attempt; every further attempt gets as much again.
+        base: The amount (MB or minutes) for an empty text.
+        per_mb: The amount per megabyte of the job's ``source`` and, if it has one, ``target``.
+        most: The maximum amount of the first attempt; each further attempt gets the same amount more.
+
+    Returns:
+        A function of the wildcards, the input and the attempt.
     """
 
     def resource(wildcards: Any, input: Any, attempt: int) -> int:

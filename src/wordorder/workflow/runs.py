@@ -1,9 +1,9 @@
-"""Several runs of Snakemake on one results folder: one that needs the files of another waits for it.
+"""Coordination of several runs of Snakemake on one results folder: a run waits for others that share its files.
 
-Snakemake's own lock refuses the second run, holds after a kill until somebody removes it, and is lost when any other
-run ends. Here each run lists the files that its jobs read and write in ``results/.runs``, and holds a lock (see
-:mod:`wordorder.locks`) that ends with it. A run that overlaps with others waits for them and then starts again, since
-what is left to do has changed.
+Snakemake's own lock refuses a second run, remains after a kill until a user removes it, and disappears when any other
+run ends. Instead, each run lists the files that its jobs read and write in ``results/.runs``, and holds a lock (see
+:mod:`wordorder.locks`) that ends with the run. A run that overlaps with others waits for them and then restarts,
+because the remaining jobs have changed.
 """
 
 from __future__ import annotations
@@ -21,38 +21,43 @@ from wordorder.errors import WordorderError
 from wordorder.files import read_json, write_json
 from wordorder.locks import holder, locked
 
-_OLD = 86_400.0  # seconds after which the list of a run that ended is removed
+_OLD = 86_400.0  # After this time in seconds, the list of a finished run is removed.
 
 
 class Rival(NamedTuple):
-    """Another run, and a file that both need and at least one of them writes."""
+    """Another run whose files overlap with those of this one.
+
+    Attributes:
+        lock: The lock of the other run.
+        file: A file that both runs need and at least one of them writes.
+    """
 
     lock: Path
     file: str
 
 
 class Runs:
-    """The runs on a results folder, as this one finds them before it decides what to do.
+    """The runs on a results folder; create the object before Snakemake decides which jobs to run.
 
     Args:
         results: The results folder.
-        restart: Starts this run again.
+        restart: Restarts this run.
     """
 
     def __init__(self, results: Path, restart: Callable[[], NoReturn]) -> None:
         self._folder, self._restart = results / ".runs", restart
-        # What these have done is seen by this run; what others do, from now on, may not be.
+        # Snakemake sees the results of these finished runs. It may miss the results of all other runs.
         self._over = {file for file in self._lists() if holder(_lock(file)) is None}
 
     def turn(self, reads: Iterable[str], writes: Iterable[str]) -> ExitStack:
-        """Keep other runs from the files of this one, and start again when others have worked on them meanwhile.
+        """Reserve the files of this run; if other runs use them, wait for those and restart this run.
 
         Args:
-            reads: The inputs of the jobs that are to run, relative to the working directory.
-            writes: Their outputs.
+            reads: The inputs of the jobs to run, relative to the working directory.
+            writes: The outputs of the jobs to run.
 
         Returns:
-            A context. Other runs have their turn when it ends.
+            A context that ends the reservation.
         """
         held, own = ExitStack(), {"reads": sorted(set(reads)), "writes": sorted(set(writes))}
         if not own["writes"]:
@@ -63,7 +68,7 @@ class Runs:
             if not rivals:
                 name = self._folder / f"{secrets.token_hex(6)}.json"
                 held.enter_context(locked(_lock(name)))
-                write_json(name, own, checksum="none")  # last, so that nobody sees a list whose lock is free
+                write_json(name, own, checksum="none")  # This comes last, so that no run sees a list with a free lock.
                 return held
         for lock, file in rivals:
             with locked(lock, waiting=f"Waiting for {{holder}}, a run of Snakemake: both need {file}."):
@@ -86,24 +91,27 @@ def _lock(file: Path) -> Path:
 
 
 def _rival(file: Path, own: dict[str, list[str]]) -> Rival | None:
-    """Return the run with this list if it and this run need a file that one of them writes."""
+    """Return the run with this list if it shares a file with this run that one of them writes."""
     try:
         other = read_json(file)
         reads, writes = set(other["reads"]), set(other["writes"])
     except (WordorderError, KeyError, TypeError):
-        return None  # removed, or not of this version
+        return None  # Another run has removed the list, or another version wrote it.
     shared = writes.intersection(own["writes"] + own["reads"]) | reads.intersection(own["writes"])
     return Rival(_lock(file), min(shared)) if shared else None
 
 
 def restart(folder: str) -> NoReturn:
-    """Start Snakemake again, with the same command, in the folder where it was started.
+    """Replace this process by Snakemake with the same command in the same folder.
+
+    Args:
+        folder: The folder where Snakemake was started.
 
     Raises:
-        WordorderError: This process was not started as a command.
+        WordorderError: This process was not started by the command 'snakemake'.
     """
     if not any("snakemake" in word for word in sys.orig_argv[:3]):
-        raise WordorderError("Another run has changed what is left to do. Start Snakemake again.", code="changed-files")
+        raise WordorderError("Another run has changed the remaining jobs. Start Snakemake again.", code="changed-files")
     sys.stdout.flush()
     sys.stderr.flush()
     os.chdir(folder)

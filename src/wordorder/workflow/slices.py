@@ -1,4 +1,4 @@
-"""The JSON text of what a job depends on."""
+"""The JSON text of the configuration on which a job depends."""
 
 from __future__ import annotations
 
@@ -10,10 +10,18 @@ from wordorder.workflow.addresses import canonical_json, minimal
 
 
 def canonical(model: BaseModel) -> str:
-    """Return the one JSON text of a configuration; what has its default value is left out."""
+    """Return the canonical JSON text of a configuration, without default values."""
     return canonical_json(minimal(model))
 
 
 def only(kind: type[Any], value: BaseModel) -> Any:
-    """Return the part of ``value`` that its base class ``kind`` has."""
+    """Return the part of a configuration that belongs to one of its base classes.
+
+    Args:
+        kind: The base class.
+        value: The configuration.
+
+    Returns:
+        An object of the base class.
+    """
     return kind(**{field: getattr(value, field) for field in kind.model_fields})

@@ -1,8 +1,8 @@
-"""Slices kept as files, so that a job does not depend on the studies that asked for it.
+"""Slices kept as files, so that a job does not depend on the studies that requested it.
 
-The path of a model, a translation or a measure holds a digest of its slice. The main process finds the slice in the
-studies and, when the workflow starts, writes it to a file. The processes of jobs, on a cluster perhaps hours later,
-read that file: a study may be edited or removed in the meantime.
+The path of a model, a translation or a measure contains a digest of its slice. The main process finds the slice in the
+studies and writes it to a file when the workflow starts. The processes of jobs, on a cluster perhaps hours later, read
+this file, because a user may have edited or removed the study in the meantime.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from wordorder.workflow.addresses import canonical_json, digest
 
 
 class SliceStore:
-    """The slices that this run asked for.
+    """The slices that this run needs.
 
     Args:
-        is_main: Whether this is the main process of Snakemake, not that of a job.
+        is_main: Whether this is the main process of Snakemake rather than the process of a job.
     """
 
     def __init__(self, *, is_main: bool) -> None:
@@ -32,12 +32,12 @@ class SliceStore:
         """Return a slice as plain data.
 
         Args:
-            path: The file that keeps the slice.
-            expected: The digest of the slice, which is part of the paths of what is made from it.
-            find: Returns the slice from the studies. Raises WordorderError where no study asks for it.
+            path: The file of the slice.
+            expected: The digest of the slice, which is part of the paths that depend on it.
+            find: Returns the slice from the studies, and raises WordorderError if no study needs it.
 
         Raises:
-            WordorderError: No study asks for it and there is no file, or the file was changed by hand.
+            WordorderError: No study needs the slice and its file does not exist, or the file was changed manually.
         """
         path = Path(path)
         if path in self._asked:
@@ -54,7 +54,7 @@ class SliceStore:
         return content
 
     def asked(self, path: str) -> Any:
-        """Return a slice that was asked for already; None otherwise."""
+        """Return a slice that this run has already requested; None otherwise."""
         text = self._asked.get(Path(path))
         return None if text is None else json.loads(text)
 
@@ -62,15 +62,16 @@ class SliceStore:
         content = read_json(path)
         if digest(content) != expected:
             raise WordorderError(
-                f"{path} does not have the content that its name stands for ({expected}). It was changed by hand or is "
-                "damaged: delete it and start the workflow again.",
+                f"{path} does not match its digest, {expected}: it was changed manually or is damaged. Delete it and "
+                "start the workflow again.",
                 code="changed-slice",
                 path=path,
+                expected=expected,
             )
         return content
 
     def write(self) -> None:
-        """Write the slices that were asked for and are not there yet. Call it when a workflow starts."""
+        """Write the requested slices whose files do not exist yet; call this method when a workflow starts."""
         for path, text in self._asked.items():
             if not path.is_file() or path.read_text(encoding="utf-8") != text:
                 write_text(path, text)

@@ -34,17 +34,17 @@ FIGURE_FORMATS = ("svg", "pdf", "png", "csv")
 
 
 class StudyRules:
-    """What the rules about a study ask; wildcards are those of the rule.
+    """Inputs and parameters of the rules about studies; the methods take the wildcards of the rule.
 
     Args:
         configuration: The configuration folder.
-        models: What is asked about models.
+        models: The inputs and parameters of the rules about models.
     """
 
     def __init__(self, configuration: Configuration, models: ModelRules) -> None:
         self.configuration = configuration
         self.models = models
-        self._asked: set[str] = set()  # studies whose models this run looked for
+        self._asked: set[str] = set()  # The studies whose models this run needs.
 
     def study(self, wildcards: Any) -> Study:
         """Return the study of a job."""
@@ -53,18 +53,23 @@ class StudyRules:
     # --------------------------------------------------------------------------------------------- files of cells
 
     def cell_files(self, study: Study, file: str) -> list[str]:
-        """Return a file in the folder of every cell's model, such as 'record.json'."""
+        """Return a file, such as 'record.json', in the folder of each model of a study."""
         self._asked.add(study.name)
         return _once(f"{self.models.folder(study, cell)}/{file}" for cell in cells(study))
 
     def evaluations(self, study: Study, chosen: Iterable[CellName] | None = None) -> list[str]:
-        """Return the evaluations of cells with every decoding."""
+        """Return the evaluations of models with each decoding.
+
+        Args:
+            study: The study.
+            chosen: The models; by default all models of the study.
+        """
         self._asked.add(study.name)
         wanted = cells(study) if chosen is None else chosen
         return _once(self.models.evaluation_file(study, cell, name) for cell in wanted for name in study.decodings)
 
     def write_indexes(self) -> None:
-        """Write the index of every study that this run asked for. Call it when a workflow starts."""
+        """Write the index of each study of this run; call this method when a workflow starts."""
         for name in sorted(self._asked):
             study = self.configuration.study(name)
             folders = {
@@ -81,12 +86,17 @@ class StudyRules:
             write_index(Path("results", name), folders, decodings, evaluations, measures)
 
     def old_results(self) -> list[Path]:
-        """Return the folders of studies of this run whose models were made before models were shared."""
+        """Return the folders of this run's studies that have models of older versions, which did not share models."""
         folders = [Path("results", name) for name in sorted(self._asked)]
         return [folder for folder in folders if is_old(folder)]
 
     def files_of_test_sets(self, study: Study, pattern: str) -> list[str]:
-        """Return the file of every dataset, size and test set, with every decoding."""
+        """Return one file per dataset, size, test set and decoding.
+
+        Args:
+            study: The study.
+            pattern: The path, with the fields ``study``, ``dataset``, ``size`` and ``test``.
+        """
         return [
             pattern.format(study=study.name, dataset=dataset.name, size=size, test=test)
             for dataset in self.configuration.datasets_of(study)
@@ -95,7 +105,12 @@ class StudyRules:
         ]
 
     def texts(self, study: Study, *files: str) -> list[str]:
-        """Return ``files`` of the data of each dataset, for each of its test sets (``{test}``)."""
+        """Return data files for each test set.
+
+        Args:
+            study: The study.
+            files: The paths in the folder of a dataset, with the field ``test``.
+        """
         return [
             f"results/data/{dataset.name}/{file.format(test=test)}"
             for dataset in self.configuration.datasets_of(study)
@@ -104,15 +119,15 @@ class StudyRules:
         ]
 
     def raw_references(self, wildcards: Any) -> str:
-        """Return the raw references of a test set, which may be named with its decoding."""
+        """Return the raw references of a test set, whose name may include its decoding."""
         return f"results/data/{wildcards.dataset}/raw/{text_of(wildcards.test)}.target"
 
     def raw_source(self, wildcards: Any) -> str:
-        """Return the raw source of a test set, which may be named with its decoding."""
+        """Return the raw source of a test set, whose name may include its decoding."""
         return f"results/data/{wildcards.dataset}/raw/{text_of(wildcards.test)}.source"
 
     def _cells_of(self, wildcards: Any, encodings: Iterable[str] | None = None) -> list[CellName]:
-        """Return the cells of one dataset and size, of all encodings or of some."""
+        """Return the cells of one dataset and size, of all or of some encodings."""
         return [
             cell
             for cell in cells(self.study(wildcards))
@@ -147,11 +162,11 @@ class StudyRules:
         return f"{self.models.folder(study, cell)}/{decoding}/{test}.hypotheses"
 
     def systems_slice(self, wildcards: Any) -> str:
-        """Return the slice of scores by a metric with an environment of its own."""
+        """Return the slice of the scores of a metric with its own environment."""
         return canonical(self._systems_scoring(wildcards))
 
     def metric_files(self, wildcards: Any) -> list[str]:
-        """Return the files on which scores depend and that are here, so that scores are made again if they change."""
+        """Return the local files on which the scores depend, so that a change of the files renews the scores."""
         return [str(file) for file in self._systems_metric(wildcards).files()]
 
     def metric_environment(self, wildcards: Any) -> bool:
@@ -159,20 +174,20 @@ class StudyRules:
         return self._systems_metric(wildcards).is_available()
 
     def systems_scores(self, study: Study) -> list[str]:
-        """Return the scores of a study by metrics with environments of their own."""
+        """Return the scores of a study by metrics with their own environments."""
         names = [metric_name(entry) for entry in system_metrics(study.metrics)]
         return [file for name in names for file in self.files_of_test_sets(study, SYSTEMS.replace("{metric}", name))]
 
     # ------------------------------------------------------------------------------------------------- comparisons
 
     def _compared(self, wildcards: Any) -> list[CellName]:
-        """Return the cells of the encodings that the declared comparisons name, all seeds of an encoding together."""
+        """Return the cells of the compared encodings, all seeds of an encoding together."""
         study = self.study(wildcards)
         family = slices.family_of(study, self.configuration.dataset(wildcards.dataset))
         return self._cells_of(wildcards, family.among(study.encodings_of(wildcards.size)).encodings)
 
     def compared_evaluations(self, wildcards: Any) -> list[str]:
-        """Return the evaluations of every seed of the encodings that the declared comparisons name."""
+        """Return the evaluations of all seeds of the compared encodings."""
         return self.evaluations(self.study(wildcards), self._compared(wildcards))
 
     def compared_hypotheses(self, wildcards: Any) -> list[str]:
@@ -180,12 +195,12 @@ class StudyRules:
         return [self._hypotheses(wildcards, cell) for cell in self._compared(wildcards)]
 
     def compared_systems(self, wildcards: Any) -> list[str]:
-        """Return the scores of a test set by metrics with environments of their own."""
+        """Return the scores of a test set by metrics with their own environments."""
         names = [metric_name(entry) for entry in system_metrics(self.study(wildcards).metrics)]
         return [SYSTEMS.format(**wildcards, metric=name) for name in names]
 
     def systems_options(self, wildcards: Any, input: Any) -> list[str]:
-        """Return the options that name the scores of metrics with environments of their own."""
+        """Return the options that name the scores of metrics with their own environments."""
         return [word for file in input.systems for word in ("--systems", str(file))]
 
     def significance_slice(self, wildcards: Any) -> str:
@@ -194,17 +209,17 @@ class StudyRules:
         return slices.significance_slice(self.study(wildcards), dataset, wildcards.size)
 
     def significance_files(self, study: Study) -> list[str]:
-        """Return the comparisons of every test set."""
+        """Return the files of the comparisons on all test sets."""
         return self.files_of_test_sets(study, SIGNIFICANCE)
 
     # ------------------------------------------------------------------------------------------------------ tables
 
     def table_inputs(self, wildcards: Any) -> list[str]:
-        """Return what a table is made of."""
+        """Return the inputs of a table."""
         study, table = self.study(wildcards), wildcards.table
         if table in PAPER_TABLES:
             return [] if table == "contradictions" else self.paper_inputs(study)
-        # An evaluation follows the record of its training, which is thereby there.
+        # The run records are not inputs, because the evaluations already depend on them.
         if table in ("scores", CONTROLS, *PUBLISHED_TABLES):
             more = self._published_inputs(study) if table == "published" else []
             more += self.significance_files(study) if table == CONTROLS else []
@@ -216,13 +231,13 @@ class StudyRules:
         return self.cell_files(study, "record.json")
 
     def _published_inputs(self, study: Study) -> list[str]:
-        """Return what the table 'published' holds besides scores: word alignments and marks of significance."""
+        """Return the inputs of the table 'published' besides scores: word alignments and significance tests."""
         printed = [shown.printed for shown in slices.published_tables(study, self.configuration)]
         alignments = self.measures(study, "alignment") if any(table.has_alignments for table in printed) else []
         return alignments + (self.significance_files(study) if any(table.marks_mean for table in printed) else [])
 
     def paper_inputs(self, study: Study) -> list[str]:
-        """Return what decides the claims of a paper, of its study and the companions; nothing without a paper."""
+        """Return the inputs that decide the claims of a study's paper, including those of companions."""
         if study.paper is None:
             return []
         found = []
@@ -241,7 +256,7 @@ class StudyRules:
         return make(self.study(wildcards), self.configuration)
 
     def tables(self, study: Study) -> list[str]:
-        """Return the tables of a study, and the credibility list, without which no study is finished."""
+        """Return the tables of a study and the credibility list, which every finished study has."""
         controls = bool(slices.controls_of(study, self.configuration))
         names = [*table_names(study, controls=controls), "credibility"]
         return [f"results/{study.name}/tables/{name}.{format}" for name in names for format in TABLE_FORMATS]
@@ -249,7 +264,7 @@ class StudyRules:
     # ----------------------------------------------------------------------------------------------------- figures
 
     def figure_inputs(self, wildcards: Any) -> list[str]:
-        """Return what a figure is drawn from."""
+        """Return the inputs of a figure."""
         study, figure = self.study(wildcards), wildcards.figure
         reads = figure_of(figure).reads
         if reads == "nothing" or figure in study.vectors_at:
@@ -277,7 +292,7 @@ class StudyRules:
     # ---------------------------------------------------------------------------------------------------- analyses
 
     def analysis_inputs(self, wildcards: Any) -> list[str]:
-        """Return what an analysis reads."""
+        """Return the inputs of an analysis."""
         study, name = self.study(wildcards), wildcards.analysis
         analysis, files = study.analyses[name], []
         for dataset in self.configuration.datasets_of(study):
@@ -290,14 +305,14 @@ class StudyRules:
         if read.kind in ("translations", "scores"):
             return self.evaluations(own) + (self.systems_scores(own) if read.kind == "scores" else [])
         if read.kind == "records":
-            return self.evaluations(own)  # which follow the records of the trainings
+            return self.evaluations(own)  # The evaluations depend on the run records.
         if read.kind == "measures":
             return self.measures(own, analysis)
         path = corpus_file(read.path) if read.kind == "corpus" else f"{DATA}/{read.path}"
         return [path.format(dataset=dataset)]
 
     def measures(self, study: Study, analysis: str) -> list[str]:
-        """Return what an analysis has measured: of every model, or of all models of a dataset and size together."""
+        """Return the measures of an analysis: per model, or of all models of a dataset and size together."""
         if isinstance(analysis_of(study, analysis), JointAnalysis):
             pairs = product(study.datasets, study.sizes)
             return [JOINT.format(study=study.name, analysis=analysis, dataset=data, size=size) for data, size in pairs]
@@ -310,7 +325,7 @@ class StudyRules:
         ]
 
     def joint_slice(self, wildcards: Any) -> str:
-        """Return the slice of measuring all models of a dataset and size together."""
+        """Return the slice of the measures of all models of a dataset and size together."""
         analysis = analysis_of(self.study(wildcards), wildcards.analysis)
         assert isinstance(analysis, JointAnalysis)
         return measure_slice(self.configuration.dataset(wildcards.dataset), analysis)
@@ -342,7 +357,7 @@ class StudyRules:
     # -------------------------------------------------------------------------------------------------- reordering
 
     def reorderings(self, study: Study) -> list[str]:
-        """Return how good the predicted orders of the test sets are, for every reorderer that the study uses."""
+        """Return the scores and figures of predicted orders of the test sets, for each reorderer of the study."""
         return [
             f"results/data/{drawn.dataset}/reordering/{drawn.reorderer}/{file}"
             for drawn in drawn_reorderings(study, self.configuration)
@@ -355,7 +370,7 @@ class StudyRules:
     # -------------------------------------------------------------------------------------------------------- page
 
     def page_inputs(self, wildcards: Any) -> list[str]:
-        """Return the files that the page shows: of a picture the vectors, the pixels and the numbers."""
+        """Return the files that the page shows, including each figure as SVG, PNG and CSV."""
         study = self.study(wildcards)
         drawings = (file for file in self.reorderings(study) if "/figures/" in file)
         drawn = [*self.figures(study), *self.analyses(study), *drawings]
@@ -374,5 +389,5 @@ class StudyRules:
 
 
 def _once(files: Iterable[str]) -> list[str]:
-    """Return each file once: names of a study may mean the same model."""
+    """Return each file once, because several names in a study may refer to the same model."""
     return list(dict.fromkeys(files))

@@ -1,4 +1,4 @@
-"""What a study asks for: its models, test sets, comparisons and tables."""
+"""The models, test sets, comparisons and tables of a study."""
 
 from __future__ import annotations
 
@@ -13,7 +13,14 @@ from wordorder.config.published_scores import PUBLISHED_TABLES
 
 
 class CellName(NamedTuple):
-    """One model of a study, by the names of its parts."""
+    """One training run of a study.
+
+    Attributes:
+        dataset: The name of the dataset.
+        encoding: The name of the encoding.
+        size: The name of the size.
+        seed: The seed.
+    """
 
     dataset: str
     encoding: str
@@ -22,40 +29,45 @@ class CellName(NamedTuple):
 
 
 def cells(study: Study) -> list[CellName]:
-    """All models of a study, seeds fastest."""
+    """Return all training runs of a study; the seed varies fastest."""
     crossed = product(study.datasets, study.encodings, study.sizes, study.seed_numbers)
     return [cell for cell in map(CellName._make, crossed) if cell.encoding in study.encodings_of(cell.size)]
 
 
 def test_names(study: Study, dataset: Dataset) -> list[str]:
-    """The test sets of one dataset that the study translates, in the order of the dataset."""
+    """Return the test sets of a dataset that a study translates, in the order of the dataset."""
     return [name for name in dataset.test_names if not study.tests or name in study.tests]
 
 
 def decoded_tests(study: Study, dataset: Dataset) -> list[str]:
-    """Return the test sets of a dataset as tables name them: ``TEST@DECODING`` where the decodings have names."""
+    """Return the test sets of a dataset as in tables: ``TEST@DECODING`` if the decodings have names."""
     pairs = product(test_names(study, dataset), study.decodings)
     return [f"{test}@{decoding}" if decoding else test for test, decoding in pairs]
 
 
 def comparisons(study: Study) -> list[Comparison]:
-    """The family of a study: the declared one, or every other encoding against the baseline."""
+    """Return a study's family of comparisons: the declared ones, or each other encoding against the baseline."""
     others = (name for name in study.encodings if name != study.baseline)
     return study.comparisons or [Comparison(system=name, baseline=study.baseline) for name in others]
 
 
 def table_names(study: Study, *, controls: bool = False) -> list[str]:
-    """The tables that a study asks for: those of its paper first, its own, and those beside papers' scores.
+    """Return the tables of a study: first those of its paper, then its own, then those with published scores.
 
-    The credibility list, which every study has, is not among them.
+    The credibility list, which every study has, is not included.
 
     Args:
         study: The study.
-        controls: Whether encodings of the study have controls in it.
+        controls: Whether the study has controls of its encodings.
     """
     return [*(PAPER_TABLES if study.paper else []), *own_table_names(study, controls=controls)]
 
 
 def own_table_names(study: Study, *, controls: bool = False) -> list[str]:
-    """The tables of a study that need no other study."""
+    """Return the tables of a study that do not depend on other studies.
+
+    Args:
+        study: The study.
+        controls: Whether the study has controls of its encodings.
+    """
     return [*study.tables, *([CONTROLS] if controls else []), *(PUBLISHED_TABLES if study.published else [])]

@@ -1,4 +1,4 @@
-"""Slices of a study: what the jobs get that train, translate, score, compare and draw."""
+"""Slices of a study: the configurations of the jobs that score, compare, tabulate and draw."""
 
 from __future__ import annotations
 
@@ -34,22 +34,30 @@ from wordorder.workflow.study import comparisons, decoded_tests, table_names, te
 
 
 def systems_scoring(study: Study, dataset: Dataset, metric: str) -> SystemsScoring:
-    """Return the slice of a metric of the study that scores in an environment of its own."""
+    """Return the slice of one of a study's metrics that scores in its own environment.
+
+    Raises:
+        WordorderError: The study does not have such a metric.
+    """
     for entry in system_metrics(study.metrics):
         if metric_name(entry) == metric:
             return SystemsScoring(metric=entry, target_language=dataset.target_language)
     raise WordorderError(
-        f"The study '{study.name}' has no metric '{metric}' with an environment of its own.", code="unknown-metric"
+        f"The study '{study.name}' has no metric '{metric}' with its own environment. Add it to 'metrics' of the "
+        "study, or request another file.",
+        code="unknown-metric",
+        key="metrics",
+        found=metric,
     )
 
 
 def significance_slice(study: Study, dataset: Dataset, size: str) -> str:
-    """``Family``: the comparisons of the models of a size, which are the same for all test sets."""
+    """Return the slice ``Family`` with the comparisons of the models of a size, the same for all test sets."""
     return canonical(family_of(study, dataset).among(study.encodings_of(size)))
 
 
 def family_of(study: Study, dataset: Dataset) -> Family:
-    """Return the comparisons of a study on one dataset."""
+    """Return a study's family of comparisons on one dataset."""
     family = comparisons(study)
     compared = {name for comparison in family for name in (comparison.system, comparison.baseline)}
     return Family(
@@ -66,12 +74,12 @@ def family_of(study: Study, dataset: Dataset) -> Family:
 
 
 def report_slice(study: Study, configuration: Configuration) -> str:
-    """``Report``, for tables."""
+    """Return the slice ``Report`` of a table."""
     return canonical(report_of(study, configuration))
 
 
 def figure_slice(study: Study, configuration: Configuration, figure: FigureName) -> str:
-    """``Report``, for a figure; how many positions are shown does not matter to figures without vectors."""
+    """Return the slice ``Report`` of a figure; only figures of models depend on the number of shown positions."""
     shown = study.shown_positions if FIGURES[figure].reads == "models" else None
     dim = next((dim for name, dim in study.vectors_at.items() if name == figure), None)
     found = None
@@ -81,7 +89,13 @@ def figure_slice(study: Study, configuration: Configuration, figure: FigureName)
 
 
 def report_of(study: Study, configuration: Configuration, *, decoded: bool = True) -> Report:
-    """Return what there is to show; ``decoded`` names test sets with their decodings."""
+    """Return the names and settings of a study that tables and figures need.
+
+    Args:
+        study: The study.
+        configuration: The configuration folder.
+        decoded: Whether the names of test sets include their decodings.
+    """
     named = decoded_tests if decoded else test_names
     reported = [
         ReportedDataset(name=data.name, title=data.title, tests=named(study, data))
@@ -103,13 +117,21 @@ def report_of(study: Study, configuration: Configuration, *, decoded: bool = Tru
 
 
 def published_scores_slice(study: Study, configuration: Configuration) -> str:
-    """``PublishedReport``. An unknown table is a WordorderError."""
+    """Return the slice ``PublishedReport``.
+
+    Raises:
+        WordorderError: The study names an unknown published table.
+    """
     published = published_tables(study, configuration)
     return canonical(PublishedReport(report=report_of(study, configuration), published=published))
 
 
 def published_tables(study: Study, configuration: Configuration) -> list[PublishedInStudy]:
-    """The published tables that a study shows. An unknown one is a WordorderError."""
+    """Return the published tables that a study shows.
+
+    Raises:
+        WordorderError: The study names an unknown published table.
+    """
     tables = {table.name: table for table in load_published_scores(configuration.root)} if study.published else {}
     for shown in study.published:
         if shown.table not in tables:
@@ -119,7 +141,7 @@ def published_tables(study: Study, configuration: Configuration) -> list[Publish
 
 
 def _in_study(shown: Shown, printed: PublishedScores, configuration: Configuration) -> PublishedInStudy:
-    """A published table with the languages of its datasets and of those that stand in for them."""
+    """Return a published table with the languages of its datasets and of the datasets that replace them."""
     names = {name for column in printed.columns for name in (column.dataset, shown.place(column)[0])}
     languages = {
         data.name: f"{data.source_language}-{data.target_language}"
@@ -172,12 +194,16 @@ def find_controls(study: Study, configuration: Configuration) -> Controls | None
 
 
 def paper_slice(study: Study, configuration: Configuration) -> str:
-    """``Paper``. A study without a paper is a WordorderError."""
+    """Return the slice ``Paper``.
+
+    Raises:
+        WordorderError: The study does not name a paper.
+    """
     found = _paper(study, configuration)
     if found is None:
         raise WordorderError(
-            f"The study '{study.name}' has no tables of a paper, because it has no key 'paper', a name under "
-            f"{Path(configuration.root, 'published', 'claims')}.",
+            f"The study '{study.name}' has no tables of a paper, because it does not have the key 'paper'. Set it to a "
+            f"name in {Path(configuration.root, 'published', 'claims')}.",
             code="no-paper",
             key="paper",
         )
@@ -185,7 +211,7 @@ def paper_slice(study: Study, configuration: Configuration) -> str:
 
 
 def _paper(study: Study, configuration: Configuration) -> Paper | None:
-    """The paper of a study, with what of the study and its companions decides its claims."""
+    """Return the paper of a study, with the parts of the study and its companions that decide its claims."""
     if study.paper is None:
         return None
     claims = load_claims(study.paper, configuration.root)
@@ -215,9 +241,13 @@ def _paper(study: Study, configuration: Configuration) -> Paper | None:
 
 
 def page_slice(study: Study, configuration: Configuration) -> str:
-    """``Page``. An unknown published table is a WordorderError.
+    """Return the slice ``Page``.
 
-    Of companions it holds the titles alone, so that the page waits for none of them; but that of a paper's study does.
+    It contains only the titles of companions, so that the page does not wait for them. Only the page of a paper's study
+    does.
+
+    Raises:
+        WordorderError: The study names an unknown published table.
     """
     datasets = configuration.datasets_of(study)
     return canonical(
@@ -239,7 +269,7 @@ def page_slice(study: Study, configuration: Configuration) -> str:
 
 
 def _own_types(study: Study, configuration: Configuration) -> dict[str, list[str]]:
-    """The types of each encoding that are part of the package, not a user's own."""
+    """Return the types of each encoding that belong to the package rather than to a plug-in."""
     registry = registry_of("encodings")
     entries = load_encodings(configuration.root, study.encodings)
     types = {name: [part.type for part in getattr(entries[name], "compose", [entries[name]])] for name in entries}
@@ -251,7 +281,7 @@ def _own_types(study: Study, configuration: Configuration) -> dict[str, list[str
 
 
 def analysis_slice(study: Study, configuration: Configuration, name: str) -> str:
-    """``Analysed``, for the analysis ``name``, whose settings it holds alone."""
+    """Return the slice ``Analysed`` of one analysis, with only its own settings."""
     datasets = configuration.datasets_of(study)
     return canonical(
         Analysed(

@@ -1,4 +1,4 @@
-"""What the targets of the workflow consist of."""
+"""The files of the workflow's targets."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from wordorder.workflow.study import test_names
 
 
 class Targets:
-    """The files that each target asks for; the milestones are those of one study.
+    """The files of each target, as input functions of the target rules.
 
     Args:
         configuration: The configuration folder.
-        studies: What is asked about studies.
-        study: The study of the milestones.
+        studies: The inputs and parameters of the rules about studies.
+        study: The name of the study of the milestones.
     """
 
     def __init__(self, configuration: Configuration, studies: StudyRules, study: str) -> None:
@@ -31,14 +31,14 @@ class Targets:
         self.name = study
 
     def _checked(self, name: str) -> Study:
-        """Return a study whose models can be built, and whose languages can be segmented and scored here."""
+        """Load a study and check that its models can be built, and that this environment supports its languages."""
         study = self.configuration.study(name)
         self.configuration.catalogue.check_models(study)
         check_languages(study, self.configuration)
         return study
 
     def prepared(self, wildcards: Any) -> list[str]:
-        """Everything that is made of the datasets of the study."""
+        """Return all prepared data of the study's datasets."""
         study = self._checked(self.name)
         files = self._cleaning_reports(study)
         for dataset in self.configuration.datasets_of(study):
@@ -55,45 +55,45 @@ class Targets:
         return [file for name in names for file in positions_files(name, split)]
 
     def trained(self, wildcards: Any) -> list[str]:
-        """The models of the study."""
+        """Return the models of the study."""
         return self.studies.cell_files(self._checked(self.name), "model.pt")
 
     def evaluated(self, wildcards: Any) -> list[str]:
-        """The translations of the study and their scores."""
+        """Return the evaluations of the study and the scores of metrics with their own environments."""
         study = self._checked(self.name)
         return self.studies.evaluations(study) + self.studies.systems_scores(study)
 
     def tables(self, wildcards: Any) -> list[str]:
-        """The tables of the study."""
+        """Return the tables of the study."""
         return self.studies.tables(self._checked(self.name))
 
     def figures(self, wildcards: Any) -> list[str]:
-        """The figures of the study."""
+        """Return the figures of the study."""
         return self.studies.figures(self._checked(self.name))
 
     def analyses(self, wildcards: Any) -> list[str]:
-        """The analyses of the study."""
+        """Return the analyses of the study."""
         study = self._checked(self.name)
         check_analyses(study, self.configuration)
         return self.studies.analyses(study)
 
     def whole(self, wildcards: Any) -> list[str]:
-        """Everything that the study and its companions ask for."""
+        """Return all files of the study and its companions."""
         return self.of_study(self.name)
 
     def study(self, name: str) -> Callable[[Any], list[str]]:
-        """Return the input function of the target that bears a study's name."""
+        """Return the input function of the target with a study's name."""
         return exit_on_error(lambda wildcards: self.of_study(name))
 
     def of_study(self, name: str) -> list[str]:
-        """Everything that a study and its companions ask for, each file once."""
+        """Return all files of a study and its companions, each once."""
         names = [name, *self.configuration.study(name).companions]
         return list(dict.fromkeys(file for own in names for file in self._of_one(self._checked(own))))
 
     def _of_one(self, study: Study) -> list[str]:
-        """Everything that is made again when it is deleted.
+        """Return all files of one study that are created again if they are deleted.
 
-        Models are not among it: whoever deletes them for their size keeps the rest.
+        Models are not included, so that a user can delete them to save space and keep all other results.
         """
         check_analyses(study, self.configuration)
         return [
