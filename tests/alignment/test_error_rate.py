@@ -64,5 +64,5 @@ def test_nothing_found_or_nothing_sure() -> None:
 
 
 def test_other_sentences_are_refused() -> None:
-    with pytest.raises(ValueError, match="links of 1 sentence pairs, but gold links of 2"):
+    with pytest.raises(ValueError, match=r"\b1 .*gold.* 2\b"):
         error_rate(Links.of([[]]), gold([[], []], [[], []]))

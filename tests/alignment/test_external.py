@@ -146,7 +146,7 @@ def test_mgiza_that_skips_a_pair_is_refused(programs: Path) -> None:
 
 
 def test_texts_of_different_length_are_refused() -> None:
-    with pytest.raises(ValueError, match="1 source sentences but 2 target sentences"):
+    with pytest.raises(ValueError, match=r"\b1 source .*\b2 target"):
         align([["a"]], [["A"], ["B"]], aligner("eflomal"))
 
 

@@ -295,7 +295,7 @@ def test_500_words(pair: Pair, aligner: HMMAligner) -> None:
 
 
 def test_sides_of_different_length_are_refused() -> None:
-    with pytest.raises(ValueError, match="1 source sentences but 2 target sentences"):
+    with pytest.raises(ValueError, match=r"\b1 source .*\b2 target"):
         train(Ragged.of([[1]]), Ragged.of([[1], [1]]), HMM())
 
 

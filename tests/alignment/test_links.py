@@ -96,7 +96,7 @@ def test_another_number_of_lines_is_refused(tmp_path: Path, sentences: int, line
 
 
 def test_two_sides_of_different_length_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="as many source as target"):
+    with pytest.raises(ValueError, match=r"source .*target"):
         read_links(file(tmp_path, "0-0"), source_lengths=[1], target_lengths=[1, 1])
 
 

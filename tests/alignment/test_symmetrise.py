@@ -106,7 +106,7 @@ def test_empty_pairs_stay_where_they_are(how: Symmetrisation) -> None:
 
 
 def test_different_texts_are_refused() -> None:
-    with pytest.raises(ValueError, match="1 sentence pairs in one direction, 2 in the other"):
+    with pytest.raises(ValueError, match=r"\b1 .*\b2 "):
         symmetrise(Links.of([[]]), Links.of([[], []]), "union")
-    with pytest.raises(ValueError, match="no symmetrisation 'both'"):
+    with pytest.raises(ValueError, match="'both'"):
         symmetrise(Links.of([[]]), Links.of([[]]), "both")  # type: ignore[arg-type]

@@ -14,6 +14,7 @@ import torch
 
 from analysis_runs import PREPARATION, computed, sentences
 from measured_samples import analysed, cell_folder
+from raises import raises
 from tiny_models import VOCABULARY, tiny_model
 from training_runs import TrainingRun, cell, write_reversals
 from wordorder.analyses.perplexity import UNITS, Perplexity
@@ -24,7 +25,6 @@ from wordorder.data.binary import ParallelCorpus, write_corpus
 from wordorder.decoding import forced
 from wordorder.decoding.forced import Forced
 from wordorder.encodings.registry import parse
-from wordorder.errors import WordorderError
 from wordorder.files import write_json
 from wordorder.model.batch import END, PAD, UNKNOWN, Batch
 
@@ -67,7 +67,7 @@ def test_no_numbers_and_no_finite_ones(corpus: ParallelCorpus) -> None:
 
 
 def test_references_of_another_text_are_refused(corpus: ParallelCorpus) -> None:
-    with pytest.raises(WordorderError, match="2 sentence pairs, but there are 3 references"):
+    with raises("different-lengths", says="2 sentence pairs, but there are 3"):
         Perplexity().measure(tiny_model(parse({"type": "none"})), sentences(corpus, ["a"] * 3))
 
 

@@ -57,7 +57,7 @@ def test_no_mirror(monkeypatch: pytest.MonkeyPatch) -> None:
     from alignment import main
 
     monkeypatch.delenv("WORDORDER_MIRROR", raising=False)
-    with pytest.raises(WordorderError, match="Set WORDORDER_MIRROR"):
+    with pytest.raises(WordorderError, match="WORDORDER_MIRROR"):
         main([])
 
 

@@ -75,5 +75,5 @@ def test_a_naive_formulation_that_differs_is_refused(monkeypatch: pytest.MonkeyP
     bench = encoding_cost.Bench(options)
     with torch.no_grad():
         torch.nn.init.normal_(next(bench.encodings["relative (naive)"].parameters()))
-    with pytest.raises(WordorderError, match=r"'relative \(naive\)' has the loss .*: they differ"):
+    with pytest.raises(WordorderError, match=r"'relative \(naive\)' .*'relative' "):
         bench.check_naive()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -91,7 +92,7 @@ def test_different_models_are_refused(change: tuple[float, float]) -> None:
     from training import compare_losses
     from training_variants import OURS, SHIPPED
 
-    with pytest.raises(WordorderError, match="two different models"):
+    with pytest.raises(WordorderError, match=re.escape(f"'{SHIPPED}'")):
         compare_losses({OURS: (9.0, 1.0), SHIPPED: (9.0 + change[0], 1.0 + change[1])})
 
 
@@ -126,7 +127,7 @@ def test_sentences_without_a_position_are_refused(tmp_path: Path) -> None:
     from training import parse, run
 
     data = corpus(tmp_path, [(5, 7), (600, 7)])
-    with pytest.raises(WordorderError, match="a sentence of 601 subwords"):
+    with pytest.raises(WordorderError, match=r"\b601\b"):
         run(parse(["--corpus", str(data.directory)]))
 
 

@@ -18,7 +18,6 @@ from wordorder.data.importing import import_parts
 from wordorder.data.overlap import HeldOut
 from wordorder.data.pairs import compare_pairs, describe_pairs
 from wordorder.data.text import read_pairs
-from wordorder.errors import WordorderError
 from wordorder.workflow.dataset_slices import (
     download_slice,
     downloads,
@@ -65,9 +64,9 @@ def test_two_descriptions_of_one_file_are_told() -> None:
     one, other = load_dataset("wmt14_ende", ROOT), load_dataset("wmt14_enfr", ROOT)
     file = "wmt14-test-full.tgz"
     changed = {**other.downloads, file: other.downloads[file].model_copy(update={"md5": "0" * 32})}
-    with pytest.raises(WordorderError, match="'wmt14_ende' and 'wmt14_enfr' share the folder 'wmt' of downloads, but"):
+    with raises("conflicting-downloads", found=file, says="'wmt14_ende' and 'wmt14_enfr'"):
         shared_download_slice([one, other.model_copy(update={"downloads": changed})], "wmt", file)
-    with pytest.raises(WordorderError, match=r"No dataset of the folder 'wmt' .* 'x'"):
+    with raises("unknown-name", key="downloads", found="x", says="'wmt'"):
         shared_download_slice([one], "wmt", "x")
 
 

@@ -77,7 +77,7 @@ def test_the_largest_id_fits_its_type(tmp_path: Path, size: int, dtype: str) -> 
 
 @pytest.mark.parametrize("token", [-1, 100, 65_536 + 5])
 def test_an_id_outside_the_vocabulary_is_not_written(tmp_path: Path, token: int) -> None:
-    with pytest.raises(ValueError, match=r"must be in 0\.\.99"):
+    with pytest.raises(ValueError, match=r"\b99\b"):
         write_corpus(tmp_path / "c", [([1], [token])], vocabulary_size=100)
     assert list(tmp_path.iterdir()) == []
 
@@ -162,9 +162,9 @@ def pickled(path: Path) -> None:
 @pytest.mark.parametrize("name", ["source.tokens.npy", "source.offsets.npy", "target.tokens.npy", "target.offsets.npy"])
 def test_a_damaged_array_is_said(corpus: Path, name: str, damage: Callable[[Path], None]) -> None:
     damage(corpus / name)
-    with pytest.raises(WordorderError, match=name.replace(".", r"\.")) as caught:
+    with raises("unreadable-file" if damage is Path.unlink else "damaged-file", says=name) as caught:
         ParallelCorpus.open(corpus)
-    assert "unsafely" not in str(caught.value), "numpy's advice"
+    assert "unsafely" not in str(caught.error), "numpy's advice"
 
 
 @pytest.mark.parametrize("damage", [cut, empty, Path.unlink])

@@ -155,9 +155,9 @@ def test_its_lines_are_counted(mirror: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ({"url": URL}, "one of 'sha256', 'md5' and 'git_blob' must be given"),
-        ({}, "either 'url' or 'by_hand' must be given"),
-        ({"url": URL, "md5": "0" * 32, "by_hand": "x"}, "either 'url' or 'by_hand' must be given"),
+        ({"url": URL}, "'sha256', 'md5' and 'git_blob'"),
+        ({}, "either 'url' or 'by_hand'"),
+        ({"url": URL, "md5": "0" * 32, "by_hand": "x"}, "either 'url' or 'by_hand'"),
         ({"url": URL, "md5": "0" * 31}, "pattern"),
     ],
 )

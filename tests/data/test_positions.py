@@ -86,11 +86,11 @@ def test_blocks_are_written_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        (ROWS[:3], "3 rows of positions for the 4 sentences"),
-        ([*ROWS, [0]], "more rows of positions than the 4 sentences"),
-        ([[0, 1], *ROWS[1:]], "sentence 0 has 3 source tokens, but 2 positions"),
-        ([*ROWS[:2], [1], ROWS[3]], r"sentence 2 are no permutation: \[1\]"),
-        ([*ROWS[:3], [0, 1, 1, 2]], r"sentence 3 are no permutation: \[0, 1, 1, 2\]"),
+        (ROWS[:3], r"\b3 rows .*\b4 sentences"),
+        ([*ROWS, [0]], r"more rows .*\b4 sentences"),
+        ([[0, 1], *ROWS[1:]], r"sentence 0 .*\b3 .*\b2 "),
+        ([*ROWS[:2], [1], ROWS[3]], r"sentence 2 .*\[1\]"),
+        ([*ROWS[:3], [0, 1, 1, 2]], r"sentence 3 .*\[0, 1, 1, 2\]"),
     ],
 )
 def test_rows_of_another_corpus_are_not_written(

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+from raises import raises
 from wordorder.cli.main import main
 from wordorder.config import datasets
 from wordorder.config.models import Cell, Decoding, Recipe
@@ -21,7 +22,6 @@ from wordorder.data.tokenise import detokeniser
 from wordorder.decoding.beam import Hypothesis
 from wordorder.decoding.translate import plan, texts, translate, translate_corpus
 from wordorder.encodings.base import Positions
-from wordorder.errors import WordorderError
 from wordorder.metrics.scores import score_files
 from wordorder.model.architectures.transformer import Transformer, TransformerSize
 from wordorder.model.batch import BEGIN, END
@@ -175,7 +175,7 @@ def test_a_source_longer_than_the_encoders_table_is_refused_before_any_work(
 ) -> None:
     model = save_random_model(tmp_path / "short.pt", 80, {"type": "learned", "table": 6})
     sources = [torch.full((length,), 5).numpy() for length in (2, 5, 6, 9)]
-    with pytest.raises(WordorderError, match="Line 4 of the source has 10 subwords"):
+    with raises("too-few-positions", line=4, found=10, expected=6):
         translate(model, sources, Decoding())
     assert len(translate(model, sources[:2], Decoding())) == 2
 
@@ -312,9 +312,9 @@ def test_positions_are_demanded_and_refused(
     assert "were made for another binary corpus than" in capsys.readouterr().err
     assert not (tmp_path / "hypotheses").exists()
     sources = [ParallelCorpus.open(files.corpus).source(0)]
-    with pytest.raises(WordorderError, match="'wordorder stage positions'"):
+    with raises("missing-positions", says="'wordorder stage positions'"):
         translate(load_model(ordered.model), sources, Decoding())
-    with pytest.raises(WordorderError, match="uses no reordered positions"):
+    with raises("needless-positions", says="'sinusoidal'"):
         translate(load_model(files.model), sources, Decoding(), positions=sources)
 
 

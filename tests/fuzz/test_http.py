@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from fuzzing import cases, damaged
+from raises import raises
 from wordorder.config.datasets import Download
 from wordorder.data import download as module
 from wordorder.data.download import download
@@ -100,7 +101,7 @@ def test_a_strange_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     ],
 )
 def test_a_strange_address(url: str, tmp_path: Path) -> None:
-    with pytest.raises(WordorderError, match="file"):
+    with raises("download-failed", tmp_path / "file"):
         download(Download(url=url, **ENTRY), tmp_path / "file", mirror=None, pause=0)
     assert not (tmp_path / "file").exists()
 
@@ -114,5 +115,5 @@ def test_416_with_and_without_a_part(part: bytes, tmp_path: Path) -> None:
         patch.setitem(globals(), "answer", only_416)
         if part:
             (tmp_path / "file.part").write_bytes(part)
-        with pytest.raises(WordorderError, match="416"):
+        with raises("download-failed", tmp_path / "file", says="416"):
             download(Download(url=address, **ENTRY), tmp_path / "file", mirror=None, pause=0)

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.testing import assert_close
 
 from place_encodings import Added, InAttention, Transformed, every_place
+from raises import raises
 from tiny_models import CONFIG, VOCABULARY, configurations, full, positions_of, sentences
 from wordorder.config.load import load_sizes
 from wordorder.config.models import Cell, Decoding, Recipe
@@ -296,7 +297,7 @@ def test_what_acts_inside_attention_is_refused() -> None:
                 around(refused)
             assert f"'{name}'" in str(raised.value) and "'lstm'" in str(raised.value)
     for entry in ({"type": "relative", "cross": True}, {"compose": [{"type": "opr"}, {"type": "relative"}]}):
-        with pytest.raises(WordorderError, match="The encoding 'relative' acts inside the attention"):
+        with raises("no-place-for-encoding", found="relative", says="'lstm'"):
             build_model(cell_of("usual", entry), VOCABULARY)
 
 

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.testing import assert_close
 
 from place_encodings import Bias, HeadInputs, InAttention, every_place
+from raises import raises
 from tiny_models import VOCABULARY, around, configurations, full, positions_of, seen, sentences, step_by_step
 from wordorder.config.models import Cell, Decoding, Recipe
 from wordorder.decoding.beam import search
@@ -137,7 +138,7 @@ class GivesNothing(Encoding):
 
 
 def test_an_encoding_that_overrides_no_place_is_told_so() -> None:
-    with pytest.raises(WordorderError, match="'own' gives attention a 'Misspelt', which overrides none of the places"):
+    with raises("no-place-for-encoding", found="Misspelt", says="'own'"):
         around(GivesNothing(EncodingConfig(type="own"), SHAPE), size=SIZE)
 
 

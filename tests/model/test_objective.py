@@ -10,9 +10,9 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 from torch.testing import assert_close
 
+from raises import raises
 from tiny_models import VOCABULARY, full, positions_of, sentences, tiny_model
 from wordorder.encodings.registry import parse
-from wordorder.errors import WordorderError
 from wordorder.model.batch import PAD, Batch
 from wordorder.model.objective import _ROWS, TranslationObjective, _LinearCrossEntropy, _rows_at_once
 from wordorder.training.batches import real_places
@@ -140,5 +140,5 @@ def test_the_model_gets_the_reordered_positions_of_the_batch() -> None:
     in_order = torch.arange(5).expand(3, 5)
     _, other = TranslationObjective(model, 0.0)(replace(batch, source_positions=in_order))
     assert abs(float(other - nll)) > 1e-3
-    with pytest.raises(WordorderError, match="'inxl' needs the position"):
+    with raises("missing-positions", key="inxl"):
         TranslationObjective(model, 0.0)(batch)

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.testing import assert_close
 
 from analysis_runs import sentences as measured
+from raises import raises
 from tiny_models import PREFIX_LM, VOCABULARY, around, full, positions_of, sentences, tiny_model
 from wordorder.analyses.attention_distance import AttentionDistance
 from wordorder.config.models import Cell, Decoding, Recipe
@@ -139,10 +140,10 @@ def test_a_table_must_hold_source_and_target() -> None:
     source, target = sentences([9, 2]), sentences([3, 10], seed=1)
     assert full(model, source, target).isfinite().all()
     memory = model.encode(source)
-    with pytest.raises(WordorderError, match="13"):
+    with raises("too-long", key="table", found=13, expected=12):
         full(model, source, sentences([4, 1]))
     model.step(torch.full((2, 1), BEGIN), memory, model.new_caches(), 9)  # the first sentence was ended before
-    with pytest.raises(WordorderError, match="13"):
+    with raises("too-long", key="table", found=13, expected=12):
         model.step(torch.full((2, 1), BEGIN), memory, model.new_caches(), 10)
     found = search(model, source, Decoding(beam=2, max_length_a=0, max_length_b=50))
     assert [len(hypotheses[0].tokens) <= room for hypotheses, room in zip(found, (2, 9), strict=True)] == [True, True]
@@ -156,7 +157,7 @@ def test_a_training_checks_source_and_target_together(tmp_path: Path) -> None:
     corpus = ParallelCorpus.open(tmp_path / "corpus")
     encoding = build(LEARNED, SHAPE)
     check_lengths(encoding, corpus, corpus, None)
-    with pytest.raises(WordorderError, match="takes 13"):
+    with raises("too-few-positions", corpus.directory, 1, found=13, expected=12):
         check_lengths(encoding, corpus, corpus, None, one_stream=True)
 
 

@@ -116,9 +116,7 @@ def test_more_classes_than_units_and_a_single_class() -> None:
     assert exchange_classes(sentences, units, 500).max() < 500
 
 
-@pytest.mark.parametrize(
-    ("units", "classes", "message"), [(3, 0, "0 classes"), (3, 5, "unit 3, but the units are 0 to 2")]
-)
+@pytest.mark.parametrize(("units", "classes", "message"), [(3, 0, "0 classes"), (3, 5, r"unit 3\b.*\b0 to 2\b")])
 def test_numbers_that_do_not_fit_are_refused(units: int, classes: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         exchange_classes(Ragged.of([[1, 3]]), units, classes)
@@ -159,5 +157,5 @@ def test_a_malformed_file_of_classes_is_an_error_with_its_line(
 
 def test_classes_of_another_vocabulary_are_not_written(tmp_path: Path) -> None:
     for classes in ([0, 1], [1, 1, 1]):
-        with pytest.raises(ValueError, match="classes of another vocabulary"):
+        with pytest.raises(ValueError, match="vocabulary"):
             write_classes(tmp_path / "classes.tsv", Vocabulary(["a", "b"]), np.array(classes, dtype=np.int32))

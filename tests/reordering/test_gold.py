@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -143,7 +144,7 @@ def test_subwords_are_laid_out_word_after_word(data: st.DataObject) -> None:
     ("order", "starts"), [([0, 1], [1]), ([0], [1, 1]), ([0, 0], [1, 1]), ([0], [0, 1]), ([1, 2], [1, 1])]
 )
 def test_an_order_of_other_words_is_refused(order: list[int], starts: list[int]) -> None:
-    with pytest.raises(ValueError, match="is no order of the"):
+    with pytest.raises(ValueError, match=re.escape(str(order))):
         subword_positions(order, np.array(starts, dtype=bool))
 
 

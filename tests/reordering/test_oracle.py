@@ -233,7 +233,7 @@ def test_five_hundred_units() -> None:
 
 
 def test_a_link_outside_its_sentence_is_refused() -> None:
-    with pytest.raises(ValueError, match="sentence 1 of 2 units has the link 2-0"):
+    with pytest.raises(ValueError, match=r"sentence 1 .*\b2-0\b"):
         list(oracle_trees(Links.of([[(0, 0)], [(2, 0)]]), np.array([1, 2])))
 
 

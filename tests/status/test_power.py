@@ -54,7 +54,7 @@ def test_after_a_run_the_spread_is_that_of_the_results(tmp_path: Path, capsys: p
     printed = capsys.readouterr().out
     needed = [spread.needed(0.5, sigma) for sigma in (0.25, low, high)]
     assert f"{needed[0]} ({needed[1]} to {needed[2]})" in printed
-    assert f"With {needed[0]} seeds the study has {4 * (needed[0] or 0)} trainings" in printed
+    assert f"With {needed[0]} seeds the study has {4 * (needed[0] or 0)} training" in printed
     assert "estimated" in printed
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from wordorder.errors import WordorderError
+from raises import raises
 from wordorder.model.checkpoint import load_tensors, save_tensors
 from wordorder.training import state
 from wordorder.training.state import StateDirectory, average
@@ -101,7 +101,7 @@ def test_only_the_newest_checkpoints_are_kept_and_averaged(tmp_path: Path) -> No
 def test_a_damaged_state_is_an_error_that_names_the_file(tmp_path: Path) -> None:
     directory = StateDirectory(tmp_path)
     (tmp_path / "last.pt").write_bytes(b"not a state")
-    with pytest.raises(WordorderError, match=r"last\.pt is damaged"):
+    with raises("damaged-file", path=directory.path / "last.pt"):
         directory.load()
 
 

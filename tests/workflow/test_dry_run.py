@@ -129,7 +129,8 @@ def test_a_mistake_in_the_table_of_trainings_is_all_that_is_said(tmp_path: Path)
     assert "Traceback" not in done.stderr and "rule " not in done.stdout + done.stderr
     table.write_text("grammar base 3 0.5 1 4 2")
     done = snakemake(tmp_path, *command, profile="slurm")
-    assert done.returncode == 1 and f"{table}: no row fits the size 'micro'" in done.stdout + done.stderr
+    output = done.stdout + done.stderr
+    assert done.returncode == 1 and re.search(rf"wordorder: error: {table} .*'micro'", output), output
     assert "Traceback" not in done.stderr
 
 
@@ -262,7 +263,7 @@ def test_a_model_that_cannot_be_built_is_told_before_anything_runs(config: Path,
     study.write_text(text.replace("[none, sinusoidal, opr, inxl]", "[none, sinusoidal, opr, inxl, relative]"))
     failed = snakemake(tmp_path, "--dry-run", "demo", "--cores", "1", "--config", f"config_dir={config}")
     assert failed.returncode == 1 and "Traceback" not in failed.stderr
-    assert "wordorder: error: In the study 'demo' the encoding 'relative' does not fit 'micro_lstm'" in failed.stderr
+    assert re.search(r"^wordorder: error: .*'demo'.*'relative'.*'micro_lstm'", failed.stderr, re.MULTILINE)
 
 
 def test_a_dataset_with_a_mistake_hinders_only_its_studies(config: Path, tmp_path: Path) -> None:

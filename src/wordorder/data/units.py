@@ -100,7 +100,8 @@ class Vocabulary:
         self.units = list(units)
         self._numbers = {unit: number for number, unit in enumerate(self.units, start=1)}
         if len(self._numbers) != len(self.units):
-            raise ValueError("a unit is listed twice")
+            twice = next(unit for number, unit in enumerate(self.units, start=1) if self._numbers[unit] != number)
+            raise ValueError(f"the unit '{twice}' is listed twice")
 
     @classmethod
     def build(cls, sentences: Iterable[Sequence[str]], *, minimum: int = 1) -> Vocabulary:

@@ -138,6 +138,9 @@ def _check_lengths(model: Translator, sources: Sequence[Sequence[int]], config: 
             f"positional encoding has only {limit} positions. Shorten the sentence, or raise the size of the "
             "encoding's table in encodings.yaml and train again.",
             code="too-few-positions",
+            line=lengths.index(longest) + 1,
+            found=longest,
+            expected=limit,
         )
     room = model.room(longest)
     if room is not None and room < 1:

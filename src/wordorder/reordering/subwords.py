@@ -20,7 +20,7 @@ def subword_positions(order: Sequence[int], starts: NDArray[np.bool_]) -> NDArra
     """
     first = np.flatnonzero(starts)
     if sorted(order) != list(range(len(first))) or (len(starts) and not starts[0]):
-        raise ValueError(f"{list(order)} is no order of the {len(first)} words that begin at {first.tolist()}")
+        raise ValueError(f"{list(order)} is not a permutation of the {len(first)} words that begin at {first.tolist()}")
     words = np.array(order, dtype=np.int64)
     lengths = np.diff(first, append=len(starts))
     moved = np.empty_like(first)

@@ -5,6 +5,8 @@ A sentence of n subwords has n + 1 positions: the encoder also reads END, the de
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -70,36 +72,54 @@ def check_lengths(
     larger = f"give '{name}' more positions ('table' in encodings.yaml)"
     if problem := _too_long(limits, valid, np.arange(len(valid)), one_stream):
         raise WordorderError(
-            f"The encoding '{name}' {problem} Validation sentences are never excluded, so that perplexities are "
+            f"The encoding '{name}' {problem.clause} Validation sentences are never excluded, so that perplexities are "
             f"comparable: {larger}, or remove it from the study.",
             code="too-few-positions",
+            path=valid.directory,
+            line=problem.line,
+            found=problem.needed,
+            expected=problem.limit,
         )
     if problem := _too_long(limits, train, kept, one_stream):
         enough = min(limits.values()) // (1 + one_stream)
         raise WordorderError(
-            f"The encoding '{name}' {problem} Set 'max_positions: {enough}' in the study's recipe, which "
+            f"The encoding '{name}' {problem.clause} Set 'max_positions: {enough}' in the study's recipe, which "
             f"excludes longer training pairs for all encodings, or {larger}.",
             code="too-few-positions",
+            path=train.directory,
+            line=problem.line,
             key="max_positions",
-            expected=enough,
+            found=problem.needed,
+            expected=problem.limit,
         )
+
+
+class _TooLong(NamedTuple):
+    """A sentence that needs more positions than its stack has."""
+
+    clause: str
+    line: int
+    needed: int
+    limit: int
 
 
 def _too_long(
     limits: dict[Stack, int], corpus: ParallelCorpus, pairs: NDArray[np.int64], one_stream: bool
-) -> str | None:
-    """Return the end of a sentence about the longest pair if it needs more positions than a stack has; else None."""
+) -> _TooLong | None:
+    """Return the longest sentence if it needs more positions than its stack has; otherwise None."""
     for stack, limit in limits.items():
         side = _STACKS[stack]
         lengths = (corpus.source_lengths if side == "source" else corpus.target_lengths)[pairs] + 1
         if one_stream and side == "target":
             lengths = lengths + corpus.source_lengths[pairs] + 1
         if len(lengths) and lengths.max() > limit:
-            return (
-                f"has {limit} positions in the {stack}, but line {pairs[lengths.argmax()] + 1} of the {side} of "
-                f"{corpus.directory} needs {lengths.max()}: its subwords and its end"
-                f"{', after those of its source' if one_stream and side == 'target' else ''}."
+            line, needed = int(pairs[lengths.argmax()]) + 1, int(lengths.max())
+            after = ", after those of its source" if one_stream and side == "target" else ""
+            clause = (
+                f"has {limit} positions in the {stack}, but line {line} of the {side} of {corpus.directory} needs "
+                f"{needed}: its subwords and its end{after}."
             )
+            return _TooLong(clause, line, needed, limit)
     return None
 
 

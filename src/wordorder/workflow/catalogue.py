@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from wordorder.config.load import encoding_names, load_encodings, load_sizes
 from wordorder.config.models import Recipe, Study
-from wordorder.errors import WordorderError, unknown_name
+from wordorder.errors import SeveralErrors, WordorderError, unknown_name
 from wordorder.files import write_text
 from wordorder.registry import plugin_files, registry_of
 from wordorder.workflow.addresses import canonical_json, minimal
@@ -93,9 +93,13 @@ class Catalogue:
                 self._save(self._content)
             if known[key]:
                 where = f"In the study '{study.name}', the encoding '{encoding}' does not fit the size '{size}'"
-                problems.append(f"{where}: {known[key]}")
+                problems.append(
+                    WordorderError(
+                        f"{where}: {known[key]}", code="model-cannot-be-built", key="encodings", found=(encoding, size)
+                    )
+                )
         if problems:
-            raise WordorderError("\n".join(problems), code="model-cannot-be-built")
+            raise SeveralErrors(problems, code="model-cannot-be-built")
 
     def _entry(self, kind: str, name: str) -> Described:
         entry = self._content[kind].get(name)

@@ -9,7 +9,7 @@ from itertools import chain, product
 
 from wordorder.config.models import Study
 from wordorder.data.segment import segmenter
-from wordorder.errors import WordorderError
+from wordorder.errors import SeveralErrors, WordorderError
 from wordorder.metrics.base import build
 from wordorder.workflow.analyses import check_analyses
 from wordorder.workflow.configuration import Configuration
@@ -31,13 +31,13 @@ def check(study: Study, configuration: Configuration) -> str:
     Raises:
         WordorderError: The study has at least one problem; the message lists all of them.
     """
-    problems: dict[str, None] = {}
+    problems: list[WordorderError] = []
 
     def collect(look: Callable[[], object]) -> None:
         try:
             look()
         except WordorderError as error:
-            problems[str(error)] = None
+            problems.append(error)
 
     collect(partial(_check_name, study.name, configuration))
     catalogue = configuration.catalogue
@@ -51,7 +51,7 @@ def check(study: Study, configuration: Configuration) -> str:
         collect(partial(check_analyses, study, configuration))
         collect(partial(published_tables, study, configuration))
     if problems:
-        raise WordorderError("\n".join(problems), code="study-cannot-run")
+        raise SeveralErrors(problems, code="study-cannot-run")
     factors = {
         "dataset": len(study.datasets),
         "encoding": len(study.encodings),
