@@ -152,7 +152,7 @@ def _in_study(shown: Shown, printed: PublishedScores, configuration: Configurati
 
 
 def controls_of(study: Study, configuration: Configuration) -> dict[str, str]:
-    """Return the controls of a study, each with the encoding whose parameters it has."""
+    """Return the controls of a study, each with the encoding that it controls."""
     configs = {name: configuration.catalogue.encoding(name).config for name in study.encodings}
     ordered = {name: config for name, config in configs.items() if not _has_control(config)}
     return {
@@ -174,12 +174,16 @@ def _with_order(config: Any) -> Any:
 
 
 def controls_slice(study: Study, configuration: Configuration) -> str:
-    """``Controls``. A study without controls is a WordorderError."""
+    """Return the slice ``Controls``.
+
+    Raises:
+        WordorderError: The study does not have controls.
+    """
     found = find_controls(study, configuration)
     if found is None:
         raise WordorderError(
-            f"The study '{study.name}' has no table 'controls', because none of its encodings has a control in it. A "
-            "control is an entry of encodings.yaml that adds only the key 'control' to that of the encoding.",
+            f"The study '{study.name}' has no table 'controls', because none of its encodings has a control. Add a "
+            "control to 'encodings': an entry of encodings.yaml that adds only the key 'control' to an encoding.",
             code="no-controls",
             key="encodings",
         )
