@@ -22,13 +22,13 @@ settings.load_profile("no_deadline")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What runs the workflow takes longest and comes first: at the end no process is left alone with the last ones."""
+    """Run tests of the workflow first, because they take longest and should not be left for one process at the end."""
     items.sort(key=lambda item: item.path.parent.name not in ("workflow", "docs"))
 
 
 @pytest.fixture
 def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the folder config that a test may change."""
+    """Return a copy of the folder config that a test may change."""
     folder = tmp_path_factory.mktemp("copy") / "config"
     shutil.copytree(Path(__file__).parents[1] / "config", folder)
     return folder
@@ -46,7 +46,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 
 @pytest.fixture
 def study(finished: Workspace, tmp_path: Path) -> Workspace:
-    """A copy of the finished study that a test may change; times of files are kept."""
+    """Return a copy of the finished study that a test may change; times of files are kept."""
     shutil.copytree(finished.folder.parent, tmp_path / "copy")
     return Workspace(tmp_path / "copy")
 
@@ -75,5 +75,5 @@ def plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture
 def own_encodings(plugins: Path) -> Path:
-    """The folder of encodings of ``plugins``."""
+    """Return the folder of encodings of ``plugins``."""
     return plugins / "encodings"

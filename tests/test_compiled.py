@@ -48,7 +48,7 @@ def test_other_threads_run_meanwhile() -> None:
     thread.start()
     while thread.is_alive():
         looks.append(time.monotonic())
-    # A loop that held the interpreter would let nobody look while it ran.
+    # A loop that held the interpreter lock would stop other threads while it runs.
     assert max(np.diff(looks)) < 0.5 * (looks[-1] - looks[0])
 
 

@@ -66,7 +66,7 @@ def test_words_begin_where_their_space_is(folder: Path, model: Subword) -> None:
     for path in (folder / "source", folder / "target"):
         for line in read_lines(path):
             assert starts[model.encode(line)].sum() == len(line.split())
-    # The letter is unknown, so the space before it stands alone; within a word an unknown letter begins nothing.
+    # The letter is unknown, so the space before it is a subword; inside a word, an unknown letter starts no new one.
     assert model.encode("漢")[1:] == [UNKNOWN]
     for text, count in (("漢", 1), ("漢a ab漢", 2), ("  a   漢  ", 2), ("", 0)):
         assert starts[model.encode(text)].sum() == count

@@ -25,9 +25,9 @@ TASKS, FIRST_TASK, FIRST_WORD, WORDS, LONGEST = ("copy", "reverse", "sort"), 4, 
 ENOUGH = 0.98
 MOST_UPDATES = 3000
 
-# Too wide a range of positions is not learnt in so few updates.
+# So few updates do not suffice to learn a wide range of positions.
 PARAMETERS = {"shape": {"shift": 4}, "randomized": {"range": 32, "longest": 8}}
-# What an encoding promises not to do, said in its file.
+# Tasks that an encoding cannot learn, as its file states.
 FAILS = {"none": {"copy", "reverse"}}
 
 

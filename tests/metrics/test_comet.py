@@ -208,7 +208,7 @@ def test_only_what_is_new_is_scored(stand_in: Files, monkeypatch: pytest.MonkeyP
     assert stand_in.command("model.ckpt") == 0
     assert stand_in.output.read_bytes() == first
     monkeypatch.setenv(PYTHON, sys.executable)
-    # Another checkpoint, precision, source or reference: all anew.
+    # Another checkpoint, precision, source or reference: everything is scored again.
     checkpoint.write_text("other weights")
     checkpoint.rename(stand_in.folder / "model.ckpt")
     assert stand_in.command("model.ckpt") == 0

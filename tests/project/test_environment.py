@@ -91,7 +91,7 @@ def test_local_files_and_packages_outside_the_lock_are_named(name: str, url: str
 # ------------------------------------------------------------------------------------------- requirements/install
 
 # Stands in for a Python: '-m venv DIR' copies it to DIR/bin/python; '-m pip …' writes down what it was asked for, and
-# fails if the file 'broken' lies beside the environments.
+# fails if the file 'broken' is in the folder of the environments.
 PYTHON = """#!/usr/bin/env bash
 if [ "$1" = --version ]; then echo Python 3.VERSION.1; exit; fi
 if [ "$1" = -c ]; then test VERSION -ge 11; exit; fi

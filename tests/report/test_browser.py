@@ -226,7 +226,7 @@ return { rows: seen("#table-scores tbody tr"), sentences: seen(".sentence"), ima
     assert looked.found == {"rows": 4, "sentences": 20, "images": 3, "controls": 0, "overflow": 0}
 
 
-# Every ordered pair on every test set: what is said, the rows of the table, and the sentences.
+# Every ordered pair on every test set: the text, the rows of the table, and the sentences.
 PAIRS = r"""
 await new Promise((done) => setTimeout(done, 200));
 const pick = (name) => document.getElementById(`pick-${name}`);

@@ -195,7 +195,7 @@ def test_the_finish_of_a_study_is_foretold() -> None:
     assert seconds_left(cells_of(done, queued)) is None  # nothing runs
     assert seconds_left(cells_of(running, done)) == 300
     assert seconds_left(cells_of(running, running, done)) == 300
-    # Five cells of 100 s beside 2 x 300 s, on two places.
+    # Five cells of 100 s and two of 300 s, two at a time.
     assert seconds_left(cells_of(running, running, done, *[queued] * 5)) == (600 + 500) / 2
     # Nothing is done: one takes what those that run will have taken, 300 s / (30/40).
     assert seconds_left(cells_of(running, queued)) == 300 + 400

@@ -88,7 +88,7 @@ def test_a_study_is_planned_with_its_companions(
     underlined = [said[i - 1] for i, line in enumerate(said) if set(line) == {"="}]
     title = "Cross-lingual positions on a generated language pair"
     assert underlined[1:] == [f"crosslingual: {title}", "demo and its companions"]
-    # What is said of the study alone, but for its data and the notes, which stand at the end.
+    # The text about the study only, without its data and the notes at the end.
     own, notes = alone.splitlines()[:7], alone.splitlines()[7:]
     assert own[-3].startswith("demo: 12 cells, 1 done, 11 to train; 8.8 hours") and own[-1].startswith("Disk: ")
     assert said[:10] == [underlined[0], "=" * len(underlined[0]), "", *own]

@@ -20,14 +20,14 @@ PREPARATION = Preparation(source_language="de", target_language="de", preprocess
 
 
 def computed(asked: Analysed, results: Path, data: Path) -> pd.DataFrame:
-    """The data of the analysis of a slice."""
+    """Compute the data of the analysis of a slice."""
     (analysis,) = (analysis for _, analysis in asked.settings.items())
     frame: pd.DataFrame = analysis.frame(asked, results, data)
     return frame
 
 
 def drawn(asked: Analysed, frame: pd.DataFrame) -> Figure:
-    """The figure of the analysis of a slice, in the style of all figures."""
+    """Draw the figure of the analysis of a slice, in the style of all figures."""
     (analysis,) = (analysis for _, analysis in asked.settings.items())
     figure: Figure = styled(analysis.draw)(frame, asked)
     return figure

@@ -20,7 +20,7 @@ LINKS = ["0-0 1-2 2-1", "0-1 1-0", "0-0 1-1", "0-0", ""]
 
 
 def analysed(**settings: Any) -> Analysed:
-    """The slice of one analysis, by its name and settings."""
+    """Return the slice of one analysis."""
     report = {
         "study": "sample",
         "title": "A sample",
@@ -42,12 +42,12 @@ def write_lines(path: Path, lines: Iterable[str]) -> Path:
 
 
 def write_binary(data: Path, split: str, lengths: Iterable[int]) -> None:
-    """A corpus whose sources have these lengths in subwords."""
+    """Write a corpus whose sources have these lengths in subwords."""
     write_corpus(data / "pair/binary" / split, (([4] * length, [5]) for length in lengths), vocabulary_size=10)
 
 
 def write_sample(folder: Path, diverged: tuple[str, int] | None = ("none", 2)) -> tuple[Path, Path]:
-    """The folders results/{study} and results/data. Sentence i, from 1, has i subwords and i words."""
+    """Write the study, and return results/{study} and results/data. Sentence i, from 1, has i subwords and i words."""
     results, data = folder / "results", folder / "data"
     index_cells(results, analysed().report)
     draw = random.Random(1)
@@ -68,6 +68,6 @@ def write_sample(folder: Path, diverged: tuple[str, int] | None = ("none", 2)) -
 
 
 def _changed(line: str, draw: random.Random) -> str:
-    """A translation that is not quite the reference."""
+    """Return a translation that differs slightly from the reference."""
     words = [draw.choice(WORDS) if draw.random() < 0.3 else word for word in line.split()]
     return " ".join(words[: len(words) - (draw.random() < 0.2)])

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-# The page stands unchanged in a frame of the wanted width: a browser without a window has a least width of its own.
+# The unchanged page is shown in a frame of the requested width, because a browser without a window has a minimum width.
 # The script is the body of a function of the frame's window and document; what it returns is found.
 _WRAPPER = """<!DOCTYPE html><meta charset="utf-8"><style>body {{ margin: 0 }} iframe {{ border: 0 }}</style>
 <iframe width="{width}" height="900" src="{address}"></iframe><pre></pre>
@@ -35,14 +35,14 @@ frame.addEventListener("load", async () => {{
 
 @dataclass(frozen=True)
 class Visit:
-    """``found`` is what the script returned, ``console`` what the page or the browser wrote to its console."""
+    """The result of the script (``found``), and the messages on the browser's console (``console``)."""
 
     found: dict[str, Any]
     console: list[str]
 
 
 def browser() -> str:
-    """The browser's program; without one the test is skipped, or fails where WORDORDER_REQUIRE_BROWSER is set."""
+    """Find the browser; without one, skip the test, or fail if WORDORDER_REQUIRE_BROWSER is set."""
     names = ("chromium", "chromium-browser", "google-chrome")
     found = next(filter(None, map(shutil.which, names)), None)
     if found is None:

@@ -11,7 +11,7 @@ from wordorder.cli.app import Command, Group, app
 
 
 def commands(group: Group | None = None, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Command]]:
-    """Every command of every group, by its words."""
+    """Yield every command of every group, with its words."""
     group = group or typer.main.get_command(app)  # type: ignore[assignment]
     assert isinstance(group, Group)
     for name in group.list_commands(None):
@@ -23,6 +23,6 @@ def commands(group: Group | None = None, path: tuple[str, ...] = ()) -> Iterator
 
 
 def options(command: Command, *, required: bool = False) -> set[str]:
-    """The names of the options of a command; of those that it requires."""
+    """Return the names of the options of a command, or of the required ones only."""
     params = [param for param in command.params if param.param_type_name == "option"]
     return {name for param in params if param.required or not required for name in param.opts}

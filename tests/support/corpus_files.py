@@ -86,7 +86,7 @@ SENTENCES = {
 
 
 def own_pairs(dataset: Dataset, number: int) -> PairsOf:
-    """About so many pairs for each split, all of them different; but the first pair of every split is the same."""
+    """Generate about this many pairs per split, all different except the first pair, which all splits share."""
     fresh = count(1)
     sides = [SENTENCES[language] for language in (dataset.source_language, dataset.target_language)]
 
@@ -144,7 +144,7 @@ def packed(name: str, text: str) -> bytes:
 
 
 def formatted(sides: list[Side]) -> str:
-    """The content of a file or member, which is one side or, in a translation memory and in columns, several."""
+    """Return the content of a file or member: one side or, in a translation memory and in columns, several."""
     side, text = sides[0]
     match side.format:
         case "tsv":

@@ -34,7 +34,7 @@ class _Tensor(Tensor):
 
 
 class Elsewhere(TorchDispatchMode):
-    """Within this block, tensors can be made on DEVICE and moved there and back."""
+    """Allow tensors to be made on DEVICE, and moved there and back, inside the block."""
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return _run(function, args, kwargs or {})

@@ -30,7 +30,7 @@ def sentences(count: int, seed: int = 0) -> list[str]:
 
 
 def noisy(lines: list[str], rate: float, seed: int) -> list[str]:
-    """The lines, each word replaced with probability ``rate``: a translation that is worse, the higher the rate."""
+    """Replace each word with probability ``rate``; the higher the rate, the worse the translation."""
     draw = random.Random(seed)
     return [" ".join(w if draw.random() > rate else draw.choice(_WORDS) for w in line.split(" ")) for line in lines]
 
@@ -42,7 +42,7 @@ def write_lines(path: Path, lines: list[str]) -> Path:
 
 
 def family(encodings: list[str], seeds: list[int], samples: int = 50, metrics: Sequence[Any] = METRICS) -> Family:
-    """Every encoding against the first."""
+    """Compare every encoding with the first."""
     return Family.model_validate(
         {
             "encodings": encodings,
@@ -57,18 +57,18 @@ def family(encodings: list[str], seeds: list[int], samples: int = 50, metrics: S
 
 
 def text_metrics(*names: str) -> list[TextMetric]:
-    """Metrics of German text."""
+    """Build metrics for German text."""
     found = [build(name, "de") for name in names]
     return [metric for metric in found if isinstance(metric, TextMetric)]
 
 
 def frame_of(block: Block) -> pd.DataFrame:
-    """What a block of a table prints."""
+    """Return the text that a block of a table prints."""
     return pd.DataFrame(block.texts, columns=block.columns)
 
 
 def translations(results: Path, asked: Family, test: str) -> dict[tuple[str, int], Path]:
-    """The hypotheses files of a family of the size 'tiny' on the dataset 'pair', as :func:`write_study` writes them."""
+    """Return the hypotheses files that :func:`write_study` writes for a family of size 'tiny' on the dataset 'pair'."""
     cells = results / "cells" / "pair"
     return {
         (name, seed): cells / name / "tiny" / str(seed) / f"{test}.hypotheses"
@@ -118,7 +118,7 @@ def write_study(results: Path, asked: Report, rates: dict[str, float], diverged:
 def write_finished_study(
     results: Path, asked: Report, rates: dict[str, float], diverged: tuple[str, int] | None = None
 ) -> Path:
-    """Write what :func:`write_study` does, significance tests, and records that say what was trained on and how."""
+    """Write the study of :func:`write_study`, significance tests, and records of the trainings."""
     references = write_study(results, asked, rates, diverged)
     compared = family(asked.encodings, asked.seeds, samples=20)
     for test in asked.datasets[0].tests:

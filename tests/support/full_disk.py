@@ -15,14 +15,14 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), -1)); sys.exit(main
 
 
 def limited(words: list[str], size: int) -> subprocess.CompletedProcess[str]:
-    """Run 'wordorder' in a process of its own that cannot write beyond ``size`` bytes of a file."""
+    """Run 'wordorder' in a separate process that cannot write beyond ``size`` bytes of a file."""
     command = [sys.executable, "-c", _LIMITED, str(size), *words]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 @contextmanager
 def no_file_larger_than(size: int) -> Iterator[None]:
-    """Within the block a write beyond ``size`` bytes of a file fails with EFBIG."""
+    """Let writes beyond ``size`` bytes of a file fail with EFBIG inside the block."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:

@@ -46,7 +46,7 @@ STRANGE: list[Any] = [None, "", "x" * 300, "é\u2028", [], {}, [[]], {"type": []
 
 
 def places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The places of all values inside a value."""
+    """Return the paths of all values inside a value."""
     inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     return [at, *(place for key, own in inside for place in places(own, (*at, key)))]
 

@@ -67,7 +67,7 @@ class _Reader:
         return valency.removesuffix(" infinitive"), [verb, auxiliary + ending]
 
     def noun_phrase(self) -> tuple[list[str], str]:
-        """Its words in target order, and the ending that its number and class give to a verb."""
+        """Return its words in target order, and the verb ending that its number and class require."""
         own: list[str] = []
         while self.category() in ("determiner", "adjective"):
             word = self.take().target

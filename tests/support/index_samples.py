@@ -10,7 +10,7 @@ from wordorder.results.index import write_index
 
 
 def index_cells(results: Path, report: Report) -> None:
-    """Write the index of every cell of ``report``; translations and scores lie in the folder of the cell itself."""
+    """Write the index of every cell of ``report``; translations and scores are in the folder of the cell."""
     names = product([data.name for data in report.datasets], report.sizes, report.encodings, report.seeds)
     cells = {
         (dataset, size, encoding, seed): f"cells/{dataset}/{encoding}/{size}/{seed}"

@@ -64,7 +64,7 @@ class Workspace:
         return ["little", "--cores", "1", "--rerun-incomplete", "--config", f"config_dir={self.config}"]
 
     def would_run(self, *arguments: str, profile: str | None = None) -> dict[str, list[str]]:
-        """The first outputs of the jobs of each rule that a dry-run finds; the target itself is left out."""
+        """Return the first outputs of the jobs of each rule that a dry-run finds, except the target."""
         text = dry_run(self.folder, *self.arguments(), *arguments, profile=profile)
         found = outputs(text)
         counts = job_counts(text)

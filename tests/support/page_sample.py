@@ -42,7 +42,7 @@ def asked() -> Page:
 
 
 def write_sample(folder: Path) -> tuple[Page, Path, Path]:
-    """Write it under ``folder``; returns the slice of the page and the folders of results and data."""
+    """Write the study below ``folder``, and return the slice of the page and the folders of results and data."""
     page, results, data = asked(), folder / "results", folder / "data"
     references = write_study(results, page.report, RATES, DIVERGED)
     raw = data / "pair" / "raw"

@@ -15,7 +15,7 @@ SEEDS = [1, 2, 3]
 
 
 def write_pairs(folder: Path) -> tuple[Page, Path, Path]:
-    """Write the study under ``folder``; returns the slice of its page and the folders of results and data."""
+    """Write the study below ``folder``, and return the slice of its page and the folders of results and data."""
     asked = report(list(RATES), SEEDS, tests=("test_1", "test_2"))
     results, data = folder / "results", folder / "data"
     references = write_finished_study(results, asked, RATES)

@@ -35,7 +35,7 @@ class Values(AttentionEncoding):
 
 
 class Bias(AttentionEncoding):
-    """A trained slope a head."""
+    """A trained slope per head."""
 
     needs = frozenset({"bias"})
 
@@ -48,7 +48,7 @@ class Bias(AttentionEncoding):
 
 
 class Gates(AttentionEncoding):
-    """A bias that depends on the tokens: the difference of a trained number of each, (B, 1, Lq, Lk)."""
+    """A bias that depends on the tokens: the difference of a trained number per token, (B, 1, Lq, Lk)."""
 
     needs = frozenset({"gates", "bias"})
 
@@ -65,7 +65,7 @@ class Gates(AttentionEncoding):
 
 
 class Scores(AttentionEncoding):
-    """Reads queries and keys."""
+    """Scores that depend on queries and keys."""
 
     needs = frozenset({"scores"})
 
@@ -94,7 +94,7 @@ class HeadInputs(AttentionEncoding):
 
 
 class InAttention(Encoding):
-    """Puts one of the places above into every self-attention."""
+    """Use one of the hooks above in every self-attention."""
 
     def __init__(self, attention: AttentionEncoding, shape: Shape, **config: str) -> None:
         super().__init__(EncodingConfig(type=type(attention).__name__, **config), shape)  # type: ignore[arg-type]
@@ -105,7 +105,7 @@ class InAttention(Encoding):
 
 
 class BetweenTargetAndSource(InAttention):
-    """The same places, but in cross-attention."""
+    """Use the same hooks in cross-attention."""
 
     def _attention(self, stack: Stack, layer: int) -> AttentionEncoding:
         return self._nothing
@@ -120,7 +120,7 @@ class Added(Encoding):
 
 
 class Drawn(Added):
-    """Adds what was drawn for a sentence once per pass, which both stacks must see."""
+    """Add a number drawn once per sentence and pass, which both stacks must see."""
 
     def draw(self, sentences: int) -> Tensor:
         return torch.arange(1.0, sentences + 1)[:, None]
@@ -131,7 +131,7 @@ class Drawn(Added):
 
 
 class Transformed(Encoding):
-    """A trained matrix, and a gate a position."""
+    """A trained matrix, and a gate per position."""
 
     def __init__(self, config: EncodingConfig, shape: Shape) -> None:
         super().__init__(config, shape)

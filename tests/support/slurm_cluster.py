@@ -96,7 +96,7 @@ CommitDelay=1
 
 
 def why_not() -> str | None:
-    """Why no cluster can be started here, as a sentence; None if one can."""
+    """Return why no cluster can be started here, as a sentence, or None."""
     missing = [program for program in PROGRAMS if not shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin")]
     if missing:
         return f"SLURM is not installed ({', '.join(missing)} missing); tests/install_slurm installs it on Debian."
@@ -108,7 +108,7 @@ def why_not() -> str | None:
 
 
 class Cluster:
-    """``with Cluster() as cluster`` starts it; at the end no process, no file and no job of it is left."""
+    """A cluster that runs inside ``with Cluster() as cluster`` and leaves no process, file or job."""
 
     def __init__(self, *, accounting: bool = True, nodes: int = 1) -> None:
         self.accounting = accounting
@@ -163,7 +163,7 @@ class Cluster:
     # ------------------------------------------------------------------------------------------- what tests do
 
     def tell(self, *command: str | int) -> str:
-        """Run a command, of SLURM mostly; what it prints."""
+        """Run a command, usually of SLURM, and return its output."""
         arguments = [str(part) for part in command]
         done = subprocess.run(arguments, capture_output=True, text=True, check=False)
         if done.returncode:
@@ -171,18 +171,18 @@ class Cluster:
         return done.stdout.strip()
 
     def jobs(self, rule: str = "", state: str = "all") -> dict[int, str]:
-        """Job numbers and comments ('rule_train_model_wildcards_…') of a rule or group, oldest first."""
+        """Return job numbers and comments ('rule_train_model_wildcards_…') of a rule or group, oldest first."""
         listed = self.tell("squeue", "--noheader", f"--states={state}", "--sort=i", "--format=%i %k").splitlines()
         rows = (line.split(maxsplit=1) for line in listed)
         return {int(number): comment for number, comment in rows if rule in comment}
 
     def field(self, job: int, name: str) -> str:
-        """What ``scontrol show job`` says: 'JobState', 'Restarts', 'TRES', …"""
+        """Return the fields of ``scontrol show job``: 'JobState', 'Restarts', 'TRES', …"""
         fields = dict(part.partition("=")[::2] for part in self.tell("scontrol", "show", "job", job).split())
         return fields[name]
 
     def start_at_once(self, job: int) -> None:
-        """A job that SLURM puts back into the queue waits for two minutes; do without."""
+        """Skip the two minutes that a requeued job waits."""
         wait_until(f"job {job} to be requeued", lambda: self.field(job, "JobState") == "PENDING")
         self.tell("scontrol", "update", f"jobid={job}", "StartTime=now")
 
@@ -191,7 +191,7 @@ class Cluster:
         wait_until("the jobs to end", lambda: not self.tell("squeue", "--noheader"))
 
     def lose_node(self) -> None:
-        """As if the power went: the node's daemons and all processes of its jobs are killed."""
+        """Simulate a power failure: kill the node's daemons and all processes of its jobs."""
         for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 daemon = (process / "comm").read_text().strip() in {"slurmd", "slurmstepd"}
@@ -199,14 +199,14 @@ class Cluster:
                     os.kill(int(process.name), signal.SIGKILL)
 
     def restart_slurmctld(self) -> None:
-        """As an administrator does: it saves its state and reads it again."""
+        """Restart slurmctld as an administrator does: it saves its state and reads it again."""
         self._stop("slurmctld")
         self._run("slurmctld")
         wait_until("slurmctld", lambda: "UP" in self.tell("scontrol", "ping"))
 
     @contextlib.contextmanager
     def silent_scheduler(self) -> Iterator[None]:
-        """Within the block slurmctld answers nobody."""
+        """Stop slurmctld from answering inside the block."""
         pid = int((self.folder / "run/slurmctld.pid").read_text())
         os.kill(pid, signal.SIGSTOP)
         try:
@@ -273,7 +273,7 @@ class Cluster:
         return SLURM_CONF.format(**values, accounting=accounting) + "".join(nodes)
 
     def _configure(self, name: str, text: str) -> None:
-        """Snakemake's plugin drops SLURM_CONF in its jobs: the configuration must lie where SLURM looks by itself."""
+        """Install the configuration at SLURM's default path, because Snakemake's plugin drops SLURM_CONF in jobs."""
         (self.folder / name).write_text(text)
         ETC.mkdir(exist_ok=True)
         (ETC / name).unlink(missing_ok=True)
@@ -295,7 +295,7 @@ class Cluster:
 
 
 def _alive(pid: int) -> bool:
-    """Whether a process runs; one that has ended and waits for its parent to notice does not."""
+    """Return whether a process runs; a zombie does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

@@ -22,21 +22,21 @@ def snakemake(folder: Path, *arguments: str | Path, profile: str | None = None) 
 
 
 def dry_run(folder: Path, *arguments: str | Path, profile: str | None = None) -> str:
-    """What a dry-run prints; it must succeed."""
+    """Return the output of a dry-run, which must succeed."""
     done = snakemake(folder, "--dry-run", *arguments, profile=profile)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
 
 
 def job_counts(text: str) -> dict[str, int]:
-    """Jobs of each rule, from the table 'Job stats' of a dry-run; empty when there is nothing to do."""
+    """Count the jobs of each rule in the table 'Job stats' of a dry-run; empty if nothing is left to do."""
     table = re.search(r"^job +count\n[- ]+\n((?:\S+ +\d+\n)+)", text, re.MULTILINE)
     rows = re.findall(r"^(\S+) +(\d+)$", table[1], re.MULTILINE) if table else []
     return {rule: int(count) for rule, count in rows if rule != "total"}
 
 
 def outputs(text: str) -> dict[str, list[str]]:
-    """The first output of each job that a dry-run lists, sorted, by rule."""
+    """Return the first output of each job that a dry-run lists, sorted, by rule."""
     found: dict[str, list[str]] = {}
     # The jobs of a group are indented.
     for _, rule, block in re.findall(r"^( *)(?:local)?rule (\S+):\n((?:\1 +.*\n)+)", text, re.MULTILINE):

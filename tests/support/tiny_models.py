@@ -50,7 +50,7 @@ def parts(config: EncodingConfig) -> list[EncodingConfig]:
 
 
 def placed(config: EncodingConfig, stack: Stack) -> EncodingConfig | None:
-    """The same encoding in one stack alone; None where it cannot be there."""
+    """Return the same encoding in one stack only, or None if it cannot be placed there."""
     try:
         if isinstance(config, ComposedConfig):
             return config.model_copy(update={"compose": tuple(placed(part, stack) for part in config.compose)})
@@ -86,21 +86,21 @@ def tiny_model(config: EncodingConfig, *, seed: int = 0, size: ArchitectureSize 
 
 
 def without_encoding(model: Transformer, **recipe: Any) -> Transformer:
-    """A copy with the same weights and the encoding 'none'."""
+    """Return a copy with the same weights and the encoding 'none'."""
     copy = tiny_model(parse({"type": "none"}), **recipe)
     copy.load_state_dict({name: value for name, value in model.state_dict().items() if "encoding." not in name})
     return copy
 
 
 def sentences(lengths: Sequence[int], *, seed: int = 0, padding: int = 0) -> Tensor:
-    """Random ordinary pieces, (B, longest + padding), padded at the right."""
+    """Generate random ordinary subwords, (B, longest + padding), padded on the right."""
     generator = torch.Generator().manual_seed(seed)
     tokens = torch.randint(4, VOCABULARY, (len(lengths), max(lengths) + padding), generator=generator)
     return tokens.masked_fill(torch.arange(tokens.size(1)) >= torch.tensor(lengths)[:, None], PAD)
 
 
 def positions_of(tokens: Tensor, *, offset: int = 0) -> Positions:
-    """offset, offset + 1, …; in target order every sentence is the other way round."""
+    """Return positions offset, offset + 1, …; the target order of each sentence is reversed."""
     width = tokens.size(1)
     places = torch.arange(width).expand_as(tokens)
     lengths = (tokens != PAD).sum(1, keepdim=True)
@@ -109,7 +109,7 @@ def positions_of(tokens: Tensor, *, offset: int = 0) -> Positions:
 
 
 def seen(memory: Memory) -> Tensor:
-    """All that a decoder sees of the source: (layers · 2, B, H, S, d_h)."""
+    """Return all source tensors that a decoder reads, (layers · 2, B, H, S, d_h)."""
     return torch.stack([tensor for pair in memory.keys_values for tensor in pair])
 
 
@@ -119,7 +119,7 @@ def full(model: Transformer, source: Tensor, target: Tensor) -> Tensor:
 
 
 def step_by_step(model: Transformer, target: Tensor, memory: Memory, *, offset: int = 0) -> Tensor:
-    """The hidden states of :meth:`Transformer.decode`, (B, T, d), one token after the other."""
+    """Compute the hidden states of :meth:`Transformer.decode`, (B, T, d), token by token."""
     caches = model.new_caches()
     offset = 0 if model.one_stream else offset  # where positions continue those of the source, they are shifted already
     steps = [model.step(target[:, i : i + 1], memory, caches, offset + i) for i in range(target.size(1))]

@@ -19,7 +19,7 @@ SIZE = TransformerSize(encoder_layers=1, decoder_layers=1, dim=16, ffn_dim=32, h
 
 
 def write_reversals(directory: Path, *, pairs: int, seed: int) -> Path:
-    """Sentences of 1 to 9 random pieces; the target is the source backwards."""
+    """Write sentences of 1 to 9 random subwords; the target is the reversed source."""
     generator = random.Random(seed)
     sources = [[generator.randrange(4, VOCABULARY) for _ in range(generator.randint(1, 9))] for _ in range(pairs)]
     write_corpus(directory, ((source, source[::-1]) for source in sources), vocabulary_size=VOCABULARY)
@@ -35,7 +35,7 @@ def cell(*, seed: int = 1, encoding: dict[str, Any] | None = None, **recipe: Any
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """One ``wordorder stage train``, in a process of its own, with everything below ``folder``."""
+    """One ``wordorder stage train`` in a separate process, with all files below ``folder``."""
 
     folder: Path
     cell: Cell
@@ -54,7 +54,7 @@ class TrainingRun:
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
     def finish(self, *options: str, status: int = 0) -> str:
-        """Run to the end and return what was printed."""
+        """Run to the end and return the output."""
         process = self.start(*options)
         try:
             printed, _ = process.communicate(timeout=300)
@@ -68,6 +68,6 @@ class TrainingRun:
         return record
 
     def metrics(self) -> list[dict[str, Any]]:
-        """The rows, without how fast they came."""
+        """Return the rows without their speeds."""
         rows = [json.loads(line) for line in (self.folder / "metrics.jsonl").read_text().splitlines()]
         return [{name: value for name, value in row.items() if name != "tokens_per_second"} for row in rows]

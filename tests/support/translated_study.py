@@ -16,7 +16,7 @@ LINKS = ["0-0 1-2 2-1", "0-1 1-0", "0-0 1-1", "", "5-0"]
 
 
 def analysed(**analysis: dict[str, Any]) -> Analysed:
-    """A slice with one analysis: two seeds of four encodings, one of which has no files."""
+    """Return a slice with one analysis: two seeds of four encodings, one of which has no files."""
     return Analysed.model_validate(
         {
             "report": report(ENCODINGS, [1, 2], tests=("test",)),
@@ -28,7 +28,7 @@ def analysed(**analysis: dict[str, Any]) -> Analysed:
 
 
 def write_sample(folder: Path, diverged: tuple[str, int] | None = ("none", 2)) -> tuple[Path, Path]:
-    """Write it under ``folder``; returns the folders of results and data."""
+    """Write the study below ``folder``, and return the folders of results and data."""
     results, data = folder / "results", folder / "data"
     asked = analysed(position={}).report
     references = write_study(results, asked, {"sinusoidal": 0.3, "opr": 0.2, "none": 0.6}, diverged)

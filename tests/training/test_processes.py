@@ -18,7 +18,7 @@ from wordorder.model.checkpoint import load_tensors
 from wordorder.training.processes import open_fabric
 from wordorder.training.window import Window
 
-# srun as far as a training uses it: the command, as often as the job has tasks, each told which it is.
+# The part of srun that a training uses: it starts the command once per task of the job, with the number of the task.
 SRUN = f"""#!{sys.executable}
 import os, subprocess, sys
 tasks = os.environ["SLURM_NTASKS"]

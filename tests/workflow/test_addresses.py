@@ -139,7 +139,7 @@ def test_the_jobs_of_an_edited_or_removed_study_read_their_slices(
     assert not Path("results").exists()
     store.write()
 
-    # No study of the folder asks for that number of updates.
+    # No study of the folder has that number of updates.
     again = ModelRules(Configuration(root), SliceStore(is_main=False))
     assert (again.cell_slice(job(address)), again.train_options(job(address))) == wanted
     assert again.evaluation_slice(Wildcards(evaluation=label)) == models.evaluation_slice(Wildcards(evaluation=label))

@@ -21,7 +21,7 @@ from wordorder.config.load import load_study
 pytestmark = pytest.mark.slow
 
 SHOWN = {"tests": {"newstest2014": "test"}, "sizes": {"base": "mini", "big": "mini", "big_no_encoder": "mini"}}
-# What the cut of each study says beside what all cuts say.
+# The settings of the cut of each study, in addition to those of all cuts.
 CUTS: dict[str, dict[str, Any]] = {
     "posnet_mini": {
         "encodings": ["sinusoidal", "posnet_embed_encoder"],

@@ -62,7 +62,7 @@ def test_an_encoding_with_positions_is_trained_decoded_and_scored(study: Workspa
         assert meta["pairs"] == count and meta["corpus"] == data[split]
         assert data[f"{split}_positions"] == {"kind": "gold", "sha256": meta["sha256"]["positions"]}
 
-    # Other positions of the training set re-run this cell alone; other sentences to measure on teach nothing anew.
+    # Other positions of the training set rerun this cell only; other validation sentences retrain nothing.
     study.change("studies/little.yaml", "baseline:", "reordering: {train: identity}\nbaseline:")
     found = study.would_run()
     assert found["write_identity_positions"] == positions("identity", "train")

@@ -25,7 +25,7 @@ from snakemake_runs import ROOT
 # One process, so that one cluster at a time is in /etc/slurm.
 pytestmark = [pytest.mark.xdist_group("slurm"), pytest.mark.slow]
 
-# Every training asks for one of the two GPUs.
+# Every training requests one of the two GPUs.
 TABLE = "# dataset size memory_gb hours nodes cpus gpus\n*  *  2  0.5  1  1  1\n"
 ENCODINGS = ["opr", "sinusoidal"]
 # What two runs of a training may differ in.
