@@ -28,7 +28,7 @@ def total(values: NDArray[np.int32]) -> int:
 
 @compiled
 def scramble(rounds: int) -> np.uint64:
-    """Takes a while: no compiler sees through it."""
+    """Compute for a while, in a way that no compiler can shorten."""
     state = np.uint64(1)
     for _ in range(rounds):
         state ^= state << np.uint64(13)
@@ -95,7 +95,7 @@ def test_code_is_kept_in_the_users_cache_where_the_package_cannot_be_written(
 
 
 def test_a_change_of_what_a_compiled_function_calls_is_seen(tmp_path: Path) -> None:
-    """In a copy of the package: the features change, and so do the orders of a parser that was compiled before."""
+    """In a copy of the package, changed features change the output of a parser that was compiled before."""
     copy = Path(
         shutil.copytree(Path(module.__file__).parent, tmp_path / "wordorder", ignore=lambda *_: ["__pycache__"])
     )

@@ -18,7 +18,7 @@ from wordorder.integrity import is_note
 
 
 def names(folder: Path) -> list[str]:
-    """What is in a folder besides checksums."""
+    """Return the files of a folder except checksums."""
     return sorted(path.name for path in folder.iterdir() if not is_note(path))
 
 

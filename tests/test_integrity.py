@@ -69,7 +69,7 @@ def test_a_rewritten_file_has_the_new_checksum_only(tmp_path: Path) -> None:
 
 
 def test_a_writer_that_replaces_both_files_disturbs_no_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The checksum that was read first is that of the content before."""
+    """The checksum that was read first belongs to the previous content."""
     write_text(tmp_path / "a", "one")
     read, first = Path.read_bytes, []
 

@@ -31,7 +31,7 @@ def rows(links: Links) -> Rows:
 
 @pytest.fixture
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that is all of PATH; temporary files go beside it."""
+    """Return a folder that is the whole PATH; temporary files are in its parent."""
     for name in ("bin", "temporary"):
         (tmp_path / name).mkdir()
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))

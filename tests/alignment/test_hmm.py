@@ -35,7 +35,7 @@ Floats = NDArray[np.float64]
 
 
 def by_enumeration(emission: Floats, emission_null: Floats, null: float, jumps: Floats) -> tuple[Floats, Floats, float]:
-    """Posteriors, expected jumps and log-likelihood, summed over every way to make every observed unit."""
+    """Sum posteriors, expected jumps and log-likelihood over all alignments."""
     length, states = emission.shape
     reach = len(jumps) // 2
     posterior, widths, total = np.zeros_like(emission), np.zeros_like(jumps), 0.0

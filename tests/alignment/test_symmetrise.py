@@ -58,7 +58,7 @@ def test_by_hand(name: str) -> None:
 
 
 def grow_diag_final_and(forward: Pairs, backward: Pairs, rows: int, columns: int) -> Pairs:
-    """As Koehn, Och & Marcu write it, with lists and sets."""
+    """Compute grow-diag-final-and as Koehn, Och & Marcu write it, with lists and sets."""
     union, found = forward | backward, forward & backward
     neighbours = [(-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1)]
 

@@ -24,7 +24,7 @@ def put(path: Path, lines: list[str]) -> None:
 
 @pytest.fixture
 def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Word by word translations whose order is turned round."""
+    """Write word-by-word translations in reverse order."""
     draw = random.Random(1)
     numbers = [[draw.randrange(12) for _ in range(draw.randint(2, 5))] for _ in range(130)]
     source = [" ".join(f"S{n}" for n in row) for row in numbers]

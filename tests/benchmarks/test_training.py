@@ -27,7 +27,7 @@ VOCABULARY = 60
 
 @pytest.fixture(autouse=True)
 def scripts(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Scripts find the modules beside them; and what a variant sets for its process is set back."""
+    """Let scripts find the modules in their folder, and restore the process settings of a variant."""
     monkeypatch.syspath_prepend(str(FOLDER))
     precision = torch.get_float32_matmul_precision()
     monkeypatch.setattr("wordorder.training.device._keep_freed_memory", lambda: None)
@@ -97,7 +97,7 @@ def test_different_models_are_refused(change: tuple[float, float]) -> None:
 
 
 def test_the_counted_operations_are_those_done(tmp_path: Path) -> None:
-    """PyTorch's own count, of the model's products where nothing is padded, is the formula's and the list's."""
+    """The formula and the list of products agree with PyTorch's own count for batches without padding."""
     from flops import model_flops, products
     from training_variants import OURS, TUNED, VARIANTS
 

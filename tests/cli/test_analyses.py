@@ -152,7 +152,7 @@ def test_a_slice_holds_the_settings_of_one_analysis() -> None:
 
 
 def asking(analyses: str, config: Path) -> Path:
-    """The study multi30k with these analyses."""
+    """Return the study multi30k with these analyses."""
     path = config / "studies" / "multi30k.yaml"
     path.write_text(path.read_text(encoding="utf-8").partition("analyses:")[0] + f"analyses:\n  {analyses}\n")
     return path

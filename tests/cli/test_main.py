@@ -96,7 +96,7 @@ def test_programs_read_errors_as_json() -> None:
 
 
 def reported(arguments: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
-    """The mistake in a command line."""
+    """Return the error of a command line."""
     monkeypatch.setenv("WORDORDER_ERRORS", "json")
     assert main(arguments.split()) == 2
     error: dict[str, str] = json.loads(capsys.readouterr().err)

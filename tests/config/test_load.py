@@ -98,7 +98,7 @@ Problems = list[dict[str, object]]
 
 
 def found(path: Path, load: Callable[..., object], *arguments: object) -> Problems:
-    """What is wrong with a file: code, line, key and suggestion of every problem, as far as it has them."""
+    """Return code, line, key and suggestion of every problem of a file, where present."""
     with raises("invalid-configuration", path=path) as caught:
         load(*arguments)
     names = ("code", "line", "key", "suggestion")

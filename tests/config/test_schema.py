@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2] / "config"
 
 
 def kind_of(path: Path) -> str:
-    """The schema that the file itself names for editors."""
+    """Return the schema that the file names for editors."""
     kind = path.read_text().split("/schema/")[1].split(".json")[0]
     assert kind in ("study", "derived_study", "dataset", "derived_dataset")
     return kind

@@ -196,7 +196,7 @@ def test_each_of_several_counts_is_compared(tmp_path: Path) -> None:
     ],
 )
 def test_the_papers_counts_are_compared(name: str, said: dict[str, int]) -> None:
-    """Under the names that the papers have in the tables of published scores."""
+    """The names are those of the papers in the tables of published scores."""
     found = load_dataset(name, ROOT).published_pairs["train"]
     papers = {table.paper for table in load_published_scores(ROOT)}
     assert isinstance(found, dict) and {key: found[key] for key in found if key in papers} == said
@@ -287,7 +287,7 @@ needs_mirror = pytest.mark.skipif("WORDORDER_MIRROR" not in os.environ, reason="
 def test_training_pairs_that_share_a_side_with_test_sets(
     name: str, shared: dict[str, int], together: int, tmp_path: Path
 ) -> None:
-    """As many as the comment in the dataset's file says; it keeps them."""
+    """The number is that of the comment in the dataset's file, which keeps these pairs."""
     dataset = load_dataset(name, ROOT)
     assert not dataset.preprocessing.remove_overlap
     for file, entry in dataset.downloads.items():

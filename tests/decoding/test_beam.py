@@ -34,7 +34,7 @@ GNMT = {"length_penalty": "gnmt", "alpha": 0.6}
 
 
 def new_model(encoding: dict[str, Any], *, seed: int = 0, norm: Any = "pre", sharpness: float = 1.0) -> Transformer:
-    """A random model; the sharper, the further its probabilities are from uniform."""
+    """Build a random model; a larger sharpness moves its probabilities further from uniform."""
     torch.manual_seed(seed)
     size = TransformerSize(encoder_layers=2, decoder_layers=2, dim=32, ffn_dim=64, heads=4, dropout=0.0)
     model = build_model(Cell(encoding=encoding, size=size, recipe=Recipe(norm=norm, max_updates=1), seed=0), VOCABULARY)
@@ -51,7 +51,7 @@ def random_sources(count: int, *, seed: int, highest: int = VOCABULARY) -> list[
 
 @torch.no_grad()
 def make_end_likelier(model: Transformer, logit: float) -> None:
-    """Raise the logit of END, by about so much, wherever the model is."""
+    """Raise the logit of END by about this amount at every step."""
     hidden = model.decode(torch.arange(4, 68).view(8, 8), model.encode(torch.arange(4, 68).view(8, 8))).mean((0, 1))
     model.output.weight[END] += logit * hidden / hidden.square().sum()
 
@@ -61,7 +61,7 @@ COPIED = 20  # the tokens 4 … 19 are copied
 
 @cache
 def copying_model() -> Transformer:
-    """A small model trained to copy."""
+    """Train a small model to copy."""
     model = new_model({"type": "sinusoidal"}).train()
     objective = TranslationObjective(model, 0.1)
     optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98))
@@ -84,7 +84,7 @@ def copying_model() -> Transformer:
 
 
 def reference(model: Transformer, source: Tensor, config: Decoding) -> list[Hypothesis]:
-    """Beam search of one sentence (S,), as written in a textbook: no cache, no batch, no bound."""
+    """Search one sentence (S,) as in a textbook: no cache, no batch, no bound."""
 
     def penalty(length: int) -> float:
         base = length if config.length_penalty == "power" else (5 + length) / 6

@@ -50,7 +50,7 @@ def subword(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def saved(folder: Path, subword: Subword, encoding: dict[str, Any], **recipe: Any) -> Translator:
-    """Save a random model whose choices are clear, as those of a trained one are."""
+    """Save a random model whose choices are as clear as those of a trained one."""
     torch.manual_seed(3)
     size = TransformerSize(encoder_layers=2, decoder_layers=3, dim=16, ffn_dim=32, heads=4, dropout=0.1)
     cell = Cell(encoding=encoding, size=size, recipe=Recipe(max_updates=1, **recipe), seed=0)
@@ -63,7 +63,7 @@ def saved(folder: Path, subword: Subword, encoding: dict[str, Any], **recipe: An
 
 
 def log_probabilities(model: Translator, source: Tensor, target: list[int]) -> Tensor:
-    """Return ours of each token of a target and of its end."""
+    """Return our log-probability of each token of a target and of its end."""
     given = torch.tensor([[BEGIN, *target]])
     with torch.no_grad():
         scores = torch.log_softmax(model.logits(model(source, given)), -1)[0]

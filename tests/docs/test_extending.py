@@ -63,7 +63,7 @@ def test_there_is_an_example_of_every_kind(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
-    """The study of the page, run to its end."""
+    """Run the study of the page to its end."""
     workspace = Workspace(tmp_path_factory.mktemp("extending"))
     write_plugins(workspace.folder.parent / "my_plugins")
     write_configuration(workspace.config)
@@ -74,7 +74,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 
 
 def write_configuration(folder: Path) -> None:
-    """Write the little study with the page's lines in it, and the shipped entries with the page's behind them."""
+    """Write the small study with the lines of the page, and the shipped entries followed by those of the page."""
     study = yaml.safe_load(STUDY) | {"name": "my_study"}
     study["recipe"] |= {"learning_rate": 0.004, "max_updates": 40}  # enough for models to differ
     for each in EXAMPLES:
@@ -129,7 +129,7 @@ def table(run: Workspace, name: str) -> pd.DataFrame:
 @pytest.mark.slow
 @pytest.mark.xdist_group("extending")
 class TestStudy:
-    """What the page and the tables of the study show of each example."""
+    """Tests of what the page and the tables of the study show for each example."""
 
     def test_the_encoding_is_a_row(self, run: Workspace, page: str) -> None:
         scores = table(run, "scores")
@@ -181,7 +181,7 @@ class TestStudy:
 
 @pytest.fixture
 def examples(plugins: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page's extensions, registered in this process."""
+    """Register the extensions of the page in this process."""
     write_plugins(plugins.with_name("my_plugins"))
     monkeypatch.setenv("WORDORDER_PLUGINS", str(plugins.with_name("my_plugins")))
 

@@ -33,7 +33,7 @@ def test_the_notebook_runs() -> None:
 
 
 def numbers_rounded(text: str) -> list[str]:
-    """The words of a text, with numbers to one digit: training magnifies rounding."""
+    """Split a text into words, with numbers to one digit, because training magnifies rounding."""
     return [f"{float(word):.1f}" if re.fullmatch(r"-?[\d.]+", word) else word for word in text.split()]
 
 

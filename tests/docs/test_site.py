@@ -26,7 +26,7 @@ OWN = {"my_study", "my_arena", "my_dataset", "STUDY", "NAME"}
 
 
 def command_lines(page: Path) -> list[str]:
-    """The command lines in the blocks of a page, without comments; a line that goes on is one line."""
+    """Return the command lines in the blocks of a page, without comments; continued lines are joined."""
     text = re.sub(r"\\\n\s*", "", page.read_text("utf-8"))
     shown = re.findall(r"^(?: {4}| {7})?(?:\$ )?((?:wordorder|make|snakemake) [^\n]+)$", text, re.MULTILINE)
     inside = [line for line in shown if not line.rstrip().endswith(".")]  # prose
@@ -34,7 +34,7 @@ def command_lines(page: Path) -> list[str]:
 
 
 def command_of(words: list[str]) -> tuple[str, ...]:
-    """The longest beginning of some words that is a command."""
+    """Return the longest prefix of some words that is a command."""
     return next((tuple(words[:end]) for end in range(len(words), 0, -1) if tuple(words[:end]) in COMMANDS), ())
 
 
@@ -64,7 +64,7 @@ def test_commands_that_do_not_exist_are_found(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif("WORDORDER_LONG" not in os.environ, reason="takes minutes: make test-long")
 def test_the_tutorial_leads_to_its_end(tmp_path: Path) -> None:
-    """All commands of the page in order, on fewer sentences and updates."""
+    """Run all commands of the page in order, on fewer sentences and updates."""
     lines = [line for each in blocks("tutorial.md") if each.language == "sh" for line in each.text.splitlines()]
     start = lines.index("wordorder check")
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))

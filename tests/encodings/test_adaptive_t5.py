@@ -33,7 +33,7 @@ def attention_of(stack: Stack, config: AdaptiveT5Config = SMALL) -> AdaptiveT5At
 
 
 def naive(attention: AdaptiveT5Attention, head: int, r: int) -> Tensor:
-    """g_h(u) of a key r behind the query, as section 5 of the facts has it."""
+    """g_h(u) of a key r behind the query, written like its formula."""
     sign = 1 if r > 0 else 0  # r ≤ 0 comes first
     rate = attention.rate[sign, head]
     a = rate / attention.scale if rate > 0 else rate * 0

@@ -59,7 +59,7 @@ def test_permuted_source_tokens_give_the_permuted_memory_and_the_same_output(nam
 @every_control
 @torch.no_grad()
 def test_the_parameters_are_used(name: str) -> None:
-    """Not an encoding switched off: other parameters give other outputs."""
+    """A control is not an encoding switched off: other parameters give other outputs."""
     model = tiny_model(CONTROLS[name])
     source = sentences([6, 5])
     before = model.encoder_output(source)

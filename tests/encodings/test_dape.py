@@ -37,7 +37,7 @@ def attention_of(stack: Stack, over: dict[str, Any]) -> DAPEAttention:
 
 
 def naive(attention: DAPEAttention, scores: Tensor, query: Positions, key: Positions) -> Tensor:
-    """The formula with a tensor of all pairs' hidden numbers."""
+    """Compute the formula with a tensor of the hidden units of all pairs."""
     bias = attention.over.bias(query, key)
     assert bias is not None
     both = torch.cat((scores, bias.expand(scores.shape)), dim=1).permute(0, 2, 3, 1)

@@ -32,7 +32,7 @@ def test_heads_look_forward_and_backward_in_turn() -> None:
 
 
 def test_a_padding_query_stays_a_number() -> None:
-    """Its backward heads see nothing but padding; a not-a-number there would spoil the next layer."""
+    """Its backward heads see only padding; a NaN there would corrupt the next layer."""
     encoding = build(parse({"type": "directional"}), SHAPE)
     positions = Positions.range(4)
     x = torch.randn(3, 1, 4, 4, 2)

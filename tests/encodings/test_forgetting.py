@@ -122,7 +122,7 @@ def test_biases_of_a_decoder_are_not_positive_and_fall_with_the_distance() -> No
 @pytest.mark.parametrize("placement", ["both", "decoder", "encoder"])
 @torch.no_grad()
 def test_gates_of_a_prefix_language_model(placement: str) -> None:
-    """Where the source has no gates, target tokens forget as much of its end as of its beginning."""
+    """If the source has no gates, target tokens forget its end as much as its beginning."""
     config = parse({"type": "forgetting", "placement": placement})
     model = tiny_model(config, size=PREFIX_LM)
     source, target = sentences([5, 3]), sentences([4, 4], seed=1)

@@ -151,7 +151,7 @@ def test_each_layer_has_a_draw_of_its_own(base: str) -> None:
 
 
 def test_short_sentences_train_every_position_of_long_ones() -> None:
-    """The promise of the file: what a long sentence needs has been met, however short sentences were."""
+    """As the file promises, training has seen all positions of a long sentence, however short its sentences were."""
     torch.manual_seed(0)
     encoding = encoding_of(range=16).train()
     met = torch.cat([places(encoding, drawn(encoding, [2]), among=16) for _ in range(200)]).unique()

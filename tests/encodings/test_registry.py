@@ -214,7 +214,7 @@ def test_two_classes_of_one_file_cannot_share_a_name(own_encodings: Path) -> Non
 
 
 def test_the_study_of_placements_has_every_encoding_in_each_stack_and_in_both() -> None:
-    """InXL and HeadXL have no place in a decoder."""
+    """InXL and HeadXL have no hook in a decoder."""
     shipped = Path(__file__).parents[2] / "config"
     entries = load_encodings(shipped, load_study("placement_mini", shipped).encodings)
     types = [parse({"type": name}) for name in encoding_types()]

@@ -76,7 +76,7 @@ def exact_matches(model: Translator, generator: torch.Generator) -> dict[str, fl
 
 
 def learn(model: Translator, solved: set[str]) -> dict[str, float]:
-    """Train until the tasks ``solved`` are solved, or MOST_UPDATES; the shares of exact matches at the end."""
+    """Train until the tasks ``solved`` are solved, or for MOST_UPDATES; return the shares of exact matches."""
     generator = torch.Generator().manual_seed(1)
     optimiser = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98))
     matches = dict.fromkeys(TASKS, 0.0)

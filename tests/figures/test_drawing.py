@@ -57,7 +57,7 @@ def drawn_scores(rows: pd.DataFrame, metric: str) -> Figure:
 
 
 def reported_rows(encodings: list[str], seeds: int) -> pd.DataFrame:
-    """As trainings report them: an epoch has 100 updates, and after 60 and 100 of them there is a report."""
+    """Return metrics like those of trainings: an epoch has 100 updates, with reports after 60 and 100."""
     rows = [
         {"dataset": "pair", "size": "tiny", "encoding": encoding, "seed": seed, "split": split}
         | {"update": update, "epoch": update // 100, "loss": np.log(perplexity), "perplexity": perplexity}
@@ -86,7 +86,7 @@ def texts(figure: Figure) -> list[str]:
 
 
 def boxes(figure: Figure) -> dict[str, Any]:
-    """Where every text of the figure stands, in pixels; tick labels outside the axes' limits are not drawn."""
+    """Return the position of each text in pixels; tick labels outside the axes' limits are not drawn."""
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     written = [text for legend in figure.legends for text in legend.get_texts()] + [*figure.texts]

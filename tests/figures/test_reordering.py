@@ -37,7 +37,7 @@ def labels(panel: Axes, side: str) -> list[str]:
 
 
 def boxes(figure: Figure) -> dict[str, Any]:
-    """Where every text that is drawn stands, in pixels."""
+    """Return the position of each drawn text in pixels."""
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     renderer = canvas.get_renderer()
@@ -112,7 +112,7 @@ def test_an_empty_side_is_said(source: list[str], target: list[str]) -> None:
 
 
 def tall_tree(words: int) -> str:
-    """Straight and inverted nodes by turns: as many levels as there can be."""
+    """Straight and inverted nodes alternate, which gives the largest possible number of levels."""
     text = str(words - 1)
     for word in range(words - 2, -1, -1):
         text = f"[ {word} {text} ]" if word % 2 else f"< {word} {text} >"

@@ -24,7 +24,7 @@ ENTRY = {"sha256": hashlib.sha256(BODY).hexdigest(), "bytes": len(BODY)}
 
 
 def answer(generator: random.Random) -> bytes:
-    """A response, damaged or strange in one of its headers."""
+    """Return a response that is damaged, or has an unusual header."""
     status = generator.choice(("200 OK", "206 Partial Content", "416 x", "301 x", "404 x", "503 x", "999 x", "abc", ""))
     length = generator.choice((str(len(BODY)), "-1", "²", "9" * 5000, "0x10", "", "1", "1e3", "1,1"))
     headers = [f"HTTP/1.1 {status}", f"Content-Length: {length}"]
@@ -44,7 +44,7 @@ def answer(generator: random.Random) -> bytes:
 
 @contextmanager
 def serving(generator: random.Random) -> Iterator[str]:
-    """A server that gives each request another answer; the address of a file there."""
+    """Start a server that answers each request differently, and return the address of a file on it."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:

@@ -256,7 +256,7 @@ def test_an_environment_without_unbabel_comet_is_none(stand_in: Files) -> None:
 
 
 def test_what_was_scored_before_it_broke_is_kept(stand_in: Files) -> None:
-    """As on a cluster, where the time may be up before the last system."""
+    """A job may reach its time limit before the last system, as on a cluster."""
     package = stand_in.folder / "packages" / "comet" / "__init__.py"
     text = package.read_text()
     package.write_text(

@@ -49,7 +49,7 @@ class Longest(TextMetric):
 
 @pytest.fixture
 def plugins(tmp_path: Path) -> Path:
-    """A folder with the metric of docs/extending.md."""
+    """Return a folder with the metric of docs/extending.md."""
     folder = tmp_path / "own"
     (folder / "metrics").mkdir(parents=True)
     (folder / "metrics" / "length_error.py").write_text(plugin("metrics"), encoding="utf-8")

@@ -94,7 +94,7 @@ def test_what_is_masked_is_not_looked_at() -> None:
 
 
 def through(backend: str, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, **rest: Any) -> Tensor:
-    """Attention by one backend, whatever would be chosen. Fused kernels run on CPUs too."""
+    """Compute attention by one backend, regardless of the choice. Fused kernels run on CPUs, too."""
     given = {
         "encoding": NOTHING,
         "query": Positions.range(queries.size(2)),
@@ -107,7 +107,7 @@ def through(backend: str, queries: Tensor, keys: Tensor, values: Tensor, mask: T
 
 
 class Unseen(AttentionEncoding):
-    """The second key is hidden as directional heads hide one: half precision has no -1e9."""
+    """The second key is hidden in the way of directional heads; half precision has no -1e9."""
 
     needs = frozenset({"bias"})
 
@@ -232,7 +232,7 @@ def test_single_precision_without_a_fused_kernel_is_the_formula_bit_by_bit() -> 
 
 
 class Watching(AttentionEncoding):
-    """Keeps the weights that it is shown."""
+    """A reader that keeps the weights."""
 
     needs = frozenset({"context"})
 

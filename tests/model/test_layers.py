@@ -33,7 +33,7 @@ def randomised(module: nn.Module) -> Any:
 
 
 def copy(theirs: nn.Module, ours: nn.Module, names: dict[str, list[str]]) -> None:
-    """Fill PyTorch's parameters; a list of several of ours is written below each other."""
+    """Fill PyTorch's parameters; several of ours are concatenated along the first dimension."""
     state = dict(ours.named_parameters())
     used = {own for group in names.values() for own in group}
     filled = {

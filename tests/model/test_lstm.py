@@ -54,7 +54,7 @@ def cell_of(shape: str, entry: dict[str, Any], **recipe: Any) -> Cell:
 
 
 def around(encoding: Encoding, shape: str = "usual", **recipe: Any) -> LSTMTranslator:
-    """A model with larger random numbers than a new one, in evaluation mode."""
+    """Build a model with larger random parameters than a new one, in evaluation mode."""
     torch.manual_seed(0)
     model = LSTMTranslator(size_of(shape), Recipe(max_updates=1, **recipe), encoding, VOCABULARY)
     with torch.no_grad():
@@ -69,7 +69,7 @@ def encoding_of(entry: dict[str, Any]) -> Encoding:
 
 @cache
 def model_of(shape: str) -> LSTMTranslator:
-    """Shared by tests that do not change it."""
+    """Return a model that tests share and do not change."""
     return around(encoding_of({"type": "sinusoidal"}), shape)
 
 
@@ -83,7 +83,7 @@ def step_by_step(model: Translator, target: Tensor, memory: Any) -> Tensor:
 
 
 def one_direction(weights: dict[str, Tensor], inputs: list[Tensor], hidden: Tensor, cell: Tensor) -> list[Tensor]:
-    """An LSTM gate by gate, token by token: the hidden states, then the last cell."""
+    """Compute an LSTM gate by gate, token by token: the hidden states, then the last cell."""
     states = []
     for x in inputs:
         gates = []
@@ -142,7 +142,7 @@ def test_one_layer_is_its_formula(feeding: bool, source: int, target: int, seed:
 
 @torch.no_grad()
 def test_each_decoder_layer_starts_where_the_encoder_layer_ended() -> None:
-    """Two layers are two times one: the second reads the first, and each keeps a state of its own."""
+    """Two layers equal two single ones: the second reads the first, and each keeps its own state."""
     model, source, target = model_of("usual"), sentences([5]), sentences([3], seed=1)
     memory = model.encode(source)
     x = model._embed(model.source_embedding, source, Positions.range(5), "encoder")[0][0]
@@ -355,7 +355,7 @@ def test_gradients_reach_every_parameter(shape: str, ties: str) -> None:
 def test_dropout_stands_behind_embeddings_between_layers_and_behind_the_output(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each is seen where all others are switched off; a generator of PyTorch decides them all."""
+    """Each dropout is visible if all others are off; one generator of PyTorch determines all of them."""
     model = around(encoding_of({"type": "none"}), dropout=0.5).train()
     source, target = sentences([9, 7]), sentences([8, 8], seed=1)
     calls: list[tuple[int, ...]] = []
@@ -425,7 +425,7 @@ def test_it_learns_to_copy(shape: str) -> None:
 
 
 def test_parameters_of_the_shipped_sizes() -> None:
-    """Counted by hand: 4 · 1,024 gates, two biases each; a direction of the encoder has half of them."""
+    """Counted manually: 4 · 1,024 gates, two biases each; one direction of the encoder has half of them."""
     sizes, layers, d = load_sizes(CONFIG), 6, 1024
     decoder = layers * (4 * d * (d + d) + 2 * 4 * d)
     both_ways = layers * 2 * (4 * d // 2 * (d + d // 2) + 2 * 4 * d // 2)

@@ -108,7 +108,7 @@ def test_only_positions_tell_source_orders_apart() -> None:
 
 
 class OneBiasAStack(Encoding):
-    """Trained slopes, one object a stack."""
+    """Trained slopes, one object per stack."""
 
     def __init__(self, config: EncodingConfig, shape: Shape) -> None:
         super().__init__(config, shape)
@@ -119,7 +119,7 @@ class OneBiasAStack(Encoding):
 
 
 class FirstEncoderLayer(Encoding):
-    """Marks the embeddings, but is about the first layer of the encoder, as HeadXL is."""
+    """An encoding that marks the embeddings, but concerns the first layer of the encoder, like HeadXL."""
 
     def _add_to_embeddings(self, x: Tensor, positions: Positions, stack: Stack) -> Tensor:
         return x + 1

@@ -51,7 +51,7 @@ def test_value_and_gradients_are_pytorch_s(
 
 
 def test_all_rows_at_once_give_the_same_to_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on a GPU, which has the memory."""
+    """Compute all rows at once, as on a GPU with enough memory."""
     hidden, weight, labels = example(2 * _ROWS + 3, 33, 8, seed=0)
     found = []
     for count in (_ROWS, 10 * _ROWS):

@@ -38,7 +38,7 @@ CONFIGURATIONS = configurations()
 
 
 def model_of(config: EncodingConfig, size: ArchitectureSize, *, dropout: float) -> Translator:
-    """A new model in training; a test that needs a model that does not exist is skipped."""
+    """Build a new model in training mode; skip the test if no such model exists."""
     torch.manual_seed(0)
     kind = architecture_of(size)
     rates = dict.fromkeys(("dropout", "attention_dropout", "activation_dropout"), dropout)
@@ -89,7 +89,7 @@ def test_a_pass_that_waits_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def fused(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let attention be fused, for all encodings that it can compute, on the device that is none."""
+    """Use fused attention for all encodings that it supports, on the simulated device."""
     monkeypatch.setattr(SDPA, "devices", frozenset({elsewhere.DEVICE.type}))
     attention.forget_choices()
     yield
@@ -97,7 +97,7 @@ def fused(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def moved(model: Translator) -> Translator:
-    """Move a model to the device that is none, which makes new parameters; those that were shared still are."""
+    """Move a model to the simulated device, which makes new parameters; shared ones remain shared."""
     owners: dict[Tensor, list[tuple[nn.Module, str]]] = {}
     for module in model.modules():
         for name, parameter in module._parameters.items():
@@ -111,7 +111,7 @@ def moved(model: Translator) -> Translator:
 
 
 def results(model: Translator, batch: Batch) -> list[Tensor]:
-    """The loss, and its gradients."""
+    """Return the loss and its gradients."""
     loss, _ = TranslationObjective(model, 0.1)(batch)
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     gradients = torch.autograd.grad(loss, parameters, allow_unused=True)

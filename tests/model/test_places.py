@@ -41,7 +41,7 @@ def model_of(place: str) -> Transformer:
 def naive(
     module: SelfAttention, x: Tensor, mask: Tensor | None, encoding: AttentionEncoding, positions: Positions
 ) -> Tensor:
-    """Projects head by head, each from its own input, and asks the encoding at each place."""
+    """Project head by head, each from its own input, and call each hook of the encoding."""
     heads, dim = module.heads, x.size(-1)
     inputs = [x] * heads
     if (groups := encoding.head_inputs(x, positions, unchanged)) is not None:

@@ -43,7 +43,7 @@ def model_of(entry: dict[str, Any], **recipe: Any) -> Any:
 @pytest.mark.parametrize("norm", ["pre", "post"])
 @torch.no_grad()
 def test_it_is_one_pass_over_one_stream(norm: str) -> None:
-    """Written out: one sequence, one mask, positions 0 … s + t - 1, no cache and no memory."""
+    """Compute without shortcuts: one sequence, one mask, positions 0 … s + t - 1, no cache and no memory."""
     model = model_of({"type": "sinusoidal"}, norm=norm)
     source, target = sentences([4]), sentences([3], seed=1)
     stream = torch.cat((source, target), dim=1)
@@ -62,7 +62,7 @@ def test_it_is_one_pass_over_one_stream(norm: str) -> None:
 
 
 class Watching(Encoding):
-    """Keeps the positions that it is given."""
+    """An encoding that keeps the positions that it receives."""
 
     def _add_to_embeddings(self, x: Tensor, positions: Positions, stack: Stack) -> Tensor:
         self.seen = positions
@@ -96,7 +96,7 @@ def test_source_tokens_do_not_see_the_target_and_all_layers_are_shared() -> None
 
 
 def by_hand(model: Any, source: Tensor, most: int) -> list[int]:
-    """Greedy translation of one sentence, the whole target read again for each token."""
+    """Translate one sentence greedily, and read the whole target again for each token."""
     tokens = [BEGIN]
     while True:
         logits = model.logits(full(model, source, torch.tensor([tokens]))[0, -1])

@@ -26,7 +26,7 @@ def new_model(**recipe: Any) -> Transformer:
 
 
 def counts(encoding: dict[str, Any], vocabulary: int, norm: Literal["pre", "post"] = "post") -> dict[str, int]:
-    """Of the base shape; nothing is really made."""
+    """Count the parameters of a model of the base shape, without allocating its tensors."""
     recipe = Recipe(norm=norm, max_updates=1)
     with torch.device("meta"):
         cell = Cell(encoding=encoding, size=load_sizes(CONFIG)["base"], recipe=recipe, seed=0)

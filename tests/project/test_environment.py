@@ -102,7 +102,7 @@ test ! -e FOLDER/broken
 
 
 class Machine:
-    """A folder with a stand-in Python in which requirements/install is run."""
+    """Return a folder with a substitute Python in which requirements/install runs."""
 
     def __init__(self, folder: Path, version: int = 12) -> None:
         self.folder, self.venv = folder, folder / "venv"

@@ -17,14 +17,14 @@ LONGEST = 500
 
 
 def order() -> list[set[str]]:
-    """The groups of folders and modules of the line 'a, b → c → …' in docs/architecture.md, left to right."""
+    """Return the groups of the line 'a, b → c → …' in docs/architecture.md, left to right."""
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     (line,) = re.findall(r"^    (errors.* → .*)$", text, re.MULTILINE)
     return [{name.strip(" ()") for name in group.split(",")} for group in line.split("→")]
 
 
 def rank(module: str, groups: list[set[str]]) -> int:
-    """Where ``wordorder.X…`` stands in the order; fails when it stands nowhere."""
+    """Return the position of ``wordorder.X…`` in the order; fail if it has none."""
     part = module.split(".")[1]
     for index, group in enumerate(groups):
         if part in group:
@@ -81,7 +81,7 @@ def f():
 
 
 def graph(sources: dict[str, str]) -> dict[str, set[str]]:
-    """The modules that each module imports, by its name; ``from package import module`` imports the module."""
+    """Return the modules that each module imports; ``from package import module`` imports the module."""
     known = {module.removesuffix(".__init__") for module in sources}
     return {
         module.removesuffix(".__init__"): known.intersection(imports(ast.parse(text), module, names=True))
@@ -90,7 +90,7 @@ def graph(sources: dict[str, str]) -> dict[str, set[str]]:
 
 
 def cycle(edges: dict[str, set[str]]) -> list[str]:
-    """One circle of imports, from a module back to itself; empty if there is none."""
+    """Return one import cycle, from a module back to itself, or an empty list."""
     done: set[str] = set()
 
     def visit(module: str, above: list[str]) -> list[str]:
@@ -128,7 +128,7 @@ def test_modules_are_short(path: Path) -> None:
 
 
 def tracked_files() -> list[Path]:
-    """What git tracks, or would after 'git add'; everything in a copy without git."""
+    """Return the files that git tracks, or would after 'git add'; all files in a copy without git."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
         cwd=ROOT,

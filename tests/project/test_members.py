@@ -54,7 +54,7 @@ def constants(tree: ast.AST) -> set[str]:
 
 
 def listed(tree: ast.AST, names: set[str]) -> set[str]:
-    """The names that stand together with others in a list, set, tuple, dictionary or Literal."""
+    """Return the names that occur together with others in a list, set, tuple, dictionary or Literal."""
     found: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.List | ast.Set | ast.Tuple | ast.Dict):
@@ -65,7 +65,7 @@ def listed(tree: ast.AST, names: set[str]) -> set[str]:
 
 
 def named(kind: str, path: Path) -> set[str]:
-    """The members that a module names without being an exception."""
+    """Return the members that a module names without being an exception."""
     names = set(registry_of(kind).names())
     tree = ast.parse(path.read_text(encoding="utf-8"))
     allowed = EXCEPTIONS.get((kind, path.relative_to(PACKAGE).as_posix()), set()) if PACKAGE in path.parents else set()

@@ -77,7 +77,7 @@ def test_a_seed_decides_everything() -> None:
 
 
 def test_a_permutation_changes_what_its_formula_says() -> None:
-    """A sum of x_i with its left neighbour, so that the change can be reckoned by hand."""
+    """A sum of x_i and its left neighbour, for which the change can be computed manually."""
 
     def neighbours(x: Tensor) -> Tensor:
         return x + x.roll(1, dims=0)
@@ -142,7 +142,7 @@ def test_the_sum_form_is_compared_with_the_concatenation() -> None:
 
 
 def test_descent_is_the_one_that_can_be_reckoned() -> None:
-    """Word i's difference shrinks by 1 - ‖x_i‖² / max ‖x_j‖² a step."""
+    """The difference of word i shrinks by 1 - ‖x_i‖² / max ‖x_j‖² per step."""
     x = torch.tensor([[2.0, 0, 0], [0, 1, 0]]).double()
     m = torch.tensor([[1.0, 2, 3], [4, 5, 6]]).double()
     descent = mathematics.descend(x, m, until=1e-3, most=100, seed=4)

@@ -344,7 +344,7 @@ def test_a_table_without_marks_has_none_of_ours() -> None:
 
 @pytest.mark.parametrize("name", ["posnet", "posnet_big", "opr_k"])
 def test_who_has_the_printed_scores_has_reproduced_them(name: str) -> None:
-    """The datasets of the tables are those of the study that is to reproduce them."""
+    """The datasets of the tables are those of the study that reproduces them."""
     configuration = Configuration(ROOT / "config")
     study = configuration.study(name)
     asked = PublishedReport.model_validate_json(published_scores_slice(study, configuration))

@@ -87,7 +87,7 @@ def test_the_best_of_all_trees_is_found(length: int, seed: int) -> None:
 
 
 def random_ranks(length: int, random: np.random.Generator) -> list[int]:
-    """With ties and units of no rank; often no tree fits."""
+    """Draw ranks with ties and tokens without a rank; often no tree fits."""
     ranks = random.integers(-1, max(length - 1, 1), length)
     known = sorted({int(rank) for rank in ranks if rank >= 0})
     return [known.index(int(rank)) if rank >= 0 else -1 for rank in ranks]

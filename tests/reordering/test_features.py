@@ -81,7 +81,7 @@ def slow_features(sentence: list[int], classes: list[int], node: Node) -> list[i
 
 
 def all_nodes(length: int) -> list[Node]:
-    """Every node that can be in a tree over ``length`` units."""
+    """List every possible node of a tree over ``length`` tokens."""
     return [
         (begin, pivot, end, label, context)
         for begin, pivot, end in combinations(range(length + 1), 3)

@@ -37,7 +37,7 @@ def swaps(orders: NDArray[np.int8]) -> NDArray[np.uint32]:
 
 @cache
 def btg_orders(length: int) -> NDArray[np.int8]:
-    """The permutations without the patterns 2413 and 3142: exactly those of a BTG (Wu 1997)."""
+    """Return the permutations without the patterns 2413 and 3142, which are those of a BTG (Wu 1997)."""
     every = np.array(list(permutations(range(length))), dtype=np.int8)
     keep = np.ones(len(every), dtype=bool)
     for four in combinations(range(length), 4):
@@ -96,7 +96,7 @@ def test_all_permutations_of_up_to_eight_units(length: int) -> None:
 
 
 def attached(aligned: list[int], length: int, nulls: Nulls) -> dict[int, list[int]]:
-    """The units that keep to each unit with links, itself among them."""
+    """Return the tokens attached to each token with links, including itself."""
     groups: dict[int, list[int]] = {unit: [] for unit in aligned}
     for unit in range(length):
         left = [other for other in aligned if other <= unit]

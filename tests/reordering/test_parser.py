@@ -72,7 +72,7 @@ def aligned(order: list[int], units: list[str]) -> list[str]:
 
 
 def wrong(parser: Parser) -> int:
-    """How many of 200 new sentences come out wrong."""
+    """Count the wrong orders among 200 new sentences."""
     text, ranks = toy(200, seed=2)
     orders = parser.orders(parser.vocabulary.numbers(text))
     expected = [[int(unit) for unit in np.argsort(row, kind="stable") if row[unit] >= 0] for row in ranks]

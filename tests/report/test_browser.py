@@ -198,7 +198,7 @@ def test_translations_stand_side_by_side_or_below_each_other(visits: dict[int, V
 
 
 def test_the_browser_refuses_any_other_script_style_or_image(page: Path, tmp_path: Path) -> None:
-    """Would text get through as HTML, it could do nothing: and these tests would see the browser say so."""
+    """If text were shown as HTML, it could do nothing, and the browser's console would report it."""
     bad = tmp_path / "bad.html"
     more = "<script>hacked = 1</script><style>main { display: none }</style><img src='https://example.org/x.png'>"
     bad.write_text(page.read_text(encoding="utf-8").replace("</main>", f"{more}</main>"), encoding="utf-8")

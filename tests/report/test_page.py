@@ -39,7 +39,7 @@ def page(written: tuple[Sample, str]) -> str:
 
 @pytest.fixture
 def sample(written: tuple[Sample, str], tmp_path: Path) -> Sample:
-    """A copy that a test may change."""
+    """Return a copy that a test may change."""
     asked, results, data = written[0]
     return asked, *(shutil.copytree(folder, tmp_path / folder.name) for folder in (results, data))
 
@@ -51,7 +51,7 @@ def run(sample: Sample, output: Path) -> int:
 
 
 class Elements(HTMLParser):
-    """Every element of a page with its attributes, and the text outside of style and script."""
+    """Every element of a page with its attributes, and the text outside style and script."""
 
     def __init__(self, page: str) -> None:
         super().__init__()

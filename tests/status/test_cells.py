@@ -69,7 +69,7 @@ def told(workspace: Workspace, capsys: pytest.CaptureFixture[str], *command: str
 
 
 def rows(text: str) -> dict[str, str]:
-    """What each line of the table says, by seed."""
+    """Return each line of the table, by seed."""
     lines = [line.split() for line in text.split("\n\n")[0].splitlines()[2:]]
     return {line[3]: " ".join(line[4:]) for line in lines}
 

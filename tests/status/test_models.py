@@ -34,7 +34,7 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 def found(workspace: Workspace) -> dict[str, StoredModel]:
-    """The stored models by 'ENCODING/SEED'."""
+    """Return the stored models by 'ENCODING/SEED'."""
     models = stored_models(workspace.folder / "results", Configuration(workspace.config))
     return {f"{model.folder.parts[-4]}/{model.folder.name}": model for model in models}
 

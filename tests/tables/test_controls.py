@@ -33,7 +33,7 @@ ASKED = Controls(
 
 
 def write_tests(results: Path) -> None:
-    """A file of significance tests as far as the table reads it."""
+    """Write the part of a file of significance tests that the table reads."""
     content = {"size": "tiny", "test": "test_1", "cells": [], "not_scored": []}
     metrics = {"bleu": {"family": {"margin": 1.5}}, "chrf++": {"family": None}}
     write_json(results / "significance/pair.tiny.test_1.json", content | {"metrics": metrics})

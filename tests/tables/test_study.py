@@ -264,7 +264,7 @@ def test_a_study_without_comparisons_has_empty_significance(tmp_path: Path) -> N
 
 
 def test_a_size_without_comparisons_has_no_family(tmp_path: Path) -> None:
-    """A size that has one of the encodings only: nothing to compare there."""
+    """A size with one encoding only has nothing to compare."""
     asked = report(["null", "learned"], [1, 2], tests=("test_1",))
     references = write_finished_study(tmp_path, asked, {"null": 0.4, "learned": 0.1})
     lone = family(["null", "learned"], [1, 2], samples=20).among(["null"])

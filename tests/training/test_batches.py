@@ -145,7 +145,7 @@ def planned_one_by_one(corpus: ParallelCorpus, batch_tokens: int, seed: int, epo
 
 @pytest.mark.parametrize("batch_tokens", [10, 11, 64, 1000, 100_000])
 def test_batches_are_those_of_the_loop_over_sentences(corpus: ParallelCorpus, batch_tokens: int) -> None:
-    """Whoever trains a model again gets the same batches as before planning was fast."""
+    """A model that is trained again gets the same batches as before planning was fast."""
     for epoch in (0, 1):
         found = [batch.tolist() for batch in epoch_batches(corpus, batch_tokens, seed=1, epoch=epoch)]
         assert found == planned_one_by_one(corpus, batch_tokens, seed=1, epoch=epoch)

@@ -24,7 +24,7 @@ from wordorder.training.state import StateDirectory
 
 
 def half_precision(scale: float) -> Fabric:
-    """As on a GPU: Fabric itself takes bfloat16 on a CPU."""
+    """Use fp16 as on a GPU; Fabric itself would use bfloat16 on a CPU."""
     scaler = torch.amp.GradScaler("cpu", init_scale=scale)
     return Fabric(
         accelerator="cpu", devices=1, plugins=[LightningEnvironment(), MixedPrecision("16-mixed", "cpu", scaler)]
@@ -73,7 +73,7 @@ def test_the_steps_of_a_fused_optimizer_lie_where_its_parameters_do(fused: bool)
 
 @pytest.fixture
 def settings_of_the_process() -> Iterator[None]:
-    """Put back what preparing a device changes."""
+    """Restore the settings that preparing a device changes."""
     mode, precision = torch.get_deterministic_debug_mode(), torch.get_float32_matmul_precision()
     cudnn, tf32 = torch.backends.cuda.cudnn_sdp_enabled(), torch.backends.cudnn.allow_tf32
     torch.set_deterministic_debug_mode("default")
@@ -103,7 +103,7 @@ def test_a_cpu_is_deterministic() -> None:
 
 
 def test_a_fused_optimizer_has_its_gradients_unscaled_and_clipped(tmp_path: Path) -> None:
-    """Scaled gradients give the norm and the weights of others; where they overflow, nothing moves."""
+    """Scaled gradients give the same norm and weights as unscaled ones; if they overflow, no weight changes."""
     corpus = ParallelCorpus.open(write_reversals(tmp_path / "train", pairs=40, seed=1))
     asked = cell(clip_norm=0.5, max_epochs=None, max_updates=3)
     found = []

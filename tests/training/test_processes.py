@@ -69,7 +69,7 @@ def test_two_processes_train_as_one_with_twice_the_accumulation(tmp_path: Path, 
 
 
 def other_process(first: int) -> int:
-    """The process that the first one of a training has started."""
+    """Return the process that the first process of a training has started."""
     children = Path(f"/proc/{first}/task/{first}/children")
     (child,) = [pid for pid in children.read_text().split() if "wordorder" in Path(f"/proc/{pid}/cmdline").read_text()]
     return int(child)

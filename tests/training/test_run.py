@@ -46,7 +46,7 @@ def corpora(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def outputs(folder: Path) -> dict[str, Path]:
-    """What a training writes."""
+    """Return the files that a training writes."""
     names = {"model": "model.pt", "metrics": "metrics.jsonl", "record": "record.json", "state": "state"}
     return {name: folder / file for name, file in names.items()}
 
@@ -445,7 +445,7 @@ def test_updates_take_the_time_between_reports_without_validating_and_saving(
 def test_the_optimizer_is_shared_out_where_memory_is_scarce(
     free: float, shared: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Adam has two numbers for each weight; they may take a quarter of what is free."""
+    """Adam has two numbers per weight; they may take a quarter of the free memory."""
     model = build_model(cell(), VOCABULARY)
     weights = sum(parameter.numel() for parameter in model.parameters())
     monkeypatch.setattr(device, "free_memory", lambda on: free * 4 * weights)

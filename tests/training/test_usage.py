@@ -114,7 +114,7 @@ def test_a_meter_tells_work_from_waiting() -> None:
 
 
 def test_operations_are_six_times_the_weights_that_each_token_meets(tmp_path: Path) -> None:
-    """Worked out by hand for d = 16, f = 32, one layer a side, V = 24: 3 and 1 source tokens, 4 and 2 target tokens."""
+    """Computed manually for d = 16, f = 32, 1 + 1 layers, V = 24: 3 and 1 source tokens, 4 and 2 target tokens."""
     write_corpus(tmp_path / "corpus", [([4, 5], [6, 7, 8]), ([], [9])][:2], vocabulary_size=VOCABULARY)
     corpus = ParallelCorpus.open(tmp_path / "corpus")
     of_source = (4 * 16 * 16 + 2 * 16 * 32) + 2 * 16 * 16

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def asking(config: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
-    """Arguments for the configuration, in which the study 'demo' asks for COMET; Hugging Face's cache is empty."""
+    """Return arguments for a configuration whose study 'demo' uses COMET; Hugging Face's cache is empty."""
     study = config / "studies" / "demo.yaml"
     study.write_text(study.read_text() + "metrics: [bleu, {comet: {model: lab/tiny}}]\n")
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))

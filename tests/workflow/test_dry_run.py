@@ -41,7 +41,7 @@ def test_a_study_trains_translates_and_scores_its_cells(name: str, profile: str,
 
 
 def jobs_of(studies: list[Study]) -> dict[str, int]:
-    """How many jobs studies ask for, by rule. They share models, and a study may have two names for one."""
+    """Count the required jobs of studies by rule. Studies share models, and one may have two names for a model."""
     configuration = Configuration(CONFIG)
     models = ModelRules(configuration, SliceStore(is_main=True))
     cells = [(study, cell) for study in studies for cell in asked.cells(study)]
@@ -100,7 +100,7 @@ def test_the_table_of_published_scores_waits_for_what_its_tables_hold(
 
 
 def training(text: str) -> str:
-    """What a dry-run says of the first training."""
+    """Return the part of a dry-run about the first training."""
     return text[text.index("rule train_model:") :].partition("Shell command")[0]
 
 
@@ -149,7 +149,7 @@ def test_all_that_is_commented_in_the_profile_of_slurm_can_be_switched_on(tmp_pa
 
 
 def groups(text: str) -> Counter[str]:
-    """The groups that a dry-run would submit as one job each."""
+    """Return the groups that a dry-run would submit as one job each."""
     return Counter(re.findall(r"Group job (\w+) ", text))
 
 
@@ -166,7 +166,7 @@ def test_chains_of_short_jobs_are_submitted_as_one(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_what_is_measured_of_models_is_submitted_alone(tmp_path: Path) -> None:
-    """A group of jobs that wait for nothing asks for the GPUs of all of them together."""
+    """A group of independent jobs requests the sum of their GPUs."""
     text = dry_run(tmp_path, "crosslingual", profile="slurm")
     cells = asked.cells(load_study("crosslingual", CONFIG))
     measured = re.findall(r"(?m)^( *)rule measure_model", text)
@@ -174,7 +174,7 @@ def test_what_is_measured_of_models_is_submitted_alone(tmp_path: Path) -> None:
 
 
 def test_what_holds_a_whole_text_asks_for_memory_and_time_by_its_size(tmp_path: Path) -> None:
-    """The texts are as large as those of WMT17 Chinese-English are about, and empty."""
+    """The texts are empty, and about as large as those of WMT17 Chinese-English."""
     data = tmp_path / "results/data/wmt17_zhen"
     for name, size in {"clean/train.source": 2_400, "clean/train.target": 2_800, "subword/model.model": 0}.items():
         (data / name).parent.mkdir(parents=True, exist_ok=True)
@@ -188,7 +188,7 @@ def test_what_holds_a_whole_text_asks_for_memory_and_time_by_its_size(tmp_path: 
 
 
 def test_the_shards_of_a_large_corpus_can_be_spread_over_nodes(config: Path, tmp_path: Path) -> None:
-    """The options that docs/new-cluster.md gives make no groups that wait for each other."""
+    """The options in docs/new-cluster.md create no groups that wait for each other."""
     options = re.search(r"--groups .*16\n", (ROOT / "docs/new-cluster.md").read_text())
     assert options is not None
     dataset = config / "datasets/multi30k.yaml"

@@ -44,7 +44,7 @@ def contents(results: Path) -> dict[str, str]:
 
 
 def run(words: list[str], limit: int, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
-    """Run a command while no file can have more than ``limit`` bytes; return its status and what it said."""
+    """Run a command while no file can exceed ``limit`` bytes; return its status and output."""
     if words[1] == "train":  # listens to signals from then on
         done = limited(words, limit)
         return done.returncode, done.stdout + done.stderr
@@ -82,7 +82,7 @@ def test_a_full_disk_is_a_sentence_and_leaves_no_trace(
 
 
 def reordering(folder: Path) -> dict[str, list[str]]:
-    """The options of the stages of reordering on a little text."""
+    """Return the options of the stages of reordering on a small text."""
     source, target = folder.parent / "source", folder.parent / "target"
     words = ["--source", str(source)]
     files = {

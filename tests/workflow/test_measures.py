@@ -31,7 +31,7 @@ ASKED = (
 
 @pytest.fixture
 def asking(study: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    """The finished study, which asks for all measures, also on a gold set: its own test set the other way round."""
+    """Run a study with all measures, also on a gold set, which is its own test set reversed."""
     study.change("studies/little.yaml", "baseline:", ASKED)
     raw = study.folder / "results/data/pair/raw"
     source, target, links = (
@@ -59,12 +59,12 @@ def asking(study: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def measured(study: Workspace, encoding: str, analysis: str) -> dict[str, Any]:
-    """What an analysis has measured on a model, by set."""
+    """Return the measurements of an analysis on a model, by set."""
     return dict(read_json(study.folder / study.measures(encoding, analysis))["sets"])
 
 
 def files(study: Workspace, *analyses: str) -> list[str]:
-    """The measures of both models."""
+    """Return the measures of both models."""
     return sorted(study.measures(encoding, name) for encoding in ("opr", "sinusoidal") for name in analyses)
 
 

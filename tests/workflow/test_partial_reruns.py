@@ -36,7 +36,7 @@ def test_cores_memory_and_profiles_run_nothing_again(study: Workspace) -> None:
 
 
 def both(study: Workspace, seed: int = 1, decoding: str = "") -> list[str]:
-    """The evaluations of both encodings."""
+    """Return the evaluations of both encodings."""
     return sorted(study.evaluation(name, seed, decoding=decoding) for name in ("opr", "sinusoidal"))
 
 

@@ -28,7 +28,7 @@ def add_inxl(study: Workspace) -> None:
 
 
 def jobs(text: str, rule: str) -> dict[str, dict[str, str]]:
-    """By encoding, what a dry-run with shell commands says of the jobs of a rule: 'input' and 'command'."""
+    """Return, by encoding, 'input' and 'command' of the jobs of a rule in a dry-run with shell commands."""
     found = {}
     for block in re.findall(rf"^ *rule {rule}:\n((?:.+\n)+)", text, re.MULTILINE):  # those of a group are indented
         parts = {
@@ -43,7 +43,7 @@ def jobs(text: str, rule: str) -> dict[str, dict[str, str]]:
 
 
 def test_an_encoding_with_positions_is_trained_decoded_and_scored(study: Workspace) -> None:
-    """Added to a finished study: nothing else is done again, not even the shards that are gone."""
+    """If such an encoding is added to a finished study, nothing else reruns, not even deleted shards."""
     add_inxl(study)
     found = study.would_run()
     assert found["train_model"] == [study.cell("inxl", "model.pt")]
@@ -75,7 +75,7 @@ def test_an_encoding_with_positions_is_trained_decoded_and_scored(study: Workspa
 
 
 def test_cells_without_need_are_run_as_if_there_were_no_positions(tmp_path: Path) -> None:
-    """Their inputs, parameters and shell commands are what they were before positions existed."""
+    """Their inputs, parameters and shell commands are those of a study without positions."""
     workspace = Workspace(tmp_path)
     workspace.write()
     add_inxl(workspace)

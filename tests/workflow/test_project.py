@@ -40,7 +40,7 @@ def run(folder: Path, *command: str | Path, **environment: str) -> subprocess.Co
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A new project."""
+    """Return the folder of a new project."""
     make_project(tmp_path / "project", ["demo"])
     return tmp_path / "project"
 
@@ -106,7 +106,7 @@ def test_an_unknown_study_makes_no_folder(tmp_path: Path) -> None:
 
 
 def test_lint_has_one_answered_complaint() -> None:
-    """All rules call the command of the environment that runs Snakemake, so no rule has an environment of its own."""
+    """All rules use the command of the environment that runs Snakemake, so no rule has a separate one."""
     done = subprocess.run(
         [sys.executable, "-m", "snakemake", "--lint"], cwd=ROOT, capture_output=True, text=True, check=False
     )

@@ -38,7 +38,7 @@ def positions(study: Workspace, name: str, split: str) -> ParallelCorpus:
 
 
 def moved(corpus: ParallelCorpus) -> float:
-    """The share of tokens that do not stay where they are."""
+    """Return the share of tokens that change their position."""
     assert corpus.positions is not None
     rows = [corpus.positions[index] for index in range(len(corpus))]
     return float(np.mean(np.concatenate([row != np.arange(len(row)) for row in rows])))
@@ -50,7 +50,7 @@ def make(study: Workspace, *targets: str) -> None:
 
 
 def test_predicted_positions_are_made_and_used(study: Workspace) -> None:
-    """Added to a finished study: of its other cells and of its data nothing is made again."""
+    """If such an encoding is added to a finished study, its other cells and its data do not rerun."""
     add_inxl(study, "train: oracle, test: predicted, reorderer: btg, noise: 0.1")
     found = study.would_run()
     assert found["train_model"] == [study.cell("inxl", "model.pt")]

@@ -51,7 +51,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
 
 
 class Parts:
-    """The objects that answer the rules, for the configuration as it is now."""
+    """Return the objects that the rules call, for the current configuration."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.configuration = Configuration(workspace.config)
@@ -61,7 +61,7 @@ class Parts:
         self.targets = Targets(self.configuration, self.studies, "little")
 
     def job(self, workspace: Workspace, encoding: str, **more: str) -> Wildcards:
-        """The wildcards of a job about a model."""
+        """Return the wildcards of a job about a model."""
         dataset, folder, size, digest, seed = workspace.model_folder(encoding).split("/")[2:]
         return Wildcards(dataset=dataset, encoding=folder, size=size, digest=digest, seed=seed, **more)
 

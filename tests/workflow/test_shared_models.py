@@ -33,12 +33,12 @@ decoding:
 
 
 def stamps(folder: Path, pattern: str) -> dict[Path, tuple[int, bytes]]:
-    """When files were written, and what they hold."""
+    """Return the modification times and contents of files."""
     return {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in sorted(folder.glob(pattern))}
 
 
 def run(study: Workspace, target: str, name: str) -> dict[str, list[str]]:
-    """Run a milestone of a study, of which a dry-run says the same; return the first outputs of the jobs that ran."""
+    """Run a target of a study, check it against a dry-run, and return the first outputs of its jobs."""
     arguments = [target, *study.arguments()[1:], f"study={name}"]
     foretold = outputs(dry_run(study.folder, *arguments))
     done = snakemake(study.folder, *arguments)
@@ -86,7 +86,7 @@ def test_studies_share_models_translations_and_scores(study: Workspace) -> None:
 
 
 def job(study: Workspace, rule: str, folder: str, **more: str) -> subprocess.CompletedProcess[str]:
-    """Run one job in a process of its own, as an executor for a cluster starts it."""
+    """Run one job in a separate process, as an executor for a cluster starts it."""
     names = ("dataset", "encoding", "size", "digest", "seed")
     wildcards = dict(zip(names, folder.split("/")[2:], strict=True)) | more
     named = ",".join(f"{name}={value}" for name, value in wildcards.items())
