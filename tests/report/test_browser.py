@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import permutations
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from browser import Visit, visit
+from browser_session import Session, axe
 from page_sample import HOSTILE, SEEDS, write_sample
 from pair_sample import RATES, write_pairs
 from wordorder.config.pages import Page
@@ -72,7 +75,7 @@ const filter = document.getElementById("filter");
 const type = (text) => {
   filter.value = text;
   filter.dispatchEvent(new window.Event("input"));
-  return [all(".sentence").filter(seen).length, document.querySelector("output").textContent];
+  return [all(".sentence").filter(seen).length, document.querySelector("output[for=filter]").textContent];
 };
 found.filter = [type(""), type("FAHRRAD"), type("nothing has this"), type("</STYLE><script>"), type("")];
 
@@ -220,7 +223,7 @@ def test_it_can_be_read_without_a_script(page: Path, tmp_path: Path) -> None:
 const seen = (selector) => [...document.querySelectorAll(selector)].filter((found) => found.checkVisibility()).length;
 const root = document.documentElement;
 return { rows: seen("#table-scores tbody tr"), sentences: seen(".sentence"), images: seen(".card img"),
-  controls: seen("button, input"), overflow: root.scrollWidth - root.clientWidth };
+  controls: seen("button, input, select"), overflow: root.scrollWidth - root.clientWidth };
 """
     looked = visit(plain, script, width=PHONE, folder=tmp_path)
     assert looked.found == {"rows": 4, "sentences": 20, "images": 3, "controls": 0, "overflow": 0}
@@ -298,12 +301,12 @@ def test_any_two_systems_show_the_difference_and_interval_of_the_statistics(
                 low, high = sorted(sign * end for end in tested.interval)
                 shown = compared.found["pairs"][f"{place} {system} {other}"]
                 cells = shown["rows"][row]
-                assert cells[3:5] == [f"{sign * tested.value:+.2f}", f"[{low:+.2f}, {high:+.2f}]"]
-                assert cells[5] == (f"{tested.p:.3f}" if tested.p >= 0.001 else "<0.001")
+                assert cells[1:3] == [f"{sign * tested.value:+.2f}", f"[{low:+.2f}, {high:+.2f}]"]
+                assert cells[3] == (f"{tested.p:.3f}" if tested.p >= 0.001 else "<0.001")
                 if tested.p < 0.05:
-                    assert cells[6].partition(",")[0] == ("better" if sign * tested.value > 0 else "worse")
+                    assert cells[4].partition(",")[0] == ("better" if sign * tested.value > 0 else "worse")
                 else:
-                    assert cells[6] in ("undecided", "equivalent")
+                    assert cells[4] in ("undecided", "equivalent")
                 if metric == "bleu":
                     assert f"on {test}" in shown["said"] and f"interval {low:+.2f} to {high:+.2f}." in shown["said"]
 
@@ -336,3 +339,146 @@ def test_a_system_is_not_compared_with_itself_and_two_can_be_swapped(compared: V
     assert shown["said"] == "Choose two different systems." and shown["sentences"] == []
     system, other, said = compared.found["swapped"]
     assert (system, other) == ("learned", "opr") and said.startswith("learned ")
+
+
+OPEN = "for (const folded of document.querySelectorAll('details')) folded.open = true;"
+READY = """
+while (document.getElementById("compared").hidden) await new Promise((done) => setTimeout(done, 50));
+"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [PHONE, DESKTOP])
+def test_axe_finds_no_violation(page: Path, tmp_path: Path, width: int, scheme: Literal["light", "dark"]) -> None:
+    """On all that the page can show: with every part unfolded, and with the enlarged figure."""
+    script = """
+const found = await axe.run(document);
+return {
+  violations: found.violations.map((rule) => [rule.id, rule.impact, rule.nodes.map((node) => node.html.slice(0, 120))]),
+  passed: found.passes.map((rule) => rule.id),
+};
+"""
+    source = axe()
+    with Session(page, tmp_path / "profile", width=width, scheme=scheme) as session:
+        session.run(READY + OPEN)
+        session.load(source)
+        found = session.run(script)
+        assert {"color-contrast", "heading-order", "aria-hidden-focus", "label", "select-name"} <= set(found["passed"])
+        assert found["violations"] == []
+        session.run("document.querySelector('.card button').click()")
+        assert session.run(script)["violations"] == []
+
+
+# What has the focus: a number for each element, in the order of the page, and whether the reader sees it and the focus.
+FOCUS = """
+const element = document.activeElement;
+if (element === document.body) return null;
+const style = getComputedStyle(element);
+const box = element.getBoundingClientRect();
+const outlined = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 1.5;
+return {
+  number: [...document.querySelectorAll("*")].indexOf(element),
+  what: element.outerHTML.slice(0, 90),
+  visible: element.matches(":focus-visible") && (outlined || (style.stroke !== "none" && style.fillOpacity > 0)),
+  inside: box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth,
+};
+"""
+REACHABLE = """
+const all = [...document.querySelectorAll("*")];
+const kinds = "a[href], button, input, select, summary, [tabindex='0']";
+return all.flatMap((element, number) => element.matches(kinds) && element.checkVisibility({ visibilityProperty: true })
+  ? [[number, element.outerHTML.slice(0, 90)]] : []);
+"""
+
+
+@pytest.mark.parametrize("width", [PHONE, DESKTOP])
+def test_the_tab_key_reaches_everything_in_order_and_shows_where_it_is(page: Path, tmp_path: Path, width: int) -> None:
+    with Session(page, tmp_path / "profile", width=width) as session:
+        session.run(READY + OPEN + "if (innerWidth < 900) document.querySelector('.menu').open = false;")
+        wanted = session.run(REACHABLE)
+        assert len(wanted) > 60
+        visited = []
+        for _ in range(len(wanted) + 1):
+            session.press("Tab")
+            focus = session.run(FOCUS)
+            if focus is None:
+                break
+            assert focus["visible"] and focus["inside"], focus
+            visited.append([focus["number"], focus["what"]])
+        assert visited == wanted
+
+
+@pytest.fixture(scope="module")
+def keys(page: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    with Session(page, tmp_path_factory.mktemp("profile"), width=DESKTOP) as session:
+        session.run(READY)
+        yield session
+
+
+def test_headings_sort_and_boxes_filter_by_keys(keys: Session) -> None:
+    order = "return document.querySelector('#records th[aria-sort]')?.getAttribute('aria-sort') ?? null;"
+    keys.run("document.querySelector('#records thead button').focus()")
+    for key, expected in (("Enter", "ascending"), (" ", "descending"), ("Enter", None)):
+        keys.press(key)
+        assert keys.run(order) == expected
+    keys.run("document.querySelector('#records .rows input').focus()")
+    for letter in "DIVER":
+        keys.press(letter)
+    shown = """
+const rows = [...document.querySelectorAll("#records tbody tr")].filter((row) => row.checkVisibility());
+return [rows.map((row) => row.cells[4].textContent), document.querySelector("#records output").textContent];
+"""
+    assert keys.run(shown) == [["diverged"], "1 of 8"]
+    assert keys.run("return document.querySelectorAll('#records tbody tr').length;") == 8, "the others are hidden"
+    keys.press("Escape")
+    assert len(keys.run(shown)[0]) == 8 and keys.run(shown)[1] == ""
+
+
+def test_systems_are_chosen_by_keys(keys: Session) -> None:
+    said = "return document.querySelector('#compared [role=status]').textContent;"
+    keys.run("document.getElementById('pick-system').focus()")
+    before = keys.run(said)
+    keys.press("l")
+    assert keys.run("return document.getElementById('pick-system').value;") == "learned"
+    assert keys.run(said) == "learned and sinusoidal could not be tested on test." != before
+    assert keys.run("return document.querySelector('#compared .below').textContent;").startswith(
+        "BLEU: no interval (learned: diverged)."
+    )
+
+
+def test_exact_values_of_a_figure_follow_the_arrow_keys(keys: Session) -> None:
+    tip = """
+const [tip, mark] = [document.getElementById("tip"), document.activeElement];
+if (tip.hidden) return null;
+const [at, of] = [tip.getBoundingClientRect(), mark.getBoundingClientRect()];
+const near = Math.min(Math.abs(at.bottom - of.top), Math.abs(at.top - of.bottom));
+return [tip.textContent, near < 10, mark.getAttribute("aria-label") === tip.textContent];
+"""
+    keys.run("document.querySelector('.hints [tabindex=\"0\"]').focus()")
+    first, second = f"{HOSTILE}; 1; 3", f"{HOSTILE}; 2; 4"
+    assert keys.run(tip) == [first, True, True]
+    for key, expected in (("ArrowRight", second), ("ArrowRight", second), ("ArrowLeft", first), ("End", second)):
+        keys.press(key)
+        assert keys.run(tip) == [expected, True, True]
+    keys.press("Escape")
+    assert keys.run(tip) is None
+    assert keys.run("return document.querySelectorAll('.hints')[0].querySelectorAll('[tabindex=\"0\"]').length;") == 1
+
+
+def test_values_lie_on_their_marks(keys: Session) -> None:
+    """The layer over a figure is as large as its image."""
+    boxes = """
+return [...document.querySelectorAll(".card")].map((card) => [card.querySelector("img"), card.querySelector("svg")]
+  .map((element) => Object.values(element.getBoundingClientRect().toJSON()).map(Math.round)));
+"""
+    for image, layer in keys.run(boxes):
+        assert all(abs(one - other) <= 1 for one, other in zip(image, layer, strict=True))
+
+
+def test_a_figure_is_enlarged_and_closed_by_keys(keys: Session) -> None:
+    state = "return [document.querySelector('dialog').open, document.activeElement.title];"
+    keys.run("document.querySelector('.card button').focus()")
+    keys.press("Enter")
+    assert keys.run("return document.querySelector('dialog').open;")
+    keys.press("Escape")
+    assert keys.run(state) == [False, "Enlarge"], "the focus is where it was"

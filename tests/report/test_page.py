@@ -18,7 +18,7 @@ import pytest
 from page_sample import ANALYSES, FIGURES, HOSTILE, LONG, write_sample
 from wordorder.cli.main import main
 from wordorder.config.pages import Companion, Controls, Page
-from wordorder.files import read_json, write_json, write_text
+from wordorder.files import atomic, read_json, write_json, write_text
 from wordorder.report import records
 from wordorder.report.links import read_image
 from wordorder.report.page import build_page
@@ -200,16 +200,28 @@ def test_pictures_have_their_size_and_words(page: str) -> None:
     assert pictures[0]["alt"] == "Scores. Scores of each encoding, with every seed shown."
 
 
-def test_the_smaller_of_drawing_and_pixels_is_taken(sample: Sample) -> None:
+def test_a_drawing_stays_a_drawing_unless_it_is_large(sample: Sample) -> None:
     prefix = sample[1] / "figures" / "scores"
     drawing = prefix.with_suffix(".svg")
-    pixels = prefix.with_suffix(".png").stat().st_size
-    assert (drawing.stat().st_size < pixels) == read_image(prefix).address.startswith("data:image/svg")
-    for length, kind in ((0, "svg+xml"), (2 * pixels, "png")):
+    assert read_image(prefix).address.startswith("data:image/svg")
+    for length, kind in ((0, "svg+xml"), (400_000, "png")):
         write_text(drawing, f'<svg width="864pt" height="192pt"><!--{" " * length}--></svg>')
         image = read_image(prefix)
         assert image.address.startswith(f"data:image/{kind};base64,")
         assert (image.width, image.height) == (1152, 256)
+    pixels = prefix.with_suffix(".png").read_bytes()
+    with atomic(prefix.with_suffix(".png")) as temporary:
+        temporary.write_bytes(pixels + bytes(500_000))
+    assert read_image(prefix).address.startswith("data:image/svg"), "pixels are larger still"
+
+
+def test_exact_values_lie_over_a_figure_and_not_in_its_image(sample: Sample, page: str) -> None:
+    image = read_image(sample[1] / "figures" / "scores")
+    assert [hint.text for hint in image.hints] == [f"{HOSTILE}; 1; 3", f"{HOSTILE}; 2; 4"]
+    assert image.points == (648.0, 144.0)
+    content = base64.b64decode(image.address.partition(",")[2])
+    assert b"hints" not in content
+    assert Elements(page).text.count(f"{HOSTILE}; 1; 3") == len(FIGURES) + len(ANALYSES)
 
 
 def remove(name: str) -> Callable[[Path], None]:

@@ -72,7 +72,7 @@ def write_sample(folder: Path) -> tuple[Page, Path, Path]:
         *(results / "analyses" / name for name in ANALYSES),
     ]:
         figure = Figure(figsize=(9, 2))
-        figure.subplots().plot([1, 2], [3, 4])
+        figure.subplots().plot([1, 2], [3, 4], label=HOSTILE)
         style.save(figure, path, pd.DataFrame({"name": [path.name, "ä, ß"], "value": [1.5, 2]}))
     return page, results, data
 

@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from wordorder.config.models import Report
+from wordorder.drawing.hints import hint, one_line
 from wordorder.drawing.lines import missing_cells
 from wordorder.drawing.style import say, wrap
 
@@ -70,6 +71,8 @@ def _panel(panel: Axes, grid: Grid, report: Report, *, named: bool) -> None:
     panel.imshow(np.nan_to_num(gaps), cmap=_COLOURS, vmin=-top or -1, vmax=top or 1, aspect="auto")
     for (row, column), value in np.ndenumerate(values.to_numpy(dtype=float)):
         if np.isfinite(value):
+            name = f"{values.index[row]}; {one_line(str(values.columns[column]))}"
+            hint(panel, column, row, f"{name}: {value:.6g} ({gaps[row, column]:+.6g} from {report.baseline})")
             dark = top and abs(np.nan_to_num(gaps[row, column])) > 0.7 * top
             colour = "white" if dark else "black"
             panel.text(column, row, grid.form.format(value), ha="center", va="center", fontsize=6.5, color=colour)

@@ -2,7 +2,7 @@
 
 Matplotlib's SVG repeats styles, names every group, prints six decimals and embeds images with four bytes per pixel. The
 small file has each style once, as a class, keeps two decimals (1/100 of a point) and embeds images with a palette,
-which is lossless for images with at most 256 colours, such as heat maps.
+which is lossless for images with at most 256 colours, such as heat maps. It has no exact values of marks.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 from PIL import Image
+
+from wordorder.drawing.marks import IDENTIFIER as HINTS
 
 _SVG, _XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 _HREF = f"{{{_XLINK}}}href"
@@ -35,6 +37,7 @@ def small_svg(text: str) -> str:
         text: An SVG file that Matplotlib has written.
     """
     root = ElementTree.fromstring(text)
+    root[:] = [child for child in root if child.get("id") != HINTS]
     names, ids = _short_names(), dict[str, str]()
     styles: dict[str, str] = {}
     for identifier in _referenced(root):

@@ -14,6 +14,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from wordorder.drawing.hints import hints
+from wordorder.drawing.marks import with_hints
 from wordorder.files import atomic, write_text
 
 P = ParamSpec("P")
@@ -70,10 +72,16 @@ def styled(draw: Callable[P, T]) -> Callable[P, T]:
 
 @styled
 def save(figure: Figure, prefix: str | Path, data: pd.DataFrame) -> None:
-    """Write ``prefix`` + .svg, .pdf and .png, and the plotted data as .csv, each of them atomically."""
+    """Write ``prefix`` + .svg, .pdf and .png, and the plotted data as .csv, each of them atomically.
+
+    The SVG file shows the exact values of marks (:mod:`wordorder.drawing.marks`).
+    """
     for suffix, metadata in _METADATA.items():
         with atomic(f"{prefix}.{suffix}") as temporary:
             figure.savefig(temporary, format=suffix, metadata=metadata)
+            if suffix == "svg":
+                drawing = temporary.read_text(encoding="utf-8")
+                temporary.write_text(with_hints(drawing, hints(figure)), encoding="utf-8")
     write_text(f"{prefix}.csv", data.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
 
 

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from wordorder.config.models import Report
+from wordorder.drawing.hints import hint
 from wordorder.drawing.style import PALETTE, cue, panels, say, styled, wrap
 from wordorder.metrics.base import metric
 from wordorder.results.frames import groups
@@ -73,6 +74,8 @@ def _draw_family(panel: Axes, family: pd.DataFrame, label: str) -> None:
         known = row["difference"] is not None and not pd.isna(row["difference"])
         if known:
             panel.plot([row["low"], row["high"]], [place, place], color=colour, linewidth=1.4, zorder=2)
+            values = f"{row['difference']:+.6g} {label}, interval {row['low']:+.6g} to {row['high']:+.6g}"
+            hint(panel, row["difference"], place, f"{row['system']} − {row['baseline']}: {values}, {row['outcome']}")
             panel.plot(row["difference"], place, marker=marker, color=colour, markersize=4.5, zorder=3)
         further = ", other sentences" if row["reach"] == "and on other sentences" else ""
         panel.annotate(

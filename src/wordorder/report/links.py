@@ -5,14 +5,17 @@ from __future__ import annotations
 import base64
 import re
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from wordorder.drawing.marks import Hint, without_hints
 from wordorder.errors import WordorderError
 from wordorder.files import read_bytes
 
 _SVG = re.compile(rb'<svg\b[^>]*?\bwidth="([\d.]+)pt"[^>]*?\bheight="([\d.]+)pt"')
+_LARGE = 400_000  # bytes
 _PNG = b"\x89PNG\r\n\x1a\n"
 _PIXELS_PER_POINT = 96 / 72
 
@@ -38,11 +41,15 @@ class Image:
         address: The content as a ``data:`` URL.
         width: The width in CSS pixels; with ``height`` it reserves the space while the image is decoded.
         height: The height in CSS pixels.
+        points: The width and height of the drawing in points, the unit of ``hints``.
+        hints: The exact values of its marks.
     """
 
     address: str
     width: int
     height: int
+    points: tuple[float, float] = (0.0, 0.0)
+    hints: Sequence[Hint] = ()
 
 
 def csv_file(name: str, text: str) -> File:
@@ -56,7 +63,7 @@ _UNQUOTED = "-_.~!*'(),;:@&=+$/?"
 
 
 def read_image(prefix: Path) -> Image:
-    """Embed a drawing as SVG, or as PNG if that file is smaller.
+    """Embed a drawing as SVG, or as PNG if the drawing is large and that file is smaller.
 
     Args:
         prefix: The path of both files without ``.svg`` and ``.png``.
@@ -74,13 +81,16 @@ def read_image(prefix: Path) -> Image:
     if not pixels.startswith(_PNG) or len(pixels) < 24:
         raise _broken(f"{prefix}.png", "a PNG image")
     # The PNG has the resolution of print: its own size would be too large for the page.
-    width, height = (round(float(points) * _PIXELS_PER_POINT) for points in size.groups())
-    if len(drawing) > len(pixels):
+    points = float(size[1]), float(size[2])
+    width, height = (round(length * _PIXELS_PER_POINT) for length in points)
+    text, hints = without_hints(drawing.decode(errors="replace"))
+    drawing = text.encode()
+    if len(drawing) > max(_LARGE, len(pixels)):
         wide, high = struct.unpack(">II", pixels[16:24])
-        return Image(_base64("image/png", pixels), width, round(width * high / wide))
+        return Image(_base64("image/png", pixels), width, round(width * high / wide), points, hints)
     # The drawing keeps its text as text. Verdana has the widths of DejaVu Sans, which few machines have installed.
     drawing = drawing.replace(b"font-family: 'DejaVu Sans'", b"font-family: 'DejaVu Sans', Verdana, sans-serif")
-    return Image(_base64("image/svg+xml", drawing), width, height)
+    return Image(_base64("image/svg+xml", drawing), width, height, points, hints)
 
 
 def _base64(kind: str, content: bytes) -> str:

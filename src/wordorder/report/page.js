@@ -1,13 +1,37 @@
 "use strict";
 // Interactive features. Without JavaScript the page shows the same content, unsorted.
 
+// An element with a text or another element in it.
+const make = (name, text, attributes = {}) => {
+  const element = document.createElement(name);
+  element.append(text);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  return element;
+};
+
 // A button in each heading sorts the table: ascending, descending, original order. Empty cells have no key and come last.
 // Sorting is stable, so that ties keep the order of the column sorted before.
+// Tables of several rows have a box that leaves the rows with a text.
 const words = new Intl.Collator("en", { numeric: true });
 for (const table of document.querySelectorAll("table.sortable")) {
   const body = table.tBodies[0];
   const original = [...body.rows];
   const headings = [...table.tHead.rows[0].cells];
+  if (original.length >= 5) {
+    const box = make("input", "", { type: "search", autocomplete: "off", spellcheck: "false" });
+    const count = document.createElement("output");
+    const label = make("label", "Filter rows ");
+    const bar = make("p", label, { class: "rows" });
+    label.append(box);
+    bar.append(count);
+    table.parentElement.before(bar);
+    box.setAttribute("aria-label", `Filter rows: ${table.getAttribute("aria-label")}`);
+    box.addEventListener("input", () => {
+      const wanted = box.value.trim().toLocaleLowerCase();
+      for (const row of original) row.hidden = !row.textContent.toLocaleLowerCase().includes(wanted);
+      count.textContent = wanted ? `${original.filter((row) => !row.hidden).length} of ${original.length}` : "";
+    });
+  }
   headings.forEach((heading, column) => {
     const button = document.createElement("button");
     button.type = "button";
@@ -63,13 +87,6 @@ filter.addEventListener("input", () => {
 });
 
 // Two systems chosen by the reader: means and intervals by Tukey's test, and the sentences on which they differ most.
-const make = (name, text, attributes = {}) => {
-  const element = document.createElement(name);
-  element.append(text);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-  return element;
-};
-
 async function unpack(text) {
   const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
@@ -136,7 +153,7 @@ function compare(data, names) {
   };
   const shown = (value, digits, sign = false) =>
     (sign && value >= 0 ? "+" : "") + value.toFixed(digits);
-  const heads = ["Metric", system, other, "Difference", `${data.confidence} % interval`, "p", "Outcome", "Difference of each seed"];
+  const heads = ["Metric", "Difference", `${data.confidence} % interval`, "p", "Outcome", system, other, "Difference of each seed"];
   box.querySelector("thead tr").replaceChildren(...heads.map((text) => make("th", text, { scope: "col" })));
   const notes = [];
   const rows = place.metrics.map((metric) => {
@@ -147,17 +164,18 @@ function compare(data, names) {
       return index < 0 ? "–" : shown(metric.means[index], digits);
     };
     const row = document.createElement("tr");
-    const cells = [mean(system), mean(other)];
+    const cells = [];
+    const means = [mean(system), mean(other)];
     if (pair) {
       const { one, two, value, p, outcome } = pair;
-      cells.push(shown(value, digits, true));
-      cells.push(`[${shown(value - metric.half, digits, true)}, ${shown(value + metric.half, digits, true)}]`);
-      cells.push(p < 0.001 ? "<0.001" : p.toFixed(3), outcome);
-      cells.push(metric.seeds.map((seed, at) => `${seed}: ${shown(metric.scores[one][at] - metric.scores[two][at], digits, true)}`).join(", "));
+      const [low, high] = [value - metric.half, value + metric.half].map((end) => shown(end, digits, true));
+      const seeds = metric.seeds.map((seed, at) => [seed, metric.scores[one][at] - metric.scores[two][at]]);
+      cells.push(shown(value, digits, true), `[${low}, ${high}]`, p < 0.001 ? "<0.001" : p.toFixed(3), outcome, ...means);
+      cells.push(seeds.map(([seed, difference]) => `${seed}: ${shown(difference, digits, true)}`).join(", "));
     } else {
       const why = [system, other].filter((name) => metric.why[name]).map((name) => `${name}: ${metric.why[name]}`);
       if (system !== other) notes.push(`${metric.label}: no interval (${why.join("; ") || metric.problem}).`);
-      cells.push("–", "–", "–", "untested", "–");
+      cells.push("–", "–", "–", "untested", ...means, "–");
     }
     const heading = metric.lower ? `${metric.label} ↓` : metric.label;
     row.append(make("th", heading, { scope: "row" }), ...cells.map((text) => make("td", text)));
@@ -254,6 +272,51 @@ for (const image of document.querySelectorAll(".card img")) {
     large.src = image.src;
     large.alt = image.alt;
     dialog.showModal();
+  });
+}
+
+// The exact values of a figure's marks, at the pointer or at the focus. A figure is one stop of the Tab key; the arrow
+// keys, Home and End move between its marks, and Escape hides the values.
+const tip = document.getElementById("tip");
+const showTip = (mark) => {
+  tip.textContent = mark.getAttribute("aria-label");
+  tip.hidden = false;
+  const at = mark.getBoundingClientRect();
+  const left = at.left + at.width / 2 - tip.offsetWidth / 2;
+  const widest = document.documentElement.clientWidth - tip.offsetWidth - 4;
+  const above = at.top - tip.offsetHeight - 6;
+  tip.style.left = `${scrollX + Math.max(4, Math.min(left, widest))}px`;
+  tip.style.top = `${scrollY + (above > 0 ? above : at.bottom + 6)}px`;
+};
+const hideTip = () => {
+  tip.hidden = true;
+};
+for (const layer of document.querySelectorAll("svg.hints")) {
+  const marks = [...layer.querySelectorAll("circle")];
+  marks.forEach((mark, index) => {
+    // A title would be shown a second time by the browser.
+    const title = mark.querySelector("title");
+    mark.setAttribute("aria-label", title.textContent);
+    mark.setAttribute("tabindex", index ? "-1" : "0");
+    title.remove();
+  });
+  layer.addEventListener("pointerover", (event) => event.target !== layer && showTip(event.target));
+  layer.addEventListener("pointerout", hideTip);
+  // Chromium stops at a drawing that listens to the focus itself, so its parent does.
+  const frame = layer.parentElement;
+  frame.addEventListener("focusin", (event) => marks.includes(event.target) && showTip(event.target));
+  frame.addEventListener("focusout", hideTip);
+  frame.addEventListener("keydown", (event) => {
+    const now = marks.indexOf(event.target);
+    const steps = { ArrowRight: now + 1, ArrowDown: now + 1, ArrowLeft: now - 1, ArrowUp: now - 1, Home: 0, End: marks.length - 1 };
+    if (event.key === "Escape") hideTip();
+    if (now < 0 || !(event.key in steps)) return;
+    event.preventDefault();
+    const next = marks[Math.max(0, Math.min(steps[event.key], marks.length - 1))];
+    marks[now].setAttribute("tabindex", "-1");
+    next.setAttribute("tabindex", "0");
+    next.focus();
+    showTip(next);
   });
 }
 
