@@ -109,31 +109,44 @@ def test_a_learned_table_is_shown_to_its_end(study: Report, tmp_path: Path) -> N
     assert (rows["sinusoidal"], rows["learned"]) == (30, TABLE)
 
 
-def test_scores_of_another_metric(study: Report, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_scores_of_another_metric(
+    study: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("WORDORDER_ERRORS", "json")
     status, prefix = figure("scores", study, tmp_path, "--metric", "chrf++")
     assert status == 0
     assert ">chrF++</text>" in Path(f"{prefix}.svg").read_text()
     assert set(pd.read_csv(f"{prefix}.csv", keep_default_na=False)["metric"]) == {"chrf++"}
     status, _ = figure("scores", study, tmp_path, "--metric", "ter")
     assert status == 1
-    error = capsys.readouterr().err
-    assert all(name in error for name in ("'ter'", "bleu", "chrf++"))
+    error = json.loads(capsys.readouterr().err)
+    assert (error["code"], error["key"], error["found"]) == ("unknown-metric", "--metric", "ter")
+    assert error["expected"] == ["bleu", "chrf++"]
 
 
-def test_what_is_missing_is_said(study: Report, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_missing_is_said(
+    study: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("WORDORDER_ERRORS", "json")
     for options in (["--seed", "2"], ["--dataset", "other"], ["--size", "base"]):
         status, prefix = figure("similarity", study, tmp_path, *options)
         assert status == 1
-        assert "Train one, or choose others with --dataset, --size and --seed." in capsys.readouterr().err
+        error = json.loads(capsys.readouterr().err)
+        assert error["code"] == "no-model" and options[0] in error["message"]
         assert not prefix.parent.exists()
     index_cells(tmp_path / "nothing", study)
     status, _ = figure("perplexity", study, tmp_path / "nothing")
     assert status == 1
-    assert "No metrics.jsonl with validations was found" in capsys.readouterr().err
+    error = json.loads(capsys.readouterr().err)
+    assert error["code"] == "missing-file" and "metrics.jsonl" in error["message"]
 
 
-def test_damaged_metrics_are_said(study: Report, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_damaged_metrics_are_said(
+    study: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("WORDORDER_ERRORS", "json")
     path = tmp_path / "cells/pair/none/tiny/1/metrics.jsonl"
     write_lines(path, [json.dumps({"kind": "valid", "update": 1})[:-3]])
     assert figure("perplexity", study, tmp_path)[0] == 1
-    assert f"{path} is not JSON lines" in capsys.readouterr().err
+    error = json.loads(capsys.readouterr().err)
+    assert (error["code"], error["path"]) == ("damaged-file", str(path))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -365,9 +366,13 @@ def test_the_command_says_which_claim_does_not_hold(
     measure: Callable[[int], Measurements] = lambda seed: broken  # noqa: E731
     monkeypatch.setattr(Measurements, "measure", measure)
     monkeypatch.setattr(style, "save", lambda *_: None)  # takes seconds
+    monkeypatch.setenv("WORDORDER_ERRORS", "json")
     assert main(["mathematics", "--output", str(tmp_path)]) == 1
     captured = capsys.readouterr()
-    assert captured.err.count("cos(P_0, P_63) at the paper's k = 8") == 1 and "0.9" in captured.err
+    error = json.loads(captured.err)
+    wrong = next(claim.claim for claim in broken.claims() if claim.name == "far_at_8")
+    assert error["code"] == "claims-failed"
+    assert error["message"].count(wrong) == 1 and "0.9" in error["message"]
     assert captured.out.count(" NO\n") + captured.out.count(" NO ") == 1
     table = pd.read_csv(tmp_path / "claims.csv").set_index("name")
     assert not table["holds"]["far_at_8"] and table["holds"]["far_as_released"]

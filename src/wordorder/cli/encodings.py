@@ -16,7 +16,9 @@ from wordorder.errors import WordorderError
 def inspect(
     encoding: Annotated[str, Argument(metavar="ENCODING", help="name in encodings.yaml, or type of an encoding")],
     *,
-    figure: Annotated[Path | None, Option(metavar="PREFIX", help="writes PREFIX.svg, .pdf, .png and .csv")] = None,
+    figure: Annotated[
+        Path | None, Option(metavar="PREFIX", help="files to write: PREFIX.svg, .pdf, .png and .csv")
+    ] = None,
     length: Annotated[int, Option(min=1, help="number of positions to draw")] = 32,
     dim: Annotated[int, Option(min=1, help="dimension of the model")] = 64,
     heads: Annotated[int, Option(min=1, help="number of attention heads")] = 4,

@@ -33,7 +33,7 @@ def table(
     *,
     config: Annotated[str, Option(metavar="SLICE", help="contents of the study, as JSON or @FILE.yaml")],
     results: options.StudyResults,
-    output_prefix: Annotated[str, Option(metavar="PREFIX", help="writes PREFIX.csv, .md, .tex and .html")],
+    output_prefix: Annotated[str, Option(metavar="PREFIX", help="files to write: PREFIX.csv, .md, .tex and .html")],
 ) -> None:
     """Make a table of a study as CSV, Markdown, LaTeX (booktabs) and HTML.
 
@@ -51,8 +51,8 @@ def table(
     if name in PAPER_TABLES:
         built = build_paper_table(name, slice_argument(config, Paper), results.parent)
     elif name in PUBLISHED_TABLES:
-        asked = slice_argument(config, PublishedReport)
-        built = build_table(name, asked.report, results, asked.published)
+        content = slice_argument(config, PublishedReport)
+        built = build_table(name, content.report, results, content.published)
     elif name == "controls":
         built = build_controls_table(slice_argument(config, Controls), results)
     else:
@@ -95,7 +95,9 @@ def compare(
     baseline: Annotated[str, Argument(metavar="BASELINE", help="encoding with which to compare it")],
     *,
     study: Annotated[str, Option(metavar="STUDY", help="name of a finished study", autocompletion=complete_study)],
-    figure: Annotated[Path | None, Option(metavar="PREFIX", help="writes PREFIX.svg, .pdf, .png and .csv")] = None,
+    figure: Annotated[
+        Path | None, Option(metavar="PREFIX", help="files to write: PREFIX.svg, .pdf, .png and .csv")
+    ] = None,
     json: Annotated[bool, flag("json", "print JSON: one object per test set and metric")] = False,
     results: options.Results = Path("results"),
     root: options.Root = Path("config"),

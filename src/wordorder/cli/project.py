@@ -22,8 +22,9 @@ def init(
 ) -> None:
     """Create a project folder.
 
-    The folder contains a Snakefile that uses the workflow of the installed package, a configuration with the chosen
-    shipped studies, profiles for this machine and for SLURM, and a sample encoding with a study that compares it.
+    The folder contains a Snakefile that uses the workflow of the installed package, and a configuration with the chosen
+    shipped studies. It also contains profiles for this machine and for SLURM, and a sample encoding with a study that
+    compares it.
     """
     from wordorder.workflow.project import make_project
 

@@ -240,12 +240,12 @@ def power(
                 found=value,
             )
     configuration = Configuration(root)
-    asked = configuration.study(study)
+    planned = configuration.study(study)
     other = configuration.study(like) if like is not None else None
-    chosen = metric or metric_name(asked.metrics[0])
-    found = spreads(asked, configuration, results, metric=chosen, sigma=sigma, like=other)
+    chosen = metric or metric_name(planned.metrics[0])
+    found = spreads(planned, configuration, results, metric=chosen, sigma=sigma, like=other)
     cluster = Cluster.of(profile)
-    print(power_text(asked, configuration, results, difference, found, cluster.table if cluster else None))
+    print(power_text(planned, configuration, results, difference, found, cluster.table if cluster else None))
 
 
 @command(STUDY, "status multi30k", "status multi30k --watch 30", "status multi30k --json")
@@ -263,10 +263,10 @@ def status(
 ) -> None:
     """Show the progress of a study's training runs.
 
-    Show whether each run of a study and its companions is done, running, stopped (saved but not running), queued (not
-    begun) or failed (including diverged runs), with its progress, speed and estimated finish. For runs that stopped or
+    Show the progress, speed and estimated finish of each run of a study and its companions. A run is done, running,
+    stopped (saved but not running), queued (not begun) or failed (including diverged runs). For runs that stopped or
     failed, show the end of the log. The command only reads files, so it can run at any time, also on another machine
-    with the same disk. It also reads the queue of SLURM if SLURM is installed.
+    with the same disk. If SLURM is installed, the command also reads its queue.
     """
     from wordorder.status.report import status_as_json, status_of
 
@@ -290,9 +290,9 @@ def status(
 def efficiency(study: Study, *, results: Results = Path("results"), root: Root = Path("config")) -> None:
     """Compare used and requested resources of training runs.
 
-    Show the memory, cores and GPUs that each finished run used, and those that its SLURM job requested; tokens and
-    model FLOPs per second (6 · weights · tokens); and 'batches', the fraction of time spent making batches. The command
-    warns if a job requested far more than it used.
+    Show the memory, cores and GPUs that each finished run used, and those that its SLURM job requested. Also show
+    tokens and model FLOPs per second (6 · weights · tokens). The column 'batches' is the fraction of time spent making
+    batches. The command warns if a job requested far more than it used.
     """
     from wordorder.status.report import efficiency_of
 

@@ -32,49 +32,49 @@ class StudyResults:
     """A study that decides claims, with its results.
 
     Attributes:
-        asked: The reported part of the study's configuration, with its published tables.
+        config: The reported part of the study's configuration, with its published tables.
         folder: The folder of the study's results.
     """
 
-    asked: PublishedReport
+    config: PublishedReport
     folder: Path
 
     @property
     def name(self) -> str:
         """The name of the study."""
-        return self.asked.report.study
+        return self.config.report.study
 
     @property
     def level(self) -> float:
         """The significance level of the study."""
-        report = self.asked.report
+        report = self.config.report
         return level_of(report.alpha, report.seeds, report.looks).level
 
     @cached_property
     def scores(self) -> pd.DataFrame:
         """The scores and other quantities, in the units of the papers."""
-        printed = [(each.shown, each.printed) for each in self.asked.published]
-        return load_printed(self.asked.report, self.folder, printed)
+        printed = [(each.shown, each.printed) for each in self.config.published]
+        return load_printed(self.config.report, self.folder, printed)
 
     @cached_property
     def margins(self) -> dict[tuple[str, str, str, str], float]:
         """The equivalence margins of the study, by dataset, size, test set and metric."""
         return {
             (file["dataset"], file["size"], file["test"], name): tested["family"]["margin"]
-            for file in load_significance(self.asked.report, self.folder)
+            for file in load_significance(self.config.report, self.folder)
             for name, tested in file["metrics"].items()
             if (tested.get("family") or {}).get("margin") is not None
         }
 
     @property
     def _trained(self) -> bool:
-        return any(files.metrics.is_file() for _, files in cell_folders(self.asked.report, self.folder))
+        return any(files.metrics.is_file() for _, files in cell_folders(self.config.report, self.folder))
 
     @cached_property
     def _records(self) -> pd.DataFrame:
-        records, keys = load_records(self.asked.report, self.folder), ["dataset", "size"]
+        records, keys = load_records(self.config.report, self.folder), ["dataset", "size"]
         speed = "target_tokens_per_second"
-        baseline = records["encoding"] == self.asked.report.baseline
+        baseline = records["encoding"] == self.config.report.baseline
         of_baseline = records[speed].where(baseline).groupby([records[key] for key in keys]).transform("mean")
         return records.assign(relative_speed=records[speed] / of_baseline)
 
@@ -93,9 +93,9 @@ class StudyResults:
         if analysis == "records":
             return self._records
         if analysis == "training":
-            return load_metrics(self.asked.report, self.folder) if self._trained else None
+            return load_metrics(self.config.report, self.folder) if self._trained else None
         path = self.folder / "analyses" / f"{analysis}.csv"
-        if analysis not in self.asked.analyses or not path.is_file():
+        if analysis not in self.config.analyses or not path.is_file():
             return None
         read_text(path)  # verifies the checksum
         return pd.read_csv(path)
@@ -116,7 +116,7 @@ class Decider:
     @cached_property
     def studies(self) -> list[StudyResults]:
         """The studies that decide claims."""
-        return [StudyResults(asked, self.results / asked.report.study) for asked in self.paper.studies]
+        return [StudyResults(config, self.results / config.report.study) for config in self.paper.studies]
 
     def evidence(self, claim: Claim) -> list[Evidence]:
         """Return all evidence for a claim."""
@@ -145,7 +145,7 @@ class Decider:
     # ----------------------------------------------------------------------------------------------- published tables
 
     def _of_table(self, study: StudyResults, decided: ByTable) -> Iterator[Family]:
-        for shown in study.asked.published:
+        for shown in study.config.published:
             if shown.printed.name != decided.table:
                 continue
             for index, column in enumerate(shown.printed.columns):

@@ -254,10 +254,11 @@ def orderings_frame(scores: pd.DataFrame, shown: Sequence[PublishedInStudy], *, 
         alpha: The significance level of each table.
 
     Returns:
-        The columns paper, table and column; better and worse, as the paper orders them, with our encodings and sizes;
-        dataset, test, metric and other_languages (if our languages differ from the paper's); published_gap and gap
-        (better minus worse; ours of means over seeds), n (the smaller number of seeds), p, same_order, verdict, level,
-        and the order test of the column. The verdicts "confirmed" and "contradicted" are significant at ``level``.
+        The columns paper, table, column, better and worse name the pair, as the paper orders it; others name our
+        encodings, sizes, dataset, test and metric. other_languages is set if our languages differ from the paper's.
+        published_gap and gap are the differences better minus worse; ours is that of means over seeds. n is the smaller
+        number of seeds. p, same_order, verdict and level belong to the pair, and the columns that start with "order" to
+        the test of the column's order. The verdicts "confirmed" and "contradicted" are significant at ``level``.
         "untested" pairs have too few seeds or no variance. Other verdicts ("not run", "diverged", "not scored") say why
         a score is missing.
     """

@@ -31,7 +31,7 @@ def paper_table(paper: Paper, results: Path) -> Table:
         results: The folder of all results.
     """
     decider = Decider(paper, results)
-    shown = [(study, each) for study in decider.studies for each in study.asked.published]
+    shown = [(study, each) for study in decider.studies for each in study.config.published]
     own = [(study, each) for study, each in shown if each.printed.paper == paper.claims.paper]
     blocks: list[Block] = []
     rows: list[dict[str, Any]] = []

@@ -95,7 +95,7 @@ class OurScores:
         return dataset, test, self.shown.sizes.get(size, size)
 
     def stands_in(self, column: PublishedColumn, size: str) -> bool:
-        """Whether another dataset, test set or model size of ours replaces that of a published number."""
+        """Return whether another dataset, test set or model size of ours replaces that of a published number."""
         return self.place(column, size) != (column.dataset, column.test or "", size)
 
     def of(self, column: PublishedColumn, encoding: str, size: str) -> dict[int, float]:
@@ -134,9 +134,9 @@ def published_frame(
         our_marks: Our significance marks; none if omitted.
 
     Returns:
-        The columns paper, table, row, column and computed; encoding, size, dataset, test and metric of ours; published,
-        decimals (as printed) and published_mark; mean, sd, n, mark and difference of ours; published_gap and gap (from
-        the baseline of the table), low and high (the interval), and status.
+        The columns of the published number are paper, table, row, column, computed, published, decimals (as printed)
+        and published_mark. Ours are encoding, size, dataset, test, metric, mean, sd, n and mark. The comparison has
+        difference, published_gap and gap (from the baseline of the table), low and high (the interval), and status.
     """
     our_marks = our_marks or OurMarks([])
     rows = []
