@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 from scipy import stats
 
 from evaluation_samples import family, noisy, report, sentences, text_metrics, translations, write_lines, write_study
@@ -116,8 +117,9 @@ def test_seed_decides_and_the_environment_is_as_before(monkeypatch: pytest.Monke
     assert p(1) == first
     assert os.environ["SACREBLEU_SEED"] == "55"
     assert len({p(seed) for seed in range(1, 6)}) > 1
-    with pytest.raises(ValueError, match="greater than 0"):
+    with pytest.raises(ValidationError) as caught:
         Significance(seed=0)  # sacreBLEU would take it for "no seed"
+    assert [(error["loc"], error["type"]) for error in caught.value.errors()] == [(("seed",), "greater_than")]
 
 
 def compared(tmp_path: Path, rates: dict[str, float], seeds: list[int], **options: Any) -> dict[str, Any]:

@@ -11,10 +11,10 @@ from scipy import stats
 
 from evaluation_samples import report, write_study
 from little_study import Workspace
+from raises import raises
 from wildcards import Wildcards
 from wordorder.cli.main import main
 from wordorder.config.pages import CONTROLS, Controls
-from wordorder.errors import WordorderError
 from wordorder.files import write_json
 from wordorder.report.build import build_controls_table
 from wordorder.workflow.configuration import Configuration
@@ -114,6 +114,5 @@ def test_a_study_without_controls_has_no_such_table(workspace: Workspace) -> Non
     study = configuration.study("little")
     rules = StudyRules(configuration, ModelRules(configuration, SliceStore(is_main=True)))
     assert not any(CONTROLS in file for file in rules.tables(study))
-    with pytest.raises(WordorderError, match="'controls'") as caught:
+    with raises("no-controls", key="encodings", says="'controls'"):
         rules.table_slice(Wildcards(study="little", table=CONTROLS))
-    assert caught.value.code == "no-controls"

@@ -62,7 +62,7 @@ def _size(folder: Path) -> int:
 def models_text(models: Sequence[StoredModel]) -> str:
     """Return a table of models with their total size."""
     if not models:
-        return "There are no such models."
+        return "No models match."
     rows = [
         {
             **dict(zip(("dataset", "encoding", "size", "digest", "seed"), model.folder.parts[-5:], strict=True)),

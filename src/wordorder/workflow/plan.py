@@ -96,13 +96,13 @@ class Plan:
 
     def _start(self, jobs: Iterable[Any]) -> None:
         mirror = os.environ.get("WORDORDER_MIRROR")
-        said = [
+        requests = [
             missing(load.slice_argument(job.params.slice, Download), job.output[0], mirror=mirror)
             for job in jobs
             if job.rule.name in ("download_file", "download_gold")
         ]
-        if any(said):
-            raise WordorderError("\n".join(sorted(filter(None, said))), code="files-by-hand")
+        if any(requests):
+            raise WordorderError("\n".join(sorted(filter(None, requests))), code="files-by-hand")
         for folder in self._studies.old_results():
             print(
                 f"wordorder: warning: {folder}/cells contains models of an older version, in which studies did not "
