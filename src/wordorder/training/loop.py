@@ -114,7 +114,6 @@ class Trainer:
         processes: Processes | None = None,
         shard_optimizer: bool = False,
     ) -> None:
-
         self.cell, self.recipe, self.fabric, self.state = cell, cell.recipe, fabric, state
         self.processes = processes or Processes(fabric)
         self.train_corpus, self.valid_corpus = train, valid
