@@ -14,7 +14,7 @@ MINUTES ?= 10
 export PATH := $(abspath $(VENV))/bin:$(PATH)
 SNAKEFILES = Snakefile workflow
 
-.PHONY: help setup setup-dev demo study report gpu-report reference verify-reference rebuild-references test test-slow test-long test-all test-comet fidelity benchmarks fuzz docs lint format comet lock audit sbom clean
+.PHONY: help setup setup-dev demo study report gpu-report reference verify-reference rebuild-references pages test test-slow test-long test-all test-comet fidelity benchmarks fuzz docs lint format comet lock audit sbom clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -50,6 +50,11 @@ verify-reference: setup  ## Score the translations of STUDY in results/reference
 rebuild-references: setup  ## Make the tables of all bundles in results/reference again from their translations
 	texts=$$(wordorder stage reference-texts results/reference/*) && snakemake $$texts --profile $(PROFILE) --cores $(CORES)
 	wordorder stage rebuild-reference results/reference/*
+
+pages: setup  ## Make the study pages of all bundles in results/reference, in build/pages; trains nothing
+	texts=$$(wordorder stage reference-texts --sources results/reference/*) && snakemake $$texts --profile $(PROFILE) --cores $(CORES)
+	wordorder stage reference-pages results/reference/* --output build/pages --processes $(CORES)
+	@echo "The page to open is $(CURDIR)/build/pages/index.html"
 
 test: setup-dev lint  ## Check the style and the types, and run the fast tests
 	pytest -n 2 --durations=20 -m "not slow"

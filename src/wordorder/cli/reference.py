@@ -8,7 +8,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from wordorder.cli.app import stage
-from wordorder.cli.options import Data, Results, Root, Study
+from wordorder.cli.options import Data, Results, Root, Study, flag
 from wordorder.errors import WordorderError
 
 Bundle = Annotated[Path, Argument(metavar="DIR", help="folder of the bundle")]
@@ -35,14 +35,43 @@ def write_reference(
 
 
 @stage("reference-texts results/reference/*")
-def reference_texts(bundles: Bundles, *, data: Data = Path("results/data")) -> None:
+def reference_texts(
+    bundles: Bundles,
+    *,
+    data: Data = Path("results/data"),
+    sources: Annotated[bool, flag("sources", "list the raw sources, too")] = False,
+) -> None:
     """List the raw reference texts of bundles.
 
-    'verify-reference' and 'rebuild-reference' read these files; the workflow makes them.
+    'verify-reference' and 'rebuild-reference' read these files, and 'reference-pages' those of --sources; the
+    workflow makes them.
     """
     from wordorder.report.reference import reference_texts
 
-    print("\n".join(sorted({str(text) for bundle in bundles for text in reference_texts(bundle, data)})))
+    files = {str(text) for bundle in bundles for text in reference_texts(bundle, data, sources=sources)}
+    print("\n".join(sorted(files)))
+
+
+@stage("reference-pages results/reference/* --output build/pages")
+def reference_pages(
+    bundles: Bundles,
+    *,
+    data: Data = Path("results/data"),
+    root: Root = Path("config"),
+    output: Annotated[Path, Option(metavar="DIR", help="folder to write; a page is DIR/STUDY/index.html")],
+    processes: Annotated[int, Option(min=1, help="bundles to work on at the same time")] = 1,
+) -> None:
+    """Make the study pages of bundles, and a page that lists them.
+
+    Score the translations again, and show them with the tests and figures of the bundle; nothing is trained. Each
+    folder must have the name of its study. A page says what its bundle does not hold. The named bundles decide the
+    claims of a paper.
+    """
+    from wordorder.workflow.bundle_pages import write_pages
+    from wordorder.workflow.configuration import Configuration
+
+    first, *pages = write_pages(bundles, Configuration(root), data, output, processes=processes)
+    print(f"{first} lists {len(pages)} pages.")
 
 
 @stage("rebuild-reference results/reference/*")

@@ -74,5 +74,7 @@ class Page(Model):
     fidelity: dict[Name, list[Name]] = Field(
         default={}, description="Types of each encoding that belong to the package; each has a row in docs/fidelity.md."
     )
+    bundled: bool = Field(default=False, description="Whether the results are those of a bundle, without pixels.")
+    lacking: list[str] = Field(default=[], description="What the study asks for and its bundle does not hold.")
     source_languages: dict[Name, str] = Field(description="By dataset.")
     target_languages: dict[Name, str] = Field(description="By dataset.")

@@ -15,6 +15,7 @@ from wordorder.errors import WordorderError
 from wordorder.files import read_bytes
 
 _SVG = re.compile(rb'<svg\b[^>]*?\bwidth="([\d.]+)pt"[^>]*?\bheight="([\d.]+)pt"')
+_SVG_PIXELS = re.compile(rb'<svg\b[^>]*?\bwidth="([\d.]+)"[^>]*?\bheight="([\d.]+)"')
 _LARGE = 400_000  # bytes
 _PNG = b"\x89PNG\r\n\x1a\n"
 _PIXELS_PER_POINT = 96 / 72
@@ -91,6 +92,25 @@ def read_image(prefix: Path) -> Image:
     # The drawing keeps its text as text. Verdana has the widths of DejaVu Sans, which few machines have installed.
     drawing = drawing.replace(b"font-family: 'DejaVu Sans'", b"font-family: 'DejaVu Sans', Verdana, sans-serif")
     return Image(_base64("image/svg+xml", drawing), width, height, points, hints)
+
+
+def read_drawing(prefix: Path) -> Image:
+    """Embed an SVG drawing of a bundle, whose size is in points, or in pixels if it holds an image.
+
+    Args:
+        prefix: The path of the file without ``.svg``.
+
+    Raises:
+        WordorderError: The file is missing, or is not such a drawing.
+    """
+    drawing = _read(path := prefix.with_name(f"{prefix.name}.svg"))
+    points, pixels = _SVG.search(drawing), _SVG_PIXELS.search(drawing)
+    if size := points or pixels:
+        wide, high = (float(each) * (_PIXELS_PER_POINT if points else 1) for each in size.groups())
+        text, hints = without_hints(drawing.decode(errors="replace"))
+        of_hints = wide / _PIXELS_PER_POINT, high / _PIXELS_PER_POINT
+        return Image(_base64("image/svg+xml", text.encode()), round(wide), round(high), of_hints, hints)
+    raise _broken(path, "an SVG drawing with width and height")
 
 
 def _base64(kind: str, content: bytes) -> str:

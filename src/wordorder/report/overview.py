@@ -115,6 +115,7 @@ def facts(asked: Page, records: Sequence[Record]) -> list[tuple[str, list[str]]]
         ("Metrics", [metric(name).label for name in report.metrics]),
         ("Finished", [f"{len(done)} of {len(records)} cells"]),
         *([("Not finished", _listed(others))] if others else []),
+        *([("Not in the bundle", asked.lacking)] if asked.lacking else []),
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from markupsafe import Markup
 
 from wordorder.config.pages import Page
 from wordorder.report.captions import caption, first_sentence
-from wordorder.report.links import File, Image, read_csv_file, read_image
+from wordorder.report.links import File, Image, read_csv_file, read_drawing, read_image
 from wordorder.report.tables import title_of
 
 
@@ -40,8 +41,9 @@ def figures(asked: Page, results: Path) -> list[Picture]:
     Raises:
         WordorderError: A file of a figure is missing or damaged.
     """
+    read = _reader(asked)
     return [
-        _picture(f"figure-{name}", title_of(name), results / "figures" / name, caption("figure", figure=name))
+        _picture(f"figure-{name}", title_of(name), results / "figures" / name, caption("figure", figure=name), read)
         for name in asked.figures
     ]
 
@@ -52,8 +54,15 @@ def analyses(asked: Page, results: Path) -> list[Picture]:
     Raises:
         WordorderError: A file of an analysis is missing or damaged.
     """
+    read = _reader(asked)
     return [
-        _picture(f"analysis-{name}", title_of(name), results / "analyses" / name, caption("analysis", analysis=name))
+        _picture(
+            f"analysis-{name}",
+            title_of(name),
+            results / "analyses" / name,
+            caption("analysis", analysis=name),
+            read,
+        )
         for name in asked.analyses
     ]
 
@@ -75,12 +84,18 @@ def reorderings(asked: Page, data: Path) -> list[Picture]:
             f"{title}: {drawn.reorderer}, {drawn.dataset}, {drawn.test}",
             data / drawn.dataset / "reordering" / drawn.reorderer / "figures" / f"{drawn.test}.{figure}",
             caption("reordering", split=drawn.test, figure=figure),
+            read_image,
         )
         for drawn in asked.reorderings
         for figure, title in titles.items()
     ]
 
 
-def _picture(name: str, title: str, prefix: Path, text: Markup) -> Picture:
+def _reader(asked: Page) -> Callable[[Path], Image]:
+    """Return the function that embeds a picture, of which a bundle has the drawing only."""
+    return read_drawing if asked.bundled else read_image
+
+
+def _picture(name: str, title: str, prefix: Path, text: Markup, read: Callable[[Path], Image]) -> Picture:
     file = read_csv_file(prefix.with_name(f"{prefix.name}.csv"))
-    return Picture(name, title, read_image(prefix), f"{title}. {first_sentence(text)}", text, file)
+    return Picture(name, title, read(prefix), f"{title}. {first_sentence(text)}", text, file)

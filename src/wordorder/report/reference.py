@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product, zip_longest
 from pathlib import Path
+from typing import Literal
 
 from wordorder.comparison.levels import looks_file, read_looks
 from wordorder.comparison.significance import compare
@@ -20,7 +21,7 @@ from wordorder.files import atomic, read_text, sha256, write_json, write_text
 from wordorder.metrics.scores import score_files, text_metrics
 from wordorder.progress import track
 from wordorder.report.build import build_controls_table, build_table
-from wordorder.results.bundle import Bundled, pack, read_study, repack, unpack
+from wordorder.results.bundle import Bundled, pack, read_study, repack, unpack, unpack_data
 from wordorder.results.frames import cell_folders, systems_metrics, systems_path
 from wordorder.results.index import read_index
 from wordorder.results.translations import raw
@@ -147,17 +148,39 @@ def _restore(folder: Path, data: Path, scratch: Path) -> Bundled:
     return study
 
 
-def reference_texts(folder: Path, data: Path) -> list[Path]:
+def restore_results(folder: Path, data: Path, results: Path) -> Bundled:
+    """Write a bundle as results of a study, from which its page can be made.
+
+    The translations are scored again; significance tests and figures are those of the bundle.
+
+    Args:
+        folder: The folder of the bundle.
+        data: The folder of the datasets, 'results/data', with the raw references.
+        results: An empty folder.
+
+    Raises:
+        WordorderError: The bundle is damaged or incomplete, or the references are not those of the bundle.
+    """
+    study = _restore(folder, data, results)
+    unpack_data(folder, results)
+    _score(study, results, data)
+    return study
+
+
+def reference_texts(folder: Path, data: Path, *, sources: bool = False) -> list[Path]:
     """List the raw references that :func:`verify_reference` reads.
 
     Args:
         folder: The folder of the bundle.
         data: The folder of the datasets, 'results/data'.
+        sources: Whether to list the raw sources, too, which a page shows.
 
     Returns:
         The files, which need not exist.
     """
-    return [_references(data, names) for names in read_study(folder).references]
+    sides: tuple[Literal["source", "target"], ...] = ("source", "target") if sources else ("target",)
+    names = (each.split("/") for each in read_study(folder).references)
+    return [raw(data, dataset, test, side) for dataset, test in names for side in sides]
 
 
 def _references(data: Path, names: str) -> Path:

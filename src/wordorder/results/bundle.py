@@ -261,6 +261,22 @@ def unpack(folder: Path, results: Path) -> Bundled:
     return study
 
 
+def unpack_data(folder: Path, results: Path) -> None:
+    """Write the significance tests, other scores, and figures of a bundle as those of a study.
+
+    Args:
+        folder: The folder of the bundle.
+        results: The folder to write, into which :func:`unpack` has written.
+
+    Raises:
+        WordorderError: The bundle is damaged or incomplete.
+    """
+    for name, content in _read_archive(folder / DATA).items():
+        write_text(results / name, content.decode())
+    for drawing in [*folder.glob("figures/*.svg"), *folder.glob("analyses/*.svg")]:
+        write_text(results / drawing.relative_to(folder), read_text(drawing))
+
+
 def _read_records(path: Path) -> dict[tuple[Any, ...], dict[str, Any]]:
     try:
         lines = [json.loads(line) for line in read_text(path).splitlines()]

@@ -253,22 +253,25 @@ def page_slice(study: Study, configuration: Configuration) -> str:
     Raises:
         WordorderError: The study names an unknown published table.
     """
+    return canonical(page_of(study, configuration))
+
+
+def page_of(study: Study, configuration: Configuration) -> Page:
+    """Return what the page of a study shows."""
     datasets = configuration.datasets_of(study)
-    return canonical(
-        Page(
-            report=report_of(study, configuration),
-            tables=table_names(study, controls=bool(controls_of(study, configuration))),
-            published=published_tables(study, configuration),
-            controls=find_controls(study, configuration),
-            paper=_paper(study, configuration),
-            figures=[*study.figures],
-            analyses=study.analyses.names,
-            reorderings=drawn_reorderings(study, configuration),
-            companions=[Companion(name=name, title=configuration.study(name).title) for name in study.companions],
-            fidelity=_own_types(study, configuration),
-            source_languages={data.name: data.source_language for data in datasets},
-            target_languages={data.name: data.target_language for data in datasets},
-        )
+    return Page(
+        report=report_of(study, configuration),
+        tables=table_names(study, controls=bool(controls_of(study, configuration))),
+        published=published_tables(study, configuration),
+        controls=find_controls(study, configuration),
+        paper=_paper(study, configuration),
+        figures=[*study.figures],
+        analyses=study.analyses.names,
+        reorderings=drawn_reorderings(study, configuration),
+        companions=[Companion(name=name, title=configuration.study(name).title) for name in study.companions],
+        fidelity=_own_types(study, configuration),
+        source_languages={data.name: data.source_language for data in datasets},
+        target_languages={data.name: data.target_language for data in datasets},
     )
 
 
