@@ -11,6 +11,7 @@ from random import Random
 
 import pytest
 import sacrebleu
+from pydantic import ValidationError
 from sacremoses import MosesDetokenizer, MosesTokenizer
 
 from generated_pair_reader import translate
@@ -65,6 +66,24 @@ def test_asking_for_more_keeps_the_first_ones_and_other_sizes_do_not_matter(tmp_
 def test_seeds_and_tests_have_their_own_streams() -> None:
     assert sample("train", 20) != sample("train", 20, Generator(seed=2))
     assert sample("test", 20) != sample("hard", 20)
+
+
+def test_a_split_may_have_lengths_of_its_own() -> None:
+    settings = Generator(max_depth=3, modifiers=0.5, tests={"test": 9, "long": 9}, lengths={"long": (13, 24)})
+    lengths = {split: [len(pair.source) for pair in sample(split, 200, settings)] for split in ("test", "long")}
+    assert min(lengths["long"]) == 13 and max(lengths["long"]) == 24
+    assert min(lengths["test"]) < 13 and max(lengths["test"]) == settings.max_length
+
+
+@pytest.mark.parametrize("lengths", [{"hard": (3, 9)}, {"test": (9, 3)}])
+def test_lengths_that_no_split_can_have_are_refused(lengths: dict[str, tuple[int, int]]) -> None:
+    with pytest.raises(ValidationError):
+        Generator(lengths=lengths)
+
+
+def test_lengths_that_the_grammar_never_makes_end_the_search() -> None:
+    with raises(code="out-of-range", key="lengths"):
+        sample("train", 1, Generator(lengths={"train": (1, 2)}))
 
 
 def test_no_sentence_of_one_kind_of_split_occurs_in_another() -> None:

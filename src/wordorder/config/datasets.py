@@ -231,6 +231,11 @@ class Generator(Model):
     max_length: int = Field(
         default=20, ge=8, description="Largest number of words of a source sentence; longer ones are drawn again."
     )
+    lengths: dict[Name, tuple[Positive, Positive]] = Field(
+        default={},
+        description="Smallest and largest number of words of the source sentences of a split, instead of 1 and "
+        "max_length; sentences of other lengths are drawn again.",
+    )
     adjectives: Rate = Field(default=0.5, description="Probability that a noun has an adjective.")
     modifiers: Rate = Field(
         default=0.3, description="Probability that a noun has a prepositional phrase or relative clause."
@@ -238,6 +243,16 @@ class Generator(Model):
     adjuncts: Rate = Field(
         default=0.3, description="Probability of an adverbial of time, of place and of manner, each independently."
     )
+
+    @model_validator(mode="after")
+    def _lengths_of_splits(self) -> Generator:
+        splits = ["train", "valid", *self.tests]
+        for split, (least, most) in self.lengths.items():
+            if split not in splits:
+                raise ValueError(f"'lengths' names the split '{split}', but the splits are {', '.join(splits)}")
+            if least > most:
+                raise ValueError(f"the lengths of '{split}' are from {least} to {most}, which no sentence has")
+        return self
 
 
 def _counted_by(value: Any) -> str:

@@ -19,8 +19,11 @@ from wordorder.data.grammar.rules import Grammar
 from wordorder.data.grammar.transduction import SentencePair, read_off
 from wordorder.data.text import line_writer
 from wordorder.data.trees import format_tree
-from wordorder.errors import unknown_name
+from wordorder.errors import WordorderError, unknown_name
 from wordorder.progress import track
+
+# Sentences that are drawn for one of the wanted length before the search ends.
+_PATIENCE = 20_000
 
 
 def write_split(config: Generator, *, split: str, source: Path, target: Path, alignments: Path, trees: Path) -> None:
@@ -58,7 +61,11 @@ def write_split(config: Generator, *, split: str, source: Path, target: Path, al
 
 
 def generate(generator: Generator, split: str) -> Iterator[SentencePair]:
-    """Yield the endless stream of a split, which depends only on seed, name of the split and the grammar's settings."""
+    """Yield the endless stream of a split, which depends only on seed, name of the split and the grammar's settings.
+
+    Raises:
+        WordorderError: The grammar makes no sentence of the split's lengths.
+    """
     random = Random(int.from_bytes(hashlib.sha256(f"{generator.seed} {split}".encode()).digest(), "big")).random
 
     def choose(category: str) -> Entry:
@@ -67,10 +74,22 @@ def generate(generator: Generator, split: str) -> Iterator[SentencePair]:
 
     grammar = Grammar(generator, random=random, choose=choose)
     kind = split if split in ("train", "valid") else "test"
+    least, most = generator.lengths.get(split, (1, generator.max_length))
     while True:
-        pair = read_off(grammar.sentence())
-        if len(pair.source) <= generator.max_length and _kind(pair.source) == kind:
-            yield pair
+        for _ in range(_PATIENCE):
+            pair = read_off(grammar.sentence())
+            if least <= len(pair.source) <= most and _kind(pair.source) == kind:
+                break
+        else:
+            raise WordorderError(
+                f"None of {_PATIENCE:,} generated sentences may belong to '{split}', whose sources have {least} to {most} "
+                f"words. Correct its 'lengths', or raise 'max_depth' or 'modifiers' of the generator, which "
+                "make sentences longer.",
+                code="out-of-range",
+                key="lengths",
+                found=(least, most),
+            )
+        yield pair
 
 
 def _kind(source: list[str]) -> str:

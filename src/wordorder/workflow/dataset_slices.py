@@ -107,7 +107,8 @@ def generator_slice(dataset: Dataset, split: str) -> str:
         )
     others = {name: Generator.model_fields[name].default for name in ("train", "valid") if name != split}
     tests = {name: number for name, number in dataset.generator.tests.items() if name == split}
-    return canonical(dataset.generator.model_copy(update={**others, "tests": tests}))
+    lengths = {name: limits for name, limits in dataset.generator.lengths.items() if name == split}
+    return canonical(dataset.generator.model_copy(update={**others, "tests": tests, "lengths": lengths}))
 
 
 def preprocessing_slice(dataset: Dataset) -> str:
