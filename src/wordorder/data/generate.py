@@ -82,9 +82,8 @@ def generate(generator: Generator, split: str) -> Iterator[SentencePair]:
                 break
         else:
             raise WordorderError(
-                f"None of {_PATIENCE:,} generated sentences may belong to '{split}', whose sources have {least} to {most} "
-                f"words. Correct its 'lengths', or raise 'max_depth' or 'modifiers' of the generator, which "
-                "make sentences longer.",
+                f"None of {_PATIENCE:,} generated sentences fits '{split}', whose sources have {least} to {most} words."
+                " Correct its 'lengths', or make sentences longer with 'max_depth' or 'modifiers' of the generator.",
                 code="out-of-range",
                 key="lengths",
                 found=(least, most),

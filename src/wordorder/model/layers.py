@@ -13,6 +13,7 @@ from wordorder.dropout import Drop, Dropout, unchanged
 from wordorder.encodings.base import AttentionEncoding, Positions
 from wordorder.model.attention.base import WeightsReader
 from wordorder.model.attention.multihead import CrossAttention, KeyValueCache, Prefix, SelfAttention
+from wordorder.model.layout import SENTENCES, Layout
 
 
 class LayerSize(Protocol):
@@ -108,11 +109,12 @@ class EncoderLayer(nn.Module):
         prefix: Prefix | None = None,
         drop: Drop = unchanged,
         weights_reader: WeightsReader | None = None,
+        layout: Layout = SENTENCES,
     ) -> Tensor:
         """Apply the layer.
 
         Args:
-            x: Inputs, (B, L, d); with a cache, new tokens only.
+            x: Inputs in the layout, (B, L, d) or (N, d); with a cache, new tokens only.
             mask: Added to the scores, (1 | B, 1, 1 | L, keys).
             encoding: What the positional encoding does in the self-attention.
             positions: Positions of x.
@@ -120,11 +122,12 @@ class EncoderLayer(nn.Module):
             prefix: Tokens that every token of x reads too.
             drop: The dropout of the embeddings, as it was drawn for them.
             weights_reader: Called with the attention weights.
+            layout: How the tokens of x lie in it.
 
         Returns:
-            Outputs, (B, L, d).
+            Outputs, in the same layout.
         """
-        inputs = _head_inputs(encoding, x, positions, drop, self.around_self)
+        inputs = _head_inputs(encoding, layout.to_sentences(x), positions, drop, self.around_self)
         x = self.around_self(
             x,
             lambda inner: self.self_attention(
@@ -136,6 +139,7 @@ class EncoderLayer(nn.Module):
                 prefix=prefix,
                 head_inputs=inputs,
                 weights_reader=weights_reader,
+                layout=layout,
             ),
         )
         output: Tensor = self.around_ffn(x, self.feed_forward)
@@ -170,13 +174,14 @@ class DecoderLayer(nn.Module):
         drop: Drop = unchanged,
         weights_reader: WeightsReader | None = None,
         cross_weights_reader: WeightsReader | None = None,
+        layout: Layout = SENTENCES,
     ) -> Tensor:
         """Apply the layer.
 
         With a cache, T counts the hypotheses of each sentence: one new token each, and each with its own past.
 
         Args:
-            x: Inputs, (B, T, d).
+            x: Inputs in the layout, (B, T, d) or (N, d).
             memory: Keys and values of the source, (B, H, S, d_h) twice.
             memory_mask: Added to the scores of the source, (B, 1, 1, S).
             memory_positions: Positions of the source.
@@ -188,16 +193,17 @@ class DecoderLayer(nn.Module):
             drop: The dropout of the embeddings, as it was drawn for them.
             weights_reader: Called with the weights of the self-attention.
             cross_weights_reader: Called with the weights of the attention to the source.
+            layout: How the tokens of x lie in it; with a cache, sentences.
 
         Returns:
-            Outputs, (B, T, d).
+            Outputs, in the same layout.
         """
 
         # (B, K, d) -> (B·K, 1, d): every hypothesis attends only to its own past.
         def alone(x: Tensor) -> Tensor:
             return x if cache is None else x.flatten(0, 1)[:, None]
 
-        inputs = _head_inputs(encoding, alone(x), positions, drop, self.around_self)
+        inputs = _head_inputs(encoding, layout.to_sentences(alone(x)), positions, drop, self.around_self)
 
         def attend_to_self(inner: Tensor) -> Tensor:
             attended: Tensor = self.self_attention(
@@ -208,6 +214,7 @@ class DecoderLayer(nn.Module):
                 cache=cache,
                 head_inputs=inputs,
                 weights_reader=weights_reader,
+                layout=layout,
             )
             return attended.view_as(inner)
 
@@ -217,9 +224,10 @@ class DecoderLayer(nn.Module):
                 *memory,
                 mask=memory_mask,
                 encoding=cross_encoding,
-                query=positions.expand(inner.size(1)),
+                query=positions if cache is None else positions.expand(inner.size(1)),
                 key=memory_positions,
                 weights_reader=cross_weights_reader,
+                layout=layout,
             )
             return attended
 

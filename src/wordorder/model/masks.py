@@ -16,12 +16,12 @@ def padding_mask(tokens: Tensor) -> Tensor | None:
     # On an accelerator the question itself would wait for the device.
     if tokens.device.type == "cpu" and not bool(padding.any()):
         return None
-    return torch.zeros_like(tokens, dtype=torch.float32).masked_fill(padding, -math.inf)[:, None, None]
+    return torch.zeros_like(tokens, dtype=torch.float32).masked_fill(padding, -math.inf).view(len(tokens), 1, 1, -1)
 
 
 def causal_mask(length: int, *, on: torch.device) -> Tensor:
     """Return -inf above the diagonal, (1, 1, T, T)."""
-    return torch.full((length, length), -math.inf, device=on).triu(1)[None, None]
+    return torch.full((length, length), -math.inf, device=on).triu(1).view(1, 1, length, length)
 
 
 def as_precise_as(queries: Tensor, mask: Tensor) -> Tensor:

@@ -193,9 +193,9 @@ def _fused_attention(
     """Dispatch the operations of PyTorch's attention on a GPU with the memory-efficient kernel."""
     if attn_mask is not None:
         columns = attn_mask.size(-1)
-        # The kernel requires rows whose memory is aligned to 8 elements.
-        padded = functional.pad(attn_mask, (0, -columns % 8)) if columns % 8 else attn_mask
-        attn_mask = padded[..., :columns].expand(*queries.shape[:-1], columns)
+        if any(stride % 8 for stride in attn_mask.stride()[:-1]):  # the kernel requires aligned rows
+            attn_mask = functional.pad(attn_mask, (0, -columns % 8))[..., :columns]
+        attn_mask = attn_mask.expand(*queries.shape[:-1], columns)
     kernel = torch.ops.aten._scaled_dot_product_efficient_attention
     attended: Tensor = kernel(queries, keys, values, attn_mask, True, dropout_p)[0]
     return attended

@@ -160,6 +160,7 @@ class Translator(nn.Module, ABC):
         *,
         source_positions: Positions | None = None,
         source_lengths: Tensor | None = None,
+        places: tuple[Tensor, Tensor] | None = None,
     ) -> Tensor:
         """Compute the hidden states of target tokens.
 
@@ -168,6 +169,8 @@ class Translator(nn.Module, ABC):
             target: Target tokens that start with BEGIN, (B, T), padded at the right.
             source_positions: Positions of the source; by default 0, 1, ….
             source_lengths: Number of tokens of each source, (B,) int64 on the CPU, for models whose host must know it.
+            places: The places of the real tokens in the flattened source and target, (N,) int64 each, for models that
+                leave padding out. The hidden states of padding are then without meaning.
 
         Returns:
             Hidden states, (B, T, d).

@@ -185,6 +185,7 @@ class LSTMTranslator(Translator):
         *,
         source_positions: Positions | None = None,
         source_lengths: Tensor | None = None,
+        places: tuple[Tensor, Tensor] | None = None,
     ) -> Tensor:
         return self.decode(target, self._encoded(source, source_positions, source_lengths))
 

@@ -39,6 +39,7 @@ from wordorder.model.attention.base import WeightsReader
 from wordorder.model.attention.multihead import KeyValueCache, Prefix
 from wordorder.model.batch import PAD
 from wordorder.model.layers import EncoderLayer
+from wordorder.model.layout import layout_of
 from wordorder.model.masks import causal_mask, padding_mask
 from wordorder.model.places import refuse_idle, refuse_rotation_of_one_side
 
@@ -154,7 +155,9 @@ class PrefixLM(Translator):
 
     def _read(self, source: Tensor, positions: Positions) -> tuple[Tensor, Tensor | None, list[KeyValueCache]]:
         """Return output (B, S, d), padding mask, and the keys and values of each layer."""
-        x, drop = self._embed(self.source_embedding, source, positions, "encoder")
+        embedded, drop = self._embed(self.source_embedding, source, positions, "encoder")
+        layout = layout_of(source)
+        x = layout.from_sentences(embedded)
         mask, caches = padding_mask(source), self.new_caches()
         for number, layer in enumerate(self.layers):
             x = layer(
@@ -165,8 +168,9 @@ class PrefixLM(Translator):
                 cache=caches[number],
                 drop=drop,
                 weights_reader=self._reader("encoder", number),
+                layout=layout,
             )
-        return self.norm(x), mask, caches
+        return layout.to_sentences(self.norm(x)), mask, caches
 
     def decode(self, target: Tensor, memory: Memory) -> Tensor:
         """Decode all target tokens at once; each sees the source and earlier targets, (B, T) to (B, T, d)."""
@@ -225,7 +229,9 @@ class PrefixLM(Translator):
         caches: list[KeyValueCache] | list[None],
     ) -> Tensor:
         """Read target tokens (N, L) after a prefix and caches -> (N, L, d)."""
-        x, drop = self._embed(self.target_embedding, tokens, positions, "decoder")
+        embedded, drop = self._embed(self.target_embedding, tokens, positions, "decoder")
+        layout = layout_of(tokens)
+        x = layout.from_sentences(embedded)
         for number, (layer, prefix) in enumerate(zip(self.layers, prefixes, strict=True)):
             x = layer(
                 x,
@@ -236,9 +242,9 @@ class PrefixLM(Translator):
                 prefix=prefix,
                 drop=drop,
                 weights_reader=self._source_reader(number, prefix),
+                layout=layout,
             )
-        normed: Tensor = self.norm(x)
-        return normed
+        return layout.to_sentences(self.norm(x))
 
     def _source_reader(self, layer: int, prefix: Prefix) -> WeightsReader | None:
         """Return the function that receives the weights of target queries on source tokens."""

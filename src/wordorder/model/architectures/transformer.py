@@ -22,6 +22,7 @@ from wordorder.encodings.base import Encoding, Positions, Shape
 from wordorder.model.architectures.base import Translator, register
 from wordorder.model.attention.multihead import KeyValueCache
 from wordorder.model.layers import DecoderLayer, EncoderLayer
+from wordorder.model.layout import Layout, layout_of
 from wordorder.model.masks import causal_mask, padding_mask
 from wordorder.model.places import refuse_idle
 
@@ -89,34 +90,58 @@ class Transformer(Translator):
         """Return "transformer-", the layers of encoder and decoder, and the model size."""
         return f"transformer-{size.encoder_layers}x{size.decoder_layers}-{size.dim}"
 
+    @override
+    def forward(
+        self,
+        source: Tensor,
+        target: Tensor,
+        *,
+        source_positions: Positions | None = None,
+        source_lengths: Tensor | None = None,
+        places: tuple[Tensor, Tensor] | None = None,
+    ) -> Tensor:
+        source_places, target_places = places or (None, None)
+        memory = self._encode(source, source_positions, layout_of(source, source_places))
+        return self._decode(target, memory, layout_of(target, target_places))
+
     def encode(self, source: Tensor, *, positions: Positions | None = None) -> Memory:
         """Return the keys and values of source tokens (B, S) for each decoder layer."""
+        return self._encode(source, positions, layout_of(source))
+
+    def _encode(self, source: Tensor, positions: Positions | None, layout: Layout) -> Memory:
         positions = self._drawn(positions or Positions.range(source.size(1), on=source.device), source)
-        x, mask = self._encoded(source, positions)
-        keys_values = [layer.cross_attention.read(x) for layer in self._decoder_layers()]
+        x, mask = self._encoded(source, positions, layout)
+        keys_values = [layer.cross_attention.read(x, layout) for layer in self._decoder_layers()]
         return Memory(keys_values, mask, replace(positions, shared=None))
 
     def encoder_output(self, source: Tensor, *, positions: Positions | None = None) -> Tensor:
         """Return the representation to which the decoder attends, (B, S, d); without encoder layers, the embeddings."""
         positions = positions or Positions.range(source.size(1), on=source.device)
-        return self._encoded(source, self._drawn(positions, source))[0]
+        layout = layout_of(source)
+        return layout.to_sentences(self._encoded(source, self._drawn(positions, source), layout)[0])
 
-    def _encoded(self, source: Tensor, positions: Positions) -> tuple[Tensor, Tensor | None]:
-        """Return the encoder's output, (B, S, d), and the padding mask."""
-        x, drop = self._embed(self.source_embedding, source, positions, "encoder")
-        mask = padding_mask(source)
+    def _encoded(self, source: Tensor, positions: Positions, layout: Layout) -> tuple[Tensor, Tensor | None]:
+        """Return the encoder's output in the layout, (B·S | N, d), and the padding mask."""
+        embedded, drop = self._embed(self.source_embedding, source, positions, "encoder")
+        x, mask = layout.from_sentences(embedded), padding_mask(source)
         for number, layer in enumerate(self.encoder):
             encoding = self.encoding.attention("encoder", number)
             reader = self._reader("encoder", number)
-            x = layer(x, mask=mask, encoding=encoding, positions=positions, drop=drop, weights_reader=reader)
+            x = layer(
+                x, mask=mask, encoding=encoding, positions=positions, drop=drop, weights_reader=reader, layout=layout
+            )
         return self.encoder_norm(x), mask
 
     def decode(self, target: Tensor, memory: Memory) -> Tensor:
         """Decode all target positions at once, each of which sees the earlier ones, (B, T) to (B, T, d)."""
+        return self._decode(target, memory, layout_of(target))
+
+    def _decode(self, target: Tensor, memory: Memory, layout: Layout) -> Tensor:
         drawn = memory.positions.drawn
         positions = Positions.range(target.size(1), on=target.device)
         positions = replace(positions, drawn=drawn, tokens=target, shared={})
-        x, drop = self._embed(self.target_embedding, target, positions, "decoder")
+        embedded, drop = self._embed(self.target_embedding, target, positions, "decoder")
+        x = layout.from_sentences(embedded)
         mask = causal_mask(target.size(1), on=target.device)
         for number, layer in enumerate(self.decoder):
             x = layer(
@@ -131,9 +156,9 @@ class Transformer(Translator):
                 drop=drop,
                 weights_reader=self._reader("decoder", number),
                 cross_weights_reader=self._reader("cross", number),
+                layout=layout,
             )
-        normed: Tensor = self.decoder_norm(x)
-        return normed
+        return layout.to_sentences(self.decoder_norm(x))
 
     def step(self, tokens: Tensor, memory: Memory, caches: list[KeyValueCache], step: int) -> Tensor:
         """Decode one more token of each hypothesis, (B, K) tokens at position ``step`` to (B, K, d).

@@ -14,6 +14,7 @@ from torch.nn import functional
 
 from wordorder.encodings.base import AttentionEncoding, Positions
 from wordorder.model.attention.base import WeightsReader, attend
+from wordorder.model.layout import SENTENCES, Layout
 
 
 class Prefix(NamedTuple):
@@ -59,6 +60,11 @@ def merge_heads(x: Tensor) -> Tensor:
     return x.transpose(1, 2).flatten(-2)
 
 
+def _parts(x: Tensor) -> tuple[Tensor, ...]:
+    """Separate projections of tokens, such as queries and keys, (B, L, parts, H, d_h) to (B, H, L, d_h) each."""
+    return tuple(part.transpose(1, 2) for part in x.unbind(2))
+
+
 class SelfAttention(nn.Module):
     """Multi-head self-attention with the hooks of an encoding."""
 
@@ -85,11 +91,12 @@ class SelfAttention(nn.Module):
         prefix: Prefix | None = None,
         head_inputs: list[tuple[int, Tensor]] | None = None,
         weights_reader: WeightsReader | None = None,
+        layout: Layout = SENTENCES,
     ) -> Tensor:
         """Apply multi-head self-attention.
 
         Args:
-            x: Inputs, (B, L, d); with a cache, new tokens only.
+            x: Inputs in the layout, (B, L, d) or (N, d); with a cache, new tokens only.
             mask: Added to the scores, (1 | B, 1, 1 | L, keys); the keys are those of prefix, cache and x.
             encoding: What the positional encoding does here.
             positions: Positions of x.
@@ -97,13 +104,14 @@ class SelfAttention(nn.Module):
             prefix: Tokens that every token of x reads too.
             head_inputs: Inputs for groups of heads instead of x, [(number of heads, (B, L, d)), …] in head order.
             weights_reader: Called with the attention weights, (B, H, L, keys).
+            layout: How the tokens of x lie in it.
 
         Returns:
-            Outputs, (B, L, d).
+            Outputs, in the same layout.
         """
-        queries, keys, values = self._project(x, head_inputs)
+        queries, keys, values = self._project(x, head_inputs, layout)
         if "gates" in encoding.needs:
-            positions = replace(positions, state=encoding.gates(x, positions))
+            positions = replace(positions, state=encoding.gates(layout.to_sentences(x), positions))
         rotated, keys = encoding.rotate(queries, keys, positions)
         values = encoding.values(values, positions)
         key_positions = positions
@@ -126,13 +134,15 @@ class SelfAttention(nn.Module):
             unrotated=queries,
             weights_reader=weights_reader,
         )
-        projected: Tensor = self.project_out(merge_heads(context))
+        projected: Tensor = self.project_out(layout.from_sentences(context.transpose(1, 2)))
         return projected
 
-    def _project(self, x: Tensor, inputs: list[tuple[int, Tensor]] | None) -> tuple[Tensor, Tensor, Tensor]:
+    def _project(
+        self, x: Tensor, inputs: list[tuple[int, Tensor]] | None, layout: Layout
+    ) -> tuple[Tensor, Tensor, Tensor]:
         if inputs is None:
-            queries, keys, values = self.project_in(x).chunk(3, dim=-1)
-            return split_heads(queries, self.heads), split_heads(keys, self.heads), split_heads(values, self.heads)
+            queries, keys, values = _parts(layout.to_sentences(self.project_in(x), 3, self.heads))
+            return queries, keys, values
         # (3·d, d) -> (3, H, d_h, d): every group of heads sees an input of its own.
         weight = self.project_in.weight.view(3, self.heads, -1, x.size(-1))
         bias = self.project_in.bias.view(3, self.heads, -1)
@@ -160,10 +170,18 @@ class CrossAttention(nn.Module):
             nn.init.xavier_uniform_(linear.weight)
             nn.init.zeros_(linear.bias)
 
-    def read(self, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """Compute keys and values of the encoder's output once per sentence, (B, S, d) to (B, H, S, d_h) twice."""
-        keys, values = self.project_memory(memory).chunk(2, dim=-1)
-        return split_heads(keys, self.heads), split_heads(values, self.heads)
+    def read(self, memory: Tensor, layout: Layout = SENTENCES) -> tuple[Tensor, Tensor]:
+        """Compute keys and values of the encoder's output once per sentence.
+
+        Args:
+            memory: The encoder's output in the layout, (B, S, d) or (N, d).
+            layout: How its tokens lie in it.
+
+        Returns:
+            Keys and values, (B, H, S, d_h) each.
+        """
+        keys, values = _parts(layout.to_sentences(self.project_memory(memory), 2, self.heads))
+        return keys, values
 
     def forward(
         self,
@@ -176,11 +194,12 @@ class CrossAttention(nn.Module):
         query: Positions,
         key: Positions,
         weights_reader: WeightsReader | None = None,
+        layout: Layout = SENTENCES,
     ) -> Tensor:
         """Apply multi-head attention of the target to the source.
 
         Args:
-            x: Inputs, (B, T, d); in step-by-step decoding T counts a sentence's hypotheses.
+            x: Inputs in the layout, (B, T, d) or (N, d); in step-by-step decoding T counts a sentence's hypotheses.
             keys: Keys of the source, (B, H, S, d_h).
             values: Values of the source, (B, H, S, d_h).
             mask: Added to the scores, (B, 1, 1, S).
@@ -188,12 +207,13 @@ class CrossAttention(nn.Module):
             query: Positions of the target.
             key: Positions of the source.
             weights_reader: Called with the attention weights, (B, H, T, S).
+            layout: How the tokens of x lie in it.
 
         Returns:
-            Outputs, (B, T, d).
+            Outputs, in the same layout.
         """
         context = attend(
-            split_heads(self.project_query(x), self.heads),
+            layout.to_sentences(self.project_query(x), self.heads).transpose(1, 2),
             keys,
             values,
             mask=mask,
@@ -204,5 +224,5 @@ class CrossAttention(nn.Module):
             key=key,
             weights_reader=weights_reader,
         )
-        projected: Tensor = self.project_out(merge_heads(context))
+        projected: Tensor = self.project_out(layout.from_sentences(context.transpose(1, 2)))
         return projected

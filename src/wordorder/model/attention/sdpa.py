@@ -27,6 +27,16 @@ class SDPA(AttentionBackend):
         )
 
 
+# Numbers by which each row of a bias must begin after the one before, or the kernel copies the bias in every layer.
+_ALIGNMENT = 8
+
+
+def _aligned(bias: Tensor) -> Tensor:
+    """Return a bias whose rows are stored with as many unused numbers behind them as the kernel wants."""
+    columns = bias.size(-1)
+    return functional.pad(bias, (0, -columns % _ALIGNMENT))[..., :columns] if columns % _ALIGNMENT else bias
+
+
 def _added(asked: Attention) -> Tensor | None:
     """Return what is added to the scores, (1 | B, 1 | H, 1 | Lq, Lk), in the precision of the queries."""
     queries, encoding, mask = asked.queries, asked.encoding, asked.mask
@@ -35,7 +45,7 @@ def _added(asked: Attention) -> Tensor | None:
     def compute() -> tuple[Tensor | None, ...]:
         added = mask if bias is None else bias if mask is None else mask + bias
         # The mask and the bias are kept too, so that no other tensors get their ids.
-        return None if added is None else as_precise_as(queries, added), mask, bias
+        return None if added is None else _aligned(as_precise_as(queries, added)), mask, bias
 
     added, *_ = asked.query.once(("added", id(mask), id(bias), queries.dtype), compute)
     if "scores" not in encoding.needs:
