@@ -22,7 +22,7 @@ from wordorder.model.batch import BEGIN, END, PAD
 from wordorder.model.checkpoint import build_model
 from wordorder.model.objective import TranslationObjective
 from wordorder.training import loop
-from wordorder.training.batches import ahead, collate, epoch_batches, plan_batches
+from wordorder.training.batches import ahead, collate, epoch_batches, joined, plan_batches
 from wordorder.training.lengths import kept_pairs
 from wordorder.training.state import StateDirectory
 
@@ -217,3 +217,40 @@ def test_batches_from_the_background_train_the_same_model(tmp_path: Path, monkey
         weights.append(torch.nn.utils.parameters_to_vector(model.parameters()))
     assert depths == [0, 0, 0, 0]  # a CPU has no time to spare
     assert torch.equal(*weights)
+
+
+def test_batches_are_joined_as_long_as_no_side_is_too_long(tmp_path: Path) -> None:
+    lengths = [(3, 1), (1, 3), (1, 1), (5, 2), (1, 1)]  # 4 + 2, 2 + 4, 2 + 2, 6 + 3 and 2 + 2 tokens with their ends
+    write_corpus(tmp_path / "train", (([4] * source, [4] * target) for source, target in lengths), vocabulary_size=9)
+    corpus = ParallelCorpus.open(tmp_path / "train")
+    batches = [np.array([0]), np.array([1, 2]), np.array([3]), np.array([4])]
+    assert [list(each) for each in joined(corpus, batches, 10)] == [[0, 1, 2], [3, 4]]
+    assert [list(each) for each in joined(corpus, batches, 1)] == [[0], [1, 2], [3], [4]]  # never split
+    assert [list(each) for each in joined(corpus, batches, 99)] == [[0, 1, 2, 3, 4]]
+
+
+def test_joined_micro_batches_train_the_same_model_to_rounding(tmp_path: Path) -> None:
+    corpus = ParallelCorpus.open(write_reversals(tmp_path / "train", pairs=60, seed=1))
+    asked = cell(max_epochs=2, accumulate=3, dropout=0.0)
+    weights, losses, tokens, made = [], [], [], []
+    for pass_tokens in (0, 200, 10_000):
+        torch.manual_seed(1)
+        model = build_model(asked, VOCABULARY)
+        (tmp_path / str(pass_tokens)).mkdir()
+        trainer = loop.Trainer(
+            asked, Fabric(accelerator="cpu", devices=1), TranslationObjective(model, 0.1), train=corpus, valid=corpus,
+            state=StateDirectory(tmp_path / str(pass_tokens)), save_seconds=math.inf, stop_requested=lambda: False,
+            pass_tokens=pass_tokens,
+        )  # fmt: skip
+        made.append(len(trainer.prepare(trainer.groups()[0]).batches))
+        trainer.run()
+        weights.append(torch.nn.utils.parameters_to_vector(model.parameters()).detach())
+        losses.append(trainer.counters.best_loss)
+        tokens.append(trainer.counters.target_tokens)
+    assert made == [3, 2, 1]
+    assert len(set(tokens)) == 1
+    assert not torch.equal(weights[0], weights[1])
+    # Adam divides gradients by their size, so that rounding may decide where a weight goes whose gradient is nearly 0.
+    assert losses == pytest.approx([losses[0]] * 3, rel=1e-3)
+    for each in weights[1:]:
+        assert torch.isclose(each, weights[0], rtol=1e-3, atol=1e-4).double().mean() > 0.98

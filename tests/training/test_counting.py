@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from training_runs import cell, write_reversals
+from wordorder.config.load import load_sizes
 from wordorder.data.binary import ParallelCorpus
 from wordorder.training.counting import DEVICE, Dispatches, count_update
 
@@ -98,3 +99,19 @@ def test_an_update_is_counted_without_training_anything(tmp_path: Path) -> None:
     names = one.update.by_name
     assert names["_scaled_dot_product_efficient_attention"] == 3  # as on a GPU
     assert names["_fused_adamw_"] == names["_foreach_norm"] == 1
+
+
+def test_an_update_at_base_size_stays_within_its_budget(tmp_path: Path) -> None:
+    """Operations that the host hands to the device: the budget of one micro-batch, and of eight in one pass."""
+    corpus = ParallelCorpus.open(write_reversals(tmp_path / "train", pairs=900, seed=1))
+    size = load_sizes("config")["base"]
+    one = cell(batch_tokens=512).model_copy(update={"size": size})
+    eight = cell(batch_tokens=512, accumulate=8).model_copy(update={"size": size})
+    counts = [
+        count_update(one, corpus), count_update(eight, corpus), count_update(eight, corpus, pass_tokens=8 * 512)
+    ]  # fmt: skip
+    assert [each.micro_batches for each in counts] == [1, 8, 1]
+    assert counts[1].target_tokens == counts[2].target_tokens > 6 * counts[0].target_tokens
+    assert counts[0].update.operations <= 1600
+    assert counts[2].update.operations <= 1720 < counts[1].update.operations / 7
+    assert not any(each.update.host_waits for each in counts)

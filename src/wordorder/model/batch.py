@@ -28,6 +28,8 @@ class Batch:
             keep their positions, so every row is a permutation of 0 … S - 1.
         source_lengths: Number of tokens of each source with END, (B,) int64. It stays on the CPU, so that no host
             waits for a device to count. None if it is not known.
+        source_places: Places of the source tokens in the flattened ``source``, (N,) int64. If they and ``real`` are
+            given, models may leave padding out.
     """
 
     source: Tensor
@@ -37,6 +39,7 @@ class Batch:
     target_tokens: int
     source_positions: Tensor | None = None
     source_lengths: Tensor | None = None
+    source_places: Tensor | None = None
 
     def pinned(self) -> Batch:
         """Move the batch to memory that is never swapped out, from which a GPU copies while the host goes on."""
@@ -47,7 +50,7 @@ class Batch:
         return self._with(lambda part: moved(part, where))
 
     def _with(self, change: Callable[[Tensor], Tensor]) -> Batch:
-        names = ("source", "target_input", "target_output", "real", "source_positions")
+        names = ("source", "target_input", "target_output", "real", "source_positions", "source_places")
         parts = {name: part for name in names if (part := getattr(self, name)) is not None}
         changed: dict[str, Any] = {name: change(part) for name, part in parts.items()}
         return replace(self, **changed)

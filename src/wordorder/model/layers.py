@@ -81,9 +81,11 @@ def _dropout_rate(size: LayerSize, recipe: Recipe) -> float:
 
 
 def _head_inputs(
-    encoding: AttentionEncoding, x: Tensor, positions: Positions, drop: Drop, around: Residual
+    encoding: AttentionEncoding, x: Tensor, layout: Layout, positions: Positions, drop: Drop, around: Residual
 ) -> list[tuple[int, Tensor]] | None:
-    inputs = encoding.head_inputs(x, positions, drop)
+    if "head_inputs" not in encoding.needs:
+        return None
+    inputs = encoding.head_inputs(layout.to_sentences(x), positions, drop)
     return None if inputs is None else [(heads, around.inner(own)) for heads, own in inputs]
 
 
@@ -127,7 +129,7 @@ class EncoderLayer(nn.Module):
         Returns:
             Outputs, in the same layout.
         """
-        inputs = _head_inputs(encoding, layout.to_sentences(x), positions, drop, self.around_self)
+        inputs = _head_inputs(encoding, x, layout, positions, drop, self.around_self)
         x = self.around_self(
             x,
             lambda inner: self.self_attention(
@@ -203,7 +205,7 @@ class DecoderLayer(nn.Module):
         def alone(x: Tensor) -> Tensor:
             return x if cache is None else x.flatten(0, 1)[:, None]
 
-        inputs = _head_inputs(encoding, layout.to_sentences(alone(x)), positions, drop, self.around_self)
+        inputs = _head_inputs(encoding, alone(x), layout, positions, drop, self.around_self)
 
         def attend_to_self(inner: Tensor) -> Tensor:
             attended: Tensor = self.self_attention(

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
+import torch
 from torch import Tensor
 from typing_extensions import override
 
@@ -80,12 +82,43 @@ class Packed(Layout):
 
     @override
     def to_sentences(self, x: Tensor, *parts: int) -> Tensor:
-        padded = x.new_zeros(self.flat.sentences * self.flat.length, x.size(-1)).index_copy(0, self.places, x)
+        padded: Tensor = _Pad.apply(x, self.places, self.flat.sentences * self.flat.length)  # type: ignore[no-untyped-call]
         return self.flat.to_sentences(padded, *parts)
 
     @override
     def from_sentences(self, x: Tensor) -> Tensor:
-        return self.flat.from_sentences(x).index_select(0, self.places)
+        packed: Tensor = _Pack.apply(self.flat.from_sentences(x), self.places)  # type: ignore[no-untyped-call]
+        return packed
+
+
+def _padded(x: Tensor, places: Tensor, rows: int) -> Tensor:
+    return x.new_zeros(rows, x.size(-1)).index_copy_(0, places, x)
+
+
+# Each of the two is the gradient of the other. PyTorch's own gradients are the same, in more operations.
+class _Pad(torch.autograd.Function):
+    @staticmethod
+    def forward(context: Any, x: Tensor, places: Tensor, rows: int) -> Tensor:
+        context.save_for_backward(places)
+        return _padded(x, places, rows)
+
+    @staticmethod
+    def backward(context: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        (places,) = context.saved_tensors
+        return gradients[0].index_select(0, places), None, None
+
+
+class _Pack(torch.autograd.Function):
+    @staticmethod
+    def forward(context: Any, x: Tensor, places: Tensor) -> Tensor:
+        context.save_for_backward(places)
+        context.rows = x.size(0)
+        return x.index_select(0, places)
+
+    @staticmethod
+    def backward(context: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        (places,) = context.saved_tensors
+        return _padded(gradients[0], places, context.rows), None
 
 
 SENTENCES = Sentences()

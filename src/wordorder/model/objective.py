@@ -96,12 +96,20 @@ class TranslationObjective(nn.Module):
             The smoothed loss, and the negative log-likelihood in nats.
         """
         positions = Positions.range(batch.source.size(1), on=batch.source.device).with_reordered(batch.source_positions)
+        packed = self.transformer.packs and batch.source_places is not None and batch.real is not None
         hidden = self.transformer(
-            batch.source, batch.target_input, source_positions=positions, source_lengths=batch.source_lengths
+            batch.source,
+            batch.target_input,
+            source_positions=positions,
+            source_lengths=batch.source_lengths,
+            places=(batch.source_places, batch.real) if packed else None,
         )
-        hidden, labels = hidden.flatten(0, 1), batch.target_output.flatten()
+        labels = batch.target_output.flatten()
+        if hidden.dim() == 3:
+            hidden = hidden.flatten(0, 1)
+            hidden = hidden if batch.real is None else hidden.index_select(0, batch.real)
         if batch.real is not None:
-            hidden, labels = hidden.index_select(0, batch.real), labels.index_select(0, batch.real)
+            labels = labels.index_select(0, batch.real)
         weight = self.transformer.output.weight
         loss, nll = _LinearCrossEntropy.apply(hidden, weight, labels, self.label_smoothing)  # type: ignore[no-untyped-call]
         return loss, nll

@@ -157,25 +157,52 @@ def ahead(make: Callable[[T], R], items: Sequence[T], *, depth: int) -> Generato
         worker.shutdown(cancel_futures=True)
 
 
-def collate(corpus: ParallelCorpus, sentences: Indices) -> Batch:
+def joined(corpus: ParallelCorpus, batches: Sequence[Indices], most: int) -> list[Indices]:
+    """Join neighbouring batches while neither side of a joined one has more than ``most`` tokens.
+
+    Args:
+        corpus: The corpus of the batches.
+        batches: Sentence numbers of each batch.
+        most: Largest number of tokens, without padding, of each side.
+
+    Returns:
+        Sentence numbers of each joined batch.
+    """
+    found: list[list[Indices]] = []
+    room = 0
+    for batch in batches:
+        sides = (corpus.source_lengths[batch], corpus.target_lengths[batch])
+        tokens = max(int(lengths.sum()) + len(batch) for lengths in sides)
+        if tokens > room:
+            found.append([])
+            room = most
+        found[-1].append(batch)
+        room -= tokens
+    return [np.concatenate(each).astype(np.int64) for each in found]
+
+
+def collate(corpus: ParallelCorpus, sentences: Indices, *, packed: bool = False) -> Batch:
     """Collect sentence pairs into a batch, padded on the right.
 
     Args:
         corpus: The sentence pairs, with reordered positions if the encoding needs them.
         sentences: The numbers of the pairs, (B,).
+        packed: Whether models may leave padding out.
     """
     sources = [corpus.source(int(sentence)) for sentence in sentences]
     targets = [corpus.target(int(sentence)) for sentence in sentences]
+    source_lengths = [len(source) + 1 for source in sources]
     lengths = [len(target) + 1 for target in targets]
     positions = corpus.positions
     return Batch(
         source=_pad(sources, end=True),
         target_input=_pad(targets, begin=True),
         target_output=_pad(targets, end=True),
-        real=real_places(lengths),
+        real=_places(lengths) if packed else real_places(lengths),
         target_tokens=sum(lengths),
         source_positions=None if positions is None else pad_positions([positions[int(i)] for i in sentences]),
         source_lengths=torch.from_numpy(corpus.source_lengths[sentences] + 1),
+        source_places=_places(source_lengths) if packed else None,
     )
 
 
@@ -188,8 +215,10 @@ def real_places(lengths: Sequence[int]) -> torch.Tensor | None:
     Returns:
         The indices, (tokens,) int64; None if all rows have the same length.
     """
-    if min(lengths) == max(lengths):
-        return None
+    return None if min(lengths) == max(lengths) else _places(lengths)
+
+
+def _places(lengths: Sequence[int]) -> torch.Tensor:
     return torch.from_numpy(np.flatnonzero(np.arange(max(lengths)) < np.array(lengths)[:, None]))
 
 

@@ -232,7 +232,7 @@ class Update:
     Attributes:
         update: The counts of the update.
         report: The counts of the report.
-        micro_batches: The number of micro-batches of the update.
+        micro_batches: The number of micro-batches of the update, after joining.
         target_tokens: The number of target tokens of the update.
     """
 
@@ -242,7 +242,7 @@ class Update:
     target_tokens: int
 
 
-def count_update(cell: Cell, corpus: ParallelCorpus) -> Update:
+def count_update(cell: Cell, corpus: ParallelCorpus, *, pass_tokens: int = 0) -> Update:
     """Count the operations and host waits of an update, without a GPU and without training the model.
 
     A first update, which fills the tables of the encoding and the state of the optimizer, is not counted.
@@ -250,6 +250,7 @@ def count_update(cell: Cell, corpus: ParallelCorpus) -> Update:
     Args:
         cell: The training run; its recipe sets the number and size of the micro-batches.
         corpus: The training pairs, with reordered positions if the encoding needs them.
+        pass_tokens: Tokens up to which micro-batches are joined; see :func:`.device.pass_tokens`.
 
     Returns:
         The counts.
@@ -266,6 +267,7 @@ def count_update(cell: Cell, corpus: ParallelCorpus) -> Update:
             state=StateDirectory(Path(folder)),
             save_seconds=math.inf,
             stop_requested=lambda: False,
+            pass_tokens=pass_tokens,
         )
         prepared = trainer.prepare(trainer.groups()[0])
         with Dispatches():

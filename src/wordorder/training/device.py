@@ -10,9 +10,11 @@ from typing import Any
 
 import torch
 
+from wordorder.errors import WordorderError
 from wordorder.model.architectures.base import Translator
 from wordorder.model.checkpoint import load_model
 
+PASS_TOKENS = "WORDORDER_PASS_TOKENS"
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _PRECISIONS = {"fp32": "32-true", "bf16": "bf16-mixed", "fp16": "16-mixed"}
 
@@ -42,6 +44,30 @@ def prepare(precision: str = "fp32") -> None:
     torch.set_deterministic_debug_mode("warn")
     # By default, deterministic mode fills each new tensor with NaN. That costs time and has no benefit here.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
+
+
+def pass_tokens(on: torch.device) -> int:
+    """Return the tokens of each side that a GPU takes in one pass, or 0 where each micro-batch is a pass of its own.
+
+    ``WORDORDER_PASS_TOKENS`` gives the number. It is a property of the machine and no part of a study's configuration:
+    joining micro-batches changes only rounding and which random numbers are drawn. CPUs ignore it, so that equal
+    trainings keep equal bits there.
+
+    Raises:
+        WordorderError: The variable is not a positive integer.
+    """
+    text = os.environ.get(PASS_TOKENS, "")
+    if on.type == "cpu" or not text:
+        return 0
+    if not (text.isascii() and text.isdigit() and int(text)):
+        raise WordorderError(
+            f"The environment variable {PASS_TOKENS} is '{text}', which is not a positive integer. Set it to the "
+            "number of tokens that the GPU's memory holds in one pass, such as 32768, or unset it.",
+            code="out-of-range",
+            key=PASS_TOKENS,
+            found=text,
+        )
+    return int(text)
 
 
 def free_memory(on: torch.device) -> int:

@@ -21,7 +21,7 @@ from wordorder.errors import Interrupted
 from wordorder.model.batch import Batch
 from wordorder.model.objective import TranslationObjective
 from wordorder.progress import Progress
-from wordorder.training.batches import Indices, ahead, collate, epoch_batches, plan_batches
+from wordorder.training.batches import Indices, ahead, collate, epoch_batches, joined, plan_batches
 from wordorder.training.metrics import Metrics
 from wordorder.training.processes import Processes
 from wordorder.training.schedule import learning_rate
@@ -98,6 +98,8 @@ class Trainer:
         processes: The processes of the run; by default those of ``fabric``.
         shard_optimizer: Each process keeps the moments of its share of the parameters only (Rajbhandari et al. 2020,
             ZeRO, stage 1). The weights are bit-identical with and without it.
+        pass_tokens: The largest number of tokens of each side in one pass through the model. Micro-batches of an update
+            are joined up to it and packed without padding. With 0, each is a pass of its own, with padding.
     """
 
     def __init__(
@@ -113,11 +115,13 @@ class Trainer:
         stop_requested: Callable[[], bool],
         processes: Processes | None = None,
         shard_optimizer: bool = False,
+        pass_tokens: int = 0,
     ) -> None:
         self.cell, self.recipe, self.fabric, self.state = cell, cell.recipe, fabric, state
         self.processes = processes or Processes(fabric)
         self.train_corpus, self.valid_corpus = train, valid
         self.save_seconds, self.stop_requested = save_seconds, stop_requested
+        self.pass_tokens = pass_tokens if objective.transformer.packs else 0
         self.objective = objective.to(fabric.device)
         settings: dict[str, Any] = {
             "lr": self.recipe.learning_rate,
@@ -235,10 +239,13 @@ class Trainer:
         """
         tokens = int(sum((self.train_corpus.target_lengths[batch] + 1).sum() for batch in group))
         mine = group[self.fabric.global_rank :: self.fabric.world_size]
+        counts = bool(mine)
         # A process without a micro-batch still takes part in the exchange of gradients, with weight 0.
-        batches = [collate(self.train_corpus, sentences) for sentences in mine or group[:1]]
+        mine, packed = mine or group[:1], self.pass_tokens > 0
+        passes = joined(self.train_corpus, mine, self.pass_tokens) if packed else mine
+        batches = [collate(self.train_corpus, sentences, packed=packed) for sentences in passes]
         on_gpu = self.fabric.device.type == "cuda"
-        return Prepared([batch.pinned() for batch in batches] if on_gpu else batches, tokens, counts=bool(mine))
+        return Prepared([batch.pinned() for batch in batches] if on_gpu else batches, tokens, counts=counts)
 
     def _prepared_ahead(self, groups: list[list[Indices]]) -> Iterator[Prepared]:
         """Make the micro-batches of updates, in the background for a GPU; the results are the same either way."""

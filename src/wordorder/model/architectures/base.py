@@ -70,6 +70,9 @@ class Translator(nn.Module, ABC):
     # Whether the positions of the target continue those of the source.
     one_stream: ClassVar[bool] = False
 
+    # Whether ``forward`` uses ``places`` to leave padding out.
+    packs: ClassVar[bool] = False
+
     # If this is set, it receives the attention weights.
     recorder: WeightsRecorder | None = None
 
@@ -169,11 +172,11 @@ class Translator(nn.Module, ABC):
             target: Target tokens that start with BEGIN, (B, T), padded at the right.
             source_positions: Positions of the source; by default 0, 1, ….
             source_lengths: Number of tokens of each source, (B,) int64 on the CPU, for models whose host must know it.
-            places: The places of the real tokens in the flattened source and target, (N,) int64 each, for models that
-                leave padding out. The hidden states of padding are then without meaning.
+            places: The places of the real tokens in the flattened source and target, (N,) int64 each, for a model that
+                leaves padding out (``packs``).
 
         Returns:
-            Hidden states, (B, T, d).
+            Hidden states, (B, T, d); with ``places`` those of the real tokens only, (N, d).
         """
         return self.decode(target, self.encode(source, positions=source_positions))
 

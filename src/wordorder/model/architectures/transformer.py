@@ -68,6 +68,7 @@ class Transformer(Translator):
     """The Transformer. Every encoding with hooks in its layers acts there."""
 
     configuration = TransformerSize
+    packs = True
 
     def __init__(self, size: TransformerSize, recipe: Recipe, encoding: Encoding, vocabulary_size: int) -> None:
         super().__init__(size, recipe, encoding, vocabulary_size)
@@ -102,7 +103,9 @@ class Transformer(Translator):
     ) -> Tensor:
         source_places, target_places = places or (None, None)
         memory = self._encode(source, source_positions, layout_of(source, source_places))
-        return self._decode(target, memory, layout_of(target, target_places))
+        layout = layout_of(target, target_places)
+        x = self._decode(target, memory, layout)
+        return layout.to_sentences(x) if places is None else x
 
     def encode(self, source: Tensor, *, positions: Positions | None = None) -> Memory:
         """Return the keys and values of source tokens (B, S) for each decoder layer."""
@@ -134,9 +137,11 @@ class Transformer(Translator):
 
     def decode(self, target: Tensor, memory: Memory) -> Tensor:
         """Decode all target positions at once, each of which sees the earlier ones, (B, T) to (B, T, d)."""
-        return self._decode(target, memory, layout_of(target))
+        layout = layout_of(target)
+        return layout.to_sentences(self._decode(target, memory, layout))
 
     def _decode(self, target: Tensor, memory: Memory, layout: Layout) -> Tensor:
+        """Return the hidden states in the layout, (B·T | N, d)."""
         drawn = memory.positions.drawn
         positions = Positions.range(target.size(1), on=target.device)
         positions = replace(positions, drawn=drawn, tokens=target, shared={})
@@ -158,7 +163,8 @@ class Transformer(Translator):
                 cross_weights_reader=self._reader("cross", number),
                 layout=layout,
             )
-        return layout.to_sentences(self.decoder_norm(x))
+        normed: Tensor = self.decoder_norm(x)
+        return normed
 
     def step(self, tokens: Tensor, memory: Memory, caches: list[KeyValueCache], step: int) -> Tensor:
         """Decode one more token of each hypothesis, (B, K) tokens at position ``step`` to (B, K, d).
