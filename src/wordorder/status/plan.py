@@ -124,7 +124,7 @@ def _table(parts: Sequence[Part], cluster: Cluster | None) -> str:
                 "cells": part.cells,
                 "done": part.done,
                 "parameters": f"{part.parameters / 1e6:.2f} M",
-                "tokens a cell": _tokens(part),
+                "tokens per cell": _tokens(part),
                 "speed": str(part.speed),
                 "longest": f"{part.longest:,.1f} h" if part.longest else "",
                 "job limit": _limit(part, cluster) if cluster else "",
