@@ -11,7 +11,7 @@ from pair_sample import write_pairs
 from wordorder.config.pages import Page
 from wordorder.files import read_json, write_json
 from wordorder.report import overview, records
-from wordorder.report.answer import Answer, _seeds_needed, answer
+from wordorder.report.answer import Answer, _seeds_for, answer
 from wordorder.report.build import build_table
 from wordorder.statistics.power import power, seeds_needed
 from wordorder.tables.credibility import credibility_items
@@ -56,24 +56,34 @@ def test_the_number_of_seeds_is_that_of_the_statistics(sample: Sample) -> None:
     for test in ("test_1", "test_2"):
         family = read_json(sample[1] / "significance" / f"pair.tiny.{test}.json")["metrics"]["bleu"]["family"]
         assert f"3 seeds find a difference of {family['detectable']:.2f} BLEU with 80 % probability" in said
-        needed = family["seeds_needed"]
-        assert f"To find the margin, 0.50 BLEU, each system needs {needed:,} seeds ({needed - 3:,} more)." in said
+        needed, half = family["seeds_needed"], seeds_needed(family["detectable"] / 2, family["sigma"], 4, m=3)
+        assert needed and half
+        assert (
+            f"In each system, half of this difference needs {half:,} seeds ({half - 3:,} more); "
+            f"the margin, 0.50 BLEU, needs {needed:,} seeds ({needed - 3:,} more)."
+        ) in said
 
 
 def test_without_a_margin_the_seeds_for_half_of_the_detectable_difference_are_named(sample: Sample) -> None:
     change(sample, lambda tested: tested["family"].update(margin=None, seeds_needed=None))
     family = read_json(sample[1] / "significance" / "pair.tiny.test_1.json")["metrics"]["bleu"]["family"]
-    difference, needed = _seeds_needed(family)
-    assert difference == family["detectable"] / 2
-    assert needed == seeds_needed(difference, family["sigma"], 4, m=3)
+    difference, sigma = family["detectable"] / 2, family["sigma"]
+    needed = _seeds_for(difference, family)
     assert needed is not None
-    assert power(difference, family["sigma"], 4, needed) >= 0.8 > power(difference, family["sigma"], 4, needed - 1)
-    assert f"To find half of it, {difference:.2f} BLEU, each system needs {needed} seeds" in " ".join(of(sample).surer)
+    assert power(difference, sigma, 4, needed, m=3) >= 0.8 > power(difference, sigma, 4, needed - 1, m=3)
+    assert f"In each system, half of this difference needs {needed} seeds ({needed - 3} more)." in of(sample).surer
+
+
+def test_the_procedure_and_level_of_the_family_decide_the_number_of_seeds(sample: Sample) -> None:
+    family = read_json(sample[1] / "significance" / "pair.tiny.test_1.json")["metrics"]["bleu"]["family"]
+    pairs = family | {"procedure": "declared pairs", "comparisons": 5, "level": {"level": 0.01}}
+    wanted = seeds_needed(1.0, family["sigma"], 4, alpha=0.01, procedure="declared pairs", m=5)
+    assert _seeds_for(1.0, pairs) == wanted != _seeds_for(1.0, family)
 
 
 def test_more_than_ten_thousand_seeds_and_enough_seeds_are_said(sample: Sample) -> None:
     change(sample, lambda tested: tested["family"].update(seeds_needed=None))
-    assert "each system needs more than 10,000 seeds." in " ".join(of(sample).surer)
+    assert "the margin, 0.50 BLEU, needs more than 10,000 seeds." in " ".join(of(sample).surer)
     change(sample, lambda tested: tested["family"].update(seeds_needed=2))
     assert "These seeds are enough to find the margin, 0.50 BLEU." in of(sample).surer
 
@@ -87,12 +97,16 @@ def test_what_makes_it_less_sure_is_said(sample: Sample) -> None:
         for entry in tested["comparisons"]:
             entry["reach"] = "on this test set"
 
+    larger = "A larger test set would show whether the outcomes hold for other sentences."
+    change(sample, lambda tested: [entry.update(outcome="undecided") for entry in tested["comparisons"]])
+    assert larger not in of(sample).surer, "what is undecided needs seeds first"
+    change(sample, lambda tested: [entry.update(outcome="worse") for entry in tested["comparisons"]])
     change(sample, doubt)
     said = of(sample)
     assert any("no level is exact" in line for line in said.sure)
     assert any("The baseline varies more" in line for line in said.sure)
     assert any(", none would also be expected on other sentences" in line for line in said.sure)
-    assert "A larger test set would show whether the outcomes hold for other sentences." in said.surer
+    assert larger in said.surer
 
 
 def test_cells_that_are_missing_are_counted(sample: Sample) -> None:

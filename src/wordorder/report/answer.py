@@ -216,35 +216,40 @@ def _surer(main: Sequence[_Family]) -> list[str]:
             more = f"; {_several(untested, 'comparison')} could not be tested" if untested else ""
             said.append(f"{where}, all tested comparisons are decided; more seeds would narrow the intervals{more}.")
             continue
-        difference, needed = _seeds_needed(summary)
-        now, found = len(summary["seeds"]), family.number(summary["detectable"])
+        now, detectable = len(summary["seeds"]), summary["detectable"]
         said.append(
             f"{where}, {_several(undecided, 'comparison')} {'is' if undecided == 1 else 'are'} undecided: {now} seeds "
-            f"find a difference of {found} {family.label} with 80 % probability."
+            f"find a difference of {family.number(detectable)} {family.label} with 80 % probability."
         )
-        what = f"{'the margin' if summary['margin'] else 'half of it'}, {family.number(difference)} {family.label}"
-        if needed is not None and needed <= now:
-            said.append(f"These seeds are enough to find {what}.")
-            continue
-        seeds = "more than 10,000 seeds" if needed is None else f"{needed:,} seeds ({needed - now:,} more)"
-        said.append(f"To find {what}, each system needs {seeds}.")
+        half = f"half of this difference needs {_seeds(_seeds_for(detectable / 2, summary), now)}"
+        if (margin := summary["margin"]) is None:
+            said.append(f"In each system, {half}.")
+        elif (needed := summary["seeds_needed"]) is not None and needed <= now:
+            said.append(f"These seeds are enough to find the margin, {family.number(margin)} {family.label}.")
+        else:
+            of_margin = f"the margin, {family.number(margin)} {family.label}, needs {_seeds(needed, now)}"
+            said.append(f"In each system, {half}; {of_margin}.")
     if any(family.count("undecided") for family in main):
         said.append("Seeds added after seeing these results keep the level exact only as a declared look.")
-    if any(entry["reach"] == "on this test set" for family in main for entry in family.comparisons):
+    if any(
+        _kind(entry) in ("better", "worse") and entry["reach"] == "on this test set"
+        for family in main
+        for entry in family.comparisons
+    ):
         said.append("A larger test set would show whether the outcomes hold for other sentences.")
     return said
 
 
-def _seeds_needed(summary: dict[str, Any]) -> tuple[float, int | None]:
-    """Return the difference to find and the seeds that it needs: the margin, or half of what is detectable now."""
-    if summary["margin"]:
-        return summary["margin"], summary["seeds_needed"]
-    difference = summary["detectable"] / 2
+def _seeds_for(difference: float, summary: dict[str, Any]) -> int | None:
+    """Return the number of seeds that find a difference, by the procedure of a family."""
     systems = round(summary["nu"] / (len(summary["seeds"]) - 1)) + 1
     procedure: Procedure = "baseline" if summary["procedure"] == "dunnett" else "declared pairs"
     level, comparisons = summary["level"]["level"], summary["comparisons"]
-    needed = seeds_needed(difference, summary["sigma"], systems, alpha=level, procedure=procedure, m=comparisons)
-    return difference, needed
+    return seeds_needed(difference, summary["sigma"], systems, alpha=level, procedure=procedure, m=comparisons)
+
+
+def _seeds(needed: int | None, now: int) -> str:
+    return "more than 10,000 seeds" if needed is None else f"{needed:,} seeds ({needed - now:,} more)"
 
 
 def _several(count: int, noun: str) -> str:
