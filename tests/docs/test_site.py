@@ -53,6 +53,13 @@ def test_the_commands_of_a_page_exist(page: Path) -> None:
             assert words[0] in {*study_names(ROOT / "config"), *RULES, *OWN}, line
 
 
+@pytest.mark.parametrize("command", sorted(COMMANDS), ids=" ".join)
+def test_the_page_on_architecture_lists_every_command(command: tuple[str, ...]) -> None:
+    section = (DOCS / "architecture.md").read_text("utf-8").partition("## Commands\n")[2].partition("\n## ")[0]
+    name = " ".join(command).removeprefix("stage ")
+    assert re.search(rf"`{re.escape(name)}[ `]", section)
+
+
 def test_commands_that_do_not_exist_are_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("Some text.\n\n```sh\nwordorder frobnicate demo   # a comment\n```\n\n    snakemake demo\n")
