@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 import torch
 
 from raises import raises
+from wordorder.errors import WordorderError
 from wordorder.model.checkpoint import load_tensors, save_tensors
 from wordorder.training import state
 from wordorder.training.state import StateDirectory, average
@@ -114,3 +116,55 @@ def test_publishing_survives_the_deletion_of_an_output(tmp_path: Path) -> None:
         directory.publish({"model.pt": output})
         assert load_tensors(output) == {"weight": torch.ones(1)}
         output.unlink()
+
+
+# ------------------------------------------------------------------------------------------ writes in the background
+
+
+def test_a_state_is_written_in_the_background_as_it_was_when_it_was_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A slow disk: the training goes on meanwhile and changes its weights."""
+    may_write, threads = threading.Event(), []
+
+    def slowly(path: Path, tensors: Any) -> None:
+        threads.append(threading.current_thread().name)
+        may_write.wait(30)
+        save_tensors(path, tensors)
+
+    monkeypatch.setattr(state, "save_tensors", slowly)
+    directory = StateDirectory(tmp_path, background=True)
+    weight = torch.ones(2)
+    directory.save({"weights": {"a": weight, "tied": weight.detach()}, "update": 3})
+    weight.zero_()
+    assert not (tmp_path / "last.pt").exists()
+    may_write.set()
+    directory.wait()
+    found = directory.load()
+    assert found is not None and found["update"] == 3
+    assert found["weights"]["a"].tolist() == [1, 1]
+    assert found["weights"]["a"].data_ptr() == found["weights"]["tied"].data_ptr()
+    assert threads[0].startswith("writer")
+
+
+def test_background_writes_give_the_same_files(tmp_path: Path) -> None:
+    states = {background: tmp_path / str(background) for background in (False, True)}
+    for background, folder in states.items():
+        folder.mkdir()
+        directory = StateDirectory(folder, background=background)
+        weight = torch.ones(2)
+        directory.save({"weights": {"a": weight, "tied": weight.detach()}, "update": 3})
+        for update in range(4):
+            directory.save_checkpoint(update, {"weight": torch.full((2,), float(update))}, keep=2)
+        assert [path.name for path in directory.checkpoints()] == ["checkpoint-000000002.pt", "checkpoint-000000003.pt"]
+    names = {path.name for path in states[False].iterdir()}
+    assert names == {path.name for path in states[True].iterdir()}
+    assert all((states[False] / name).read_bytes() == (states[True] / name).read_bytes() for name in names)
+
+
+def test_a_background_write_that_fails_is_an_error_at_the_next_save(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    directory = StateDirectory(tmp_path / "file", background=True)
+    directory.save({"update": 1})
+    with pytest.raises(WordorderError, match="cannot be written"):
+        directory.save({"update": 2})

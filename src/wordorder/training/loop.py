@@ -408,6 +408,7 @@ class Trainer:
         if stop and not self._ended():
             self._progress_at = -math.inf
             self._report_progress()
+            self.state.wait()
             self.processes.wait()  # No process ends before the state is on the disk.
             raise Interrupted(
                 f"The training was asked to stop and was saved after update {self.counters.update} in "

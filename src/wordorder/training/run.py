@@ -124,7 +124,7 @@ def run(
     if threads:
         torch.set_num_threads(threads)
     processes = Processes(fabric)
-    directory = StateDirectory(state)
+    directory = StateDirectory(state, background=fabric.device.type != "cpu")
     processes.first(lambda: _check_writable(directory, *outputs.values()))
     only_trainer = locked(
         directory.lock, lambda taken: processes.any(taken, stop_requested()), for_others=not processes.is_first

@@ -27,6 +27,7 @@ from wordorder.files import atomic, read_text, reading, remove, remove_leftovers
 from wordorder.integrity import Checksum, check_inside
 from wordorder.locks import locked
 from wordorder.model.checkpoint import load_tensors, save_tensors
+from wordorder.training.writer import Writer
 
 
 class StateDirectory:
@@ -34,10 +35,12 @@ class StateDirectory:
 
     Args:
         path: The folder.
+        background: Whether a thread writes states and checkpoints while the run continues.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, background: bool = False) -> None:
         self.path = path
+        self._writer = Writer(background=background)
         self.finished = path / "finished"
         self.tensorboard = path / "tensorboard"
         self.metrics = path / "metrics.jsonl"
@@ -83,8 +86,16 @@ class StateDirectory:
         return stale
 
     def save(self, state: dict[str, Any]) -> None:
-        """Replace the last saved state."""
-        save_tensors(self._last, state)
+        """Replace the last saved state. An error of a background write is raised at the next save or :meth:`wait`."""
+        self._writer.run(lambda copies: save_tensors(self._last, copies), state)
+
+    def wait(self) -> None:
+        """Wait until all states and checkpoints are on the disk.
+
+        Raises:
+            OSError: One of them could not be written.
+        """
+        self._writer.wait()
 
     def load(self) -> dict[str, Any] | None:
         """Load the last saved state.
@@ -106,12 +117,20 @@ class StateDirectory:
 
     def save_checkpoint(self, update: int, weights: dict[str, Tensor], *, keep: int) -> None:
         """Add a checkpoint and remove all except the ``keep`` newest."""
-        save_tensors(self.path / f"checkpoint-{update:09d}.pt", weights)
-        for old in self.checkpoints()[:-keep]:
-            old.unlink()
+
+        def write(copies: dict[str, Tensor]) -> None:
+            save_tensors(self.path / f"checkpoint-{update:09d}.pt", copies)
+            for old in self._checkpoints()[:-keep]:
+                old.unlink()
+
+        self._writer.run(write, weights)
 
     def checkpoints(self) -> list[Path]:
         """Return the checkpoints, oldest first."""
+        self.wait()
+        return self._checkpoints()
+
+    def _checkpoints(self) -> list[Path]:
         return sorted(self.path.glob("checkpoint-*.pt"))
 
     def publish(self, outputs: dict[str, Path]) -> None:
@@ -144,6 +163,7 @@ class StateDirectory:
 
     def clean(self) -> None:
         """Remove the files that only an unfinished run needs."""
+        self.wait()
         for file in (self._last, self.metrics, self._progress, *self.checkpoints()):
             remove(file)
 
