@@ -84,6 +84,11 @@ def other_recipe(results: Path) -> None:
     edit(cell(results) / "record.json", lambda record: record["cell"]["recipe"].update(batch_tokens=1024))
 
 
+def without_a_later_key(results: Path) -> None:
+    """As a version wrote it that did not have the key yet, whose default is None."""
+    edit(cell(results) / "record.json", lambda record: record["cell"]["recipe"].update(max_positions=None))
+
+
 def no_signature(results: Path) -> None:
     edit(cell(results) / "test_1.scores.json", lambda scored: scored["metrics"]["bleu"].update(signature=None))
 
@@ -119,6 +124,11 @@ def test_what_is_missing_is_said_and_fails_the_study(
     assert said in found[place] and items[place].evidence not in found[place], "the page shows it all the same"
     assert make_table(results) == 1
     assert not (results / "tables").exists()
+
+
+def test_records_of_versions_without_a_key_are_of_the_same_recipe(results: Path) -> None:
+    without_a_later_key(results)
+    assert all(item.met for item in credibility_items(ASKED, results))
 
 
 def test_systems_without_a_common_seed_cannot_be_tested_and_the_study_ends(results: Path) -> None:

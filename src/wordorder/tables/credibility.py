@@ -148,7 +148,9 @@ def _comparable_training(records: list[tuple[str, dict[str, Any]]]) -> Item:
         dataset = found.setdefault(name, {"training corpora": set(), "vocabularies": set()})
         dataset["training corpora"].add(record["data"]["train"])
         dataset["vocabularies"].add(str(record["vocabulary_size"]))
-        dataset.setdefault("recipes", set()).add(json.dumps(record["cell"]["recipe"], sort_keys=True))
+        # Records of earlier versions lack keys that were added since, with None as the default.
+        recipe = {key: value for key, value in record["cell"]["recipe"].items() if value is not None}
+        dataset.setdefault("recipes", set()).add(json.dumps(recipe, sort_keys=True))
     missing = [
         f"the cells of {dataset} have {len(values)} different {what}; train them with one"
         for dataset, kinds in found.items()
