@@ -143,3 +143,21 @@ def test_without_declared_comparisons_the_best_means_answer(sample: Sample) -> N
     assert said.found[0] == "The study declares no comparisons."
     assert said.found[1].startswith("On test_1, by BLEU, ") and "has the best mean" in said.found[1]
     assert said.surer == []
+
+
+def test_a_difference_within_the_margin_is_said_to_be_small(sample: Sample) -> None:
+    change(sample, lambda tested: tested["comparisons"][0].update(outcome="worse, within the margin"))
+    (line,) = [line for line in of(sample).found if line.startswith("On test_1, by BLEU: ")]
+    assert ", within the margin)" in line and line.count("within the margin") == 1
+
+
+def test_many_systems_are_counted_and_several_baselines_named(sample: Sample) -> None:
+    def repeat(tested: dict[str, Any]) -> None:
+        tested["comparisons"] = [tested["comparisons"][0] | {"outcome": "worse"}] * 7
+
+    change(sample, repeat)
+    (line,) = [line for line in of(sample).found if line.startswith("On test_1, by BLEU: ")]
+    assert line.count("opr (") == 4 and line.endswith(" and 3 more are worse than sinusoidal.")
+    change(sample, lambda tested: tested["comparisons"][0].update(baseline="none"))
+    (line,) = [line for line in of(sample).found if line.startswith("On test_1, by BLEU: ")]
+    assert "opr (against none) (" in line and line.endswith(" are worse.")

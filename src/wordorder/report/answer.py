@@ -109,7 +109,8 @@ def _outcomes(family: _Family) -> str:
     by_kind: dict[str, list[str]] = {}
     ordered = sorted(family.comparisons, key=lambda entry: -abs(entry["test"]["value"]) if entry["test"] else 0.0)
     for entry in ordered:
-        value = f" ({family.number(entry['test']['value'], '+')})" if entry["test"] else ""
+        within = ", within the margin" if "," in entry["outcome"] else ""
+        value = f" ({family.number(entry['test']['value'], '+')}{within})" if entry["test"] else ""
         against = "" if len(baselines) == 1 else f" (against {entry['baseline']})"
         by_kind.setdefault(_kind(entry), []).append(f"{entry['system']}{against}{value}")
     parts = []
