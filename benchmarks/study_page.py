@@ -1,6 +1,6 @@
-"""Time the page of a study of realistic size: 20 systems with 3 seeds each (60 cells), 1,000 sentences.
+"""Time the page of a study of realistic size: 20 systems with 3 seeds each (60 cells), 300 sentences.
 
-    python benchmarks/study_page.py [--systems 20] [--seeds 3] [--sentences 1000] [--folder FOLDER]
+    python benchmarks/study_page.py [--systems 20] [--seeds 3] [--sentences 300] [--folder FOLDER]
 
 The text is generated as in significance.py. Scoring and testing the translations takes minutes and is not timed; a
 FOLDER keeps the study, so that another run of the same size times only the page.
@@ -84,7 +84,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--systems", type=int, default=20)
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--sentences", type=int, default=1000)
+    parser.add_argument("--sentences", type=int, default=300)
     parser.add_argument("--folder", type=Path)
     options = parser.parse_args(arguments)
     page = asked(options.systems, options.seeds)
