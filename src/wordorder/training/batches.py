@@ -65,7 +65,7 @@ def plan_batches(
         )
     order = _mixed(len(source), generator)
     for lengths in (source, target):  # The order is by the target, then by the source.
-        order = order[_ascending(lengths[order])]
+        order = order[np.argsort(_narrow(lengths)[order], kind="stable")]
     starts = _starts(np.maximum(source[order], target[order]) + 1, batch_tokens)
     numbers = order if kept is None else kept[order]
     batches = [numbers[start:end] for start, end in pairwise([*starts, len(order)])]
@@ -86,10 +86,9 @@ def _mixed(count: int, generator: np.random.Generator | None) -> NDArray[np.int3
     return order
 
 
-def _ascending(lengths: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Return a stable order of ascending lengths; NumPy's radix sort of 16-bit numbers is many times faster."""
-    narrow = not len(lengths) or lengths.max() < 1 << 16
-    return np.argsort(lengths.astype(np.uint16) if narrow else lengths, kind="stable")
+def _narrow(lengths: NDArray[np.int32]) -> NDArray[np.uint16] | NDArray[np.int32]:
+    """Return lengths in 16 bits if they fit, which NumPy sorts by radix: many times faster, in less memory."""
+    return lengths.astype(np.uint16) if not len(lengths) or lengths.max() < 1 << 16 else lengths
 
 
 def _starts(longest: NDArray[np.int32], batch_tokens: int) -> list[int]:
