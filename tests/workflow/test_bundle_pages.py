@@ -150,15 +150,27 @@ def test_the_claims_of_a_paper_are_decided_by_the_bundles(original: Path, tmp_pa
         shutil.copytree(original / name, tmp_path / name)
     published = tmp_path / "config/published"
     (published / "claims").mkdir(parents=True)
-    better = {"kind": "analysis", "analysis": "scores", "value": "score", "where": {"metric": "bleu"}}
-    claim = {"name": "best", "place": "Table 1", "words": "OPR is better.", "decided_by": better}
-    claim["decided_by"] = better | {"better": ["opr"], "worse": ["sinusoidal"]}
+    decided = {"kind": "table", "table": "some_table1", "better": ["OPR"], "worse": ["APE"]}
+    claim = {"name": "best", "place": "Table 1", "words": "OPR is better.", "decided_by": decided}
     contents = {"name": "some", "paper": "Some (2025)", "title": "Some paper", "claims": [claim]}
     write_json(published / "claims/some.yaml", contents)
-    for name in ("scores", "parameters"):
-        (published / f"{name}.yaml").write_text("[]\n")
+    (published / "parameters.yaml").write_text("[]\n")
+    column = {"column": "BLEU", "dataset": "pair", "test": "test", "metric": "bleu"}
+    rows = [
+        {"row": row, "encoding": name, "size": "tiny", "scores": [score]}
+        for row, name, score in (("APE", "sinusoidal", 1.0), ("OPR", "opr", 2.0))
+    ]
+    printed = {
+        "name": "some_table1",
+        "paper": "Some (2025)",
+        "table": "Table 1",
+        "baseline": "APE",
+        "computed": "one run",
+    }
+    write_json(published / "scores.yaml", [{**printed, "columns": [column], "rows": rows}])  # the bundle has none
     study = tmp_path / "config/studies/little.yaml"
-    study.write_text(study.read_text().replace("title:", "paper: some\ntitle:", 1))
+    added = "paper: some\npublished: [{table: some_table1}]\ntitle:"
+    study.write_text(study.read_text().replace("title:", added, 1))
     assert main(arguments(tmp_path, "little")) == 0
     page = (tmp_path / "out/little/index.html").read_text(encoding="utf-8")
     start = page.index('id="table-claims"')
