@@ -131,7 +131,7 @@ def by_loop(model: Transformer, before: Sources, after: Sources, orders_: list[n
             with torch.no_grad():
                 model.encode(tokens, positions=Positions.range(tokens.size(1)).with_reordered(reordered))
             handle.remove()
-            outputs.append(caught[0][0])
+            outputs.append(caught[0])  # one sentence, token by token
         for place, old in enumerate(order.tolist()):
             a, b = outputs[0][old].double(), outputs[1][place].double()
             distances.append(1 - float(a @ b / (a.norm() * b.norm())))

@@ -164,7 +164,7 @@ def test_weights_of_attention_to_the_source_are_those_of_the_formula() -> None:
     with torch.no_grad():
         memory = encode(model, source)
         keys = split(cross.project_memory(memory)[..., : SIZE.dim])
-        wanted = loop(split(cross.project_query(read[0])), keys, lambda *_: 0.0, lambda *_: True)
+        wanted = loop(split(cross.project_query(read[0])[None]), keys, lambda *_: 0.0, lambda *_: True)
     assert_close(weights[1][0], wanted, atol=1e-5, rtol=1e-4)
 
 

@@ -52,7 +52,11 @@ ALL = configurations() | {
 }
 IN_PREFIX_LM = " in a prefix LM"
 # Attention between target and source has no place in one stream.
-ALL |= {name + IN_PREFIX_LM: config for name, config in ALL.items() if not getattr(config, "cross", False)}
+ALL |= {
+    name + IN_PREFIX_LM: config
+    for name, config in ALL.items()
+    if not any(getattr(part, "cross", False) for part in parts(config))
+}
 STACKS: tuple[Stack, ...] = ("encoder", "decoder")
 
 every_encoding = pytest.mark.parametrize("name", [name for name in ALL if not name.endswith(IN_PREFIX_LM)])

@@ -53,7 +53,8 @@ def placed(config: EncodingConfig, stack: Stack) -> EncodingConfig | None:
     """Return the same encoding in one stack only, or None if it cannot be placed there."""
     try:
         if isinstance(config, ComposedConfig):
-            return config.model_copy(update={"compose": tuple(placed(part, stack) for part in config.compose)})
+            own = [placed(part, stack) for part in config.compose]
+            return None if None in own else config.model_copy(update={"compose": tuple(own)})
         return type(config).model_validate({**config.model_dump(), "placement": stack})
     except ValidationError:
         return None
