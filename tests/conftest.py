@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 from hypothesis import settings
 
 from little_study import Workspace
@@ -24,6 +25,13 @@ settings.load_profile("no_deadline")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run tests of the workflow first, because they take longest and should not be left for one process at the end."""
     items.sort(key=lambda item: item.path.parent.name not in ("workflow", "docs"))
+
+
+@pytest.fixture(autouse=True)
+def _subnormal_numbers() -> Iterator[None]:
+    """Keep subnormal numbers, which a test that runs a model in this process rounds to 0, for the next test."""
+    yield
+    torch.set_flush_denormal(False)
 
 
 @pytest.fixture
