@@ -16,6 +16,7 @@ from wordorder.workflow import study as asked
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.models import ModelRules
 from wordorder.workflow.store import SliceStore
+from wordorder.workflow.study_slices import controls_of
 
 CONFIG = ROOT / "config"
 
@@ -56,7 +57,10 @@ def jobs_of(studies: list[Study]) -> dict[str, int]:
         "train_model": len({models.folder(study, cell) for study, cell in cells}),
         "evaluate_model": len(evaluations),
         "compare_systems": sum(map(len, tests)),
-        "make_table": sum(len([*asked.table_names(study), "credibility"]) for study in studies),
+        "make_table": sum(
+            len([*asked.table_names(study, controls=bool(controls_of(study, configuration))), "credibility"])
+            for study in studies
+        ),
         "draw_figure": sum(len(study.figures) for study in studies),
         "analyse": sum(len(study.analyses.names) for study in studies),
         "make_page": len(studies),
