@@ -12,6 +12,8 @@ MINUTES ?= 10
 
 # The tools of the environment come first, also for what they start themselves (snakefmt starts shfmt).
 export PATH := $(abspath $(VENV))/bin:$(PATH)
+# A container may forbid Python to keep compiled modules; every process would then compile all that it imports again.
+unexport PYTHONDONTWRITEBYTECODE
 SNAKEFILES = Snakefile workflow
 
 .PHONY: help setup setup-dev demo study report gpu-report reference verify-reference rebuild-references pages test test-slow test-long test-all test-comet fidelity benchmarks fuzz docs lint format comet lock audit sbom clean

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,11 @@ from wordorder.registry import KINDS, registry_of
 
 # Two test processes of two threads each on two cores wait for each other most of the time.
 os.environ["OMP_NUM_THREADS"] = "1"
+
+# Python in a container is often told to keep no compiled modules. Tests start many processes, each of which would then
+# compile Snakemake, PyTorch and this project again, for three times as long as it takes to import them.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("no_deadline", settings(), deadline=None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -168,3 +169,18 @@ def test_install_refuses_an_old_python(tmp_path: Path) -> None:
 def test_install_says_when_there_is_no_such_python(machine: Machine) -> None:
     done = machine.install("no-such-python")
     assert done.returncode == 1 and "'no-such-python' does not start" in done.stderr
+
+
+# ------------------------------------------------------------------------------------------------------- the Makefile
+
+
+def test_make_lets_python_keep_compiled_modules() -> None:
+    done = subprocess.run(
+        ["make", "--silent", "--eval", "shown: ; @env", "shown"],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "ANYTHING_ELSE": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "ANYTHING_ELSE=1" in done.stdout and "PYTHONDONTWRITEBYTECODE" not in done.stdout
