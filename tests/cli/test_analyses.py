@@ -109,7 +109,7 @@ def test_settings_of_another_analysis_are_refused() -> None:
 
 
 def test_every_analysis_is_one_file_that_says_everything() -> None:
-    assert len(REGISTRY.names()) == 11
+    assert len(REGISTRY.names()) == 13
     for analysis in REGISTRY:
         assert len(analysis.caption) > 60 and analysis.__doc__
         # Nothing that it must define is left to the base class.

@@ -3,11 +3,9 @@
 An analysis is a class derived from one of three. Its fields are the settings that a study may give under ``analyses:
 {NAME: …}``; its class attributes ``name`` and ``caption`` register and describe it.
 
-=====================  ================================================================================
-:class:`Analysis`      reads what the study has written: translations, scores, run records, data :class:`ModelAnalysis`
-also measures every model, on sets of sentences; the measures are written once :class:`JointAnalysis` also measures all
-models of a dataset and size together, such as their speed =====================
-================================================================================
+- :class:`Analysis` reads what the study has written: translations, scores, run records, data.
+- :class:`ModelAnalysis` also measures every model, on sets of sentences; the measures are written once.
+- :class:`JointAnalysis` also measures all models of a dataset and size together, such as their speed.
 
 Every analysis lists its inputs (``inputs``), rejects studies that cannot provide them (``check``), computes the data
 (``frame``) and draws them (``draw``). The workflow imports all analyses to find out what to run. To keep this fast,
@@ -48,12 +46,14 @@ REGISTRY: Registry[type[Analysis]] = Registry("analyses", "analysis")
 class Input:
     """An input of a job. The workflow knows the file names.
 
-    ============ ===================================================================================== translations the
-    translations of each cell and test set of a dataset scores       the scores of each cell and test set of a dataset,
-    with COMET's if the study has them records      the run record of each cell of a dataset, with the reason for
-    missing translations measures     the measurements of this analysis on the models of a dataset file         the file
-    ``path`` of the dataset's folder corpus       the binary corpus of the split ``path`` of the dataset ============
-    =====================================================================================
+    The kinds are:
+
+    - translations: the translations of each cell and test set of a dataset
+    - scores: the scores of each cell and test set of a dataset, with COMET's if the study has them
+    - records: the run record of each cell of a dataset, with the reason for missing translations
+    - measures: the measurements of this analysis on the models of a dataset
+    - file: the file ``path`` of the dataset's folder
+    - corpus: the binary corpus of the split ``path`` of the dataset
     """
 
     kind: Literal["translations", "scores", "records", "measures", "file", "corpus"]

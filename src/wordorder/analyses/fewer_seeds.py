@@ -1,0 +1,236 @@
+"""What comparisons of fewer seeds would have said.
+
+A study with many seeds contains many studies with few seeds: each subset of its seeds. Every subset is compared as a
+study compares, and its verdicts are set beside those of all seeds. Two disjoint subsets of one encoding show what
+comparisons say about equal systems.
+
+Subsets overlap, and all of them are part of the study whose verdicts judge them. The shares therefore describe these
+seeds; they estimate what other seeds would show only where the subsets are small compared with the study.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+from typing_extensions import override
+
+from wordorder.analyses.base import Analysis, Input, StudiedDataset, StudyView
+from wordorder.config.base import Positive
+from wordorder.config.models import Analysed
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+SHARES = ["as all seeds", "undecided", "otherwise"]
+"""The columns of a comparison's outcomes: they add up to 1."""
+
+_COLOURS = {"as all seeds": "#0072B2", "undecided": "#BBBBBB", "otherwise": "#D55E00"}
+
+
+class FewerSeeds(Analysis):
+    """What comparisons of fewer seeds would have said."""
+
+    name: ClassVar[str] = "fewer_seeds"
+    caption: ClassVar[str] = (
+        "What comparisons of fewer seeds would have said: every subset of the study's seeds (or as many as 'draws') is "
+        "compared like a study. One seed cannot be tested; its bar shows whether the means are in the order of all "
+        "seeds. In a panel of an encoding with itself, each subset is compared with a disjoint one: two equal systems."
+    )
+
+    counts: Annotated[list[Positive], Field(min_length=1)] = Field(
+        default=[1, 2, 3, 5], description="Numbers of seeds of the subsets."
+    )
+    draws: Positive = Field(
+        default=500, description="Largest number of subsets of one size. If there are more, they are drawn at random."
+    )
+
+    @override
+    def inputs(self, dataset: StudiedDataset) -> list[Input]:
+        return [Input("scores"), Input("records")]
+
+    @override
+    def check(self, view: StudyView) -> None:
+        seeds, largest = len(view.study.seed_numbers), max(self.counts)
+        if seeds < 2 * largest:
+            raise view.error(
+                f"requires two disjoint subsets of {largest} seeds, but the study has {seeds} seeds. "
+                "Add seeds to the study or use smaller 'counts'.",
+                "fewer_seeds.counts",
+            )
+        if view.study.baseline is None:
+            raise view.error("requires a 'baseline', with which subsets are compared.", "fewer_seeds")
+
+    @override
+    def frame(self, asked: Analysed, results: Path, data: Path) -> DataFrame:
+        """Compute one row per comparison, number of seeds, test set and metric.
+
+        Columns: dataset, size, test, metric, encoding, other (the baseline, or the encoding itself), count (seeds per
+        system), subsets, difference (of all seeds; 0 for an encoding with itself), same_order (the share of subsets
+        whose means are in the order of all seeds; empty for an encoding with itself), the columns of ``SHARES`` (empty
+        for one seed, which cannot be tested), and largest_95 (95 % of the absolute differences are smaller).
+        """
+        import pandas as pd
+
+        from wordorder.results.frames import groups, load_scores
+
+        scores = load_scores(asked.report, results).dropna(subset="score")
+        rows: list[dict[str, Any]] = []
+        for place, own in groups(scores, ["dataset", "size", "test", "metric"]):
+            # Without ``reindex``, pivot sorts the encodings by name.
+            table = own.pivot(index="encoding", columns="seed", values="score").reindex(own["encoding"].unique())
+            table = table.dropna(axis="columns")
+            where = dict(zip(["dataset", "size", "test", "metric"], place, strict=True))
+            rows += [where | row for row in self._rows(table, asked)]
+        columns = ["dataset", "size", "test", "metric", "encoding", "other", "count", "subsets", "difference"]
+        return pd.DataFrame(rows, columns=[*columns, "same_order", *SHARES, "largest_95"])
+
+    def _rows(self, table: pd.DataFrame, asked: Analysed) -> Iterator[dict[str, Any]]:
+        """Compare subsets of the columns (seeds) of one table of scores, whose rows are the encodings."""
+        baseline = asked.report.baseline
+        names, scores = list(table.index), table.to_numpy(dtype=float)
+        counts = [count for count in self.counts if 2 * count <= scores.shape[1]]
+        if baseline in names and len(names) > 1:
+            for count in counts:
+                yield from _against(scores, names, str(baseline), count, self.draws)
+        for name, of in zip(names, scores, strict=True):
+            for count in counts:
+                yield {"encoding": name, "other": name, "count": count} | _with_itself(of, count, self.draws)
+
+    @override
+    def draw(self, frame: DataFrame, asked: Analysed) -> Figure:
+        """Draw one panel per comparison of one metric and test set, with one bar per number of seeds."""
+        from matplotlib.patches import Patch
+        from matplotlib.ticker import PercentFormatter
+
+        from wordorder.drawing.style import panels, say, wrap
+        from wordorder.metrics import base
+
+        drawn = frame[frame["metric"] == asked.report.metrics[0]]
+        keys = ["dataset", "size", "test", "encoding", "other"]
+        where = list(drawn[keys].drop_duplicates().itertuples(index=False, name=None))
+        figure, axes = panels(max(1, len(where)), 4, 2.4, 2.3, sharey=True)
+        if not where:
+            say(axes[0], "no scores")
+            return figure
+        label = base.metric(asked.report.metrics[0]).label
+        several = len(drawn[["dataset", "size", "test"]].drop_duplicates()) > 1
+        for panel, place in zip(axes, where, strict=True):
+            rows = drawn[(drawn[keys] == list(place)).all(axis=1)]
+            encoding, other = place[3:]
+            heading = f"{encoding} with itself" if encoding == other else f"{encoding} against {other}"
+            if encoding != other:
+                heading += f", {rows['difference'].iloc[0]:+.2f} {label}"
+            panel.set_title(wrap(heading + (f"; {', '.join(place[:3])}" if several else ""), 30))
+            _bars(panel, rows)
+            panel.yaxis.set_major_formatter(PercentFormatter(1, decimals=None))
+            panel.set_xlabel("seeds per system")
+        handles = [Patch(color=_COLOURS[name], label=name) for name in SHARES]
+        figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
+        return figure
+
+
+def _subsets(seeds: int, count: int, draws: int) -> NDArray[np.int64]:
+    """List subsets of ``count`` seeds by their numbers, (subsets, count): all subsets, or ``draws`` random ones."""
+    if math.comb(seeds, count) <= draws:
+        return np.array(list(combinations(range(seeds), count)), dtype=np.int64)
+    generator = np.random.default_rng([seeds, count])
+    return np.array([np.sort(generator.permutation(seeds)[:count]) for _ in range(draws)], dtype=np.int64)
+
+
+def _against(
+    scores: NDArray[np.float64], names: list[str], baseline: str, count: int, draws: int
+) -> Iterator[dict[str, Any]]:
+    """Compare every system with the baseline, by Dunnett's test on each subset of ``count`` seeds.
+
+    Args:
+        scores: Scores, (systems, seeds).
+        names: The systems.
+        baseline: The one with which the others are compared.
+        count: Number of seeds of a subset.
+        draws: Largest number of subsets.
+
+    Yields:
+        One row per system.
+    """
+    subsets = _subsets(scores.shape[1], count, draws)
+    whole = _directions(scores, names, baseline)
+    found = [_directions(scores[:, subset], names, baseline) for subset in subsets] if count > 1 else []
+    base = names.index(baseline)
+    for index, name in enumerate(names):
+        if name == baseline:
+            continue
+        differences = scores[index] - scores[base]
+        means = differences[subsets].mean(axis=1)
+        row = {
+            "encoding": name,
+            "other": baseline,
+            "count": count,
+            "subsets": len(subsets),
+            "difference": float(differences.mean()),
+            "same_order": float((np.sign(means) == np.sign(differences.mean())).mean()),
+            "largest_95": float(np.quantile(np.abs(means), 0.95)),
+        }
+        if found:
+            own = np.array([of[name] for of in found])
+            agree = own == whole[name]
+            row |= _shares(agree, ~agree & (own == 0))
+        yield row
+
+
+def _directions(scores: NDArray[np.float64], names: list[str], baseline: str) -> dict[str, int]:
+    """Return 1 or -1 for each system that is significantly above or below the baseline, and 0 for all others."""
+    from wordorder.statistics.blocked import Blocked
+    from wordorder.statistics.dunnett import against_baseline
+
+    seeds = tuple(range(scores.shape[1]))
+    tested = against_baseline(Blocked(tuple(names), seeds, scores, len(names)), baseline).differences
+    return {name: int(np.sign(tested[name].value)) if name in tested and tested[name].p < 0.05 else 0 for name in names}
+
+
+def _with_itself(scores: NDArray[np.float64], count: int, draws: int) -> dict[str, Any]:
+    """Compare disjoint subsets of the seeds of one system, (seeds,), by the t-test of a study of two systems."""
+    from scipy import stats
+
+    generator = np.random.default_rng([len(scores), count])
+    drawn = np.array([generator.permutation(len(scores))[: 2 * count] for _ in range(draws)])
+    first, second = scores[drawn[:, :count]], scores[drawn[:, count:]]
+    means = first.mean(axis=1) - second.mean(axis=1)
+    row = {"subsets": draws, "difference": 0.0, "largest_95": float(np.quantile(np.abs(means), 0.95))}
+    if count > 1:
+        with np.errstate(divide="ignore", invalid="ignore"):  # equal differences have no variance, and nothing is found
+            found = stats.ttest_rel(first, second, axis=1).pvalue < 0.05
+        row |= _shares(~found, np.zeros_like(found))
+    return row
+
+
+def _shares(agree: NDArray[np.bool_], undecided: NDArray[np.bool_]) -> dict[str, float]:
+    """Return the shares of subsets by outcome: the columns ``SHARES``."""
+    shares = [agree, undecided, ~(agree | undecided)]
+    return {name: float(share.mean()) for name, share in zip(SHARES, shares, strict=True)}
+
+
+def _bars(panel: Axes, rows: pd.DataFrame) -> None:
+    """Draw one stacked bar per number of seeds, and above it the difference that 95 % of the subsets do not exceed."""
+    for place, (_, row) in enumerate(rows.iterrows()):
+        shares = [row[name] for name in SHARES]
+        if math.isnan(shares[0]):  # one seed
+            shares = [row["same_order"], 0.0, 1 - row["same_order"]]
+        if math.isnan(shares[0]):  # one seed of equal systems, which have no order
+            shares = [0.0, 0.0, 0.0]
+        below = 0.0
+        for name, share in zip(SHARES, shares, strict=True):
+            panel.bar(place, share, bottom=below, width=0.8, color=_COLOURS[name])
+            below += share
+        panel.text(place, 1.02, f"≤ {row['largest_95']:.2f}", ha="center", va="bottom", fontsize=6.5)
+    panel.set_xticks(range(len(rows)), [str(count) for count in rows["count"]])
+    panel.set_ylim(0, 1.14)

@@ -1,0 +1,115 @@
+"""What comparisons of fewer seeds would have said."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from analysis_runs import drawn
+from evaluation_samples import report
+from wordorder.config.load import load_study
+from wordorder.config.models import Analysed
+from wordorder.errors import WordorderError
+from wordorder.results import frames
+from wordorder.workflow.analyses import check_analyses
+from wordorder.workflow.configuration import Configuration
+
+SEEDS = list(range(1, 11))
+
+
+def asked(encodings: list[str], **settings: object) -> Analysed:
+    return Analysed.model_validate(
+        {
+            "report": report(encodings, SEEDS, tests=("test",)),
+            "settings": {"fewer_seeds": settings},
+            "source_languages": {"pair": "en"},
+            "target_languages": {"pair": "de"},
+        }
+    )
+
+
+def computed(slice_: Analysed, scores: dict[str, np.ndarray], monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
+    """Compute the data from scores that are not on disk."""
+    rows = [
+        {"dataset": "pair", "size": "tiny", "test": "test", "encoding": name, "seed": seed, "metric": "bleu"}
+        | {"score": score, "status": "scored", "signature": ""}
+        for name, of in scores.items()
+        for seed, score in zip(SEEDS, of, strict=True)
+    ]
+    monkeypatch.setattr(frames, "load_scores", lambda *_: pd.DataFrame(rows))
+    frame: pd.DataFrame = slice_.settings["fewer_seeds"].frame(slice_, Path(), Path())
+    return frame.set_index(["encoding", "other", "count"])
+
+
+def test_all_subsets_are_compared_as_a_study_compares(monkeypatch: pytest.MonkeyPatch) -> None:
+    draws = np.random.default_rng(5)
+    scores = {"sinusoidal": draws.normal(20, 1, 10), "opr": draws.normal(21, 1, 10)}
+    rows = computed(asked(["sinusoidal", "opr"], counts=[1, 3]), scores, monkeypatch)
+    one, three = rows.loc["opr", "sinusoidal", 1], rows.loc["opr", "sinusoidal", 3]
+    difference = scores["opr"] - scores["sinusoidal"]
+    assert one["difference"] == pytest.approx(difference.mean()) and one["subsets"] == 10
+    assert one["same_order"] == pytest.approx((np.sign(difference) == np.sign(difference.mean())).mean())
+    assert np.isnan(one["undecided"]), "one seed cannot be tested"
+    # With two systems, Dunnett's test on blocked scores is the paired t-test.
+    chosen = [difference[list(subset)] for subset in combinations(range(10), 3)]
+    found = np.array([stats.ttest_1samp(values, 0).pvalue < 0.05 for values in chosen])
+    whole = stats.ttest_1samp(difference, 0).pvalue < 0.05
+    assert three["subsets"] == 120
+    assert three["undecided"] == pytest.approx((~found).mean() if whole else 0)
+    assert three["largest_95"] == pytest.approx(np.quantile([abs(values.mean()) for values in chosen], 0.95))
+    assert sum(three[["as all seeds", "undecided", "otherwise"]]) == pytest.approx(1)
+
+
+def test_equal_systems_differ_significantly_in_one_of_twenty_comparisons(monkeypatch: pytest.MonkeyPatch) -> None:
+    draws = np.random.default_rng(6)
+    scores = {"sinusoidal": draws.normal(20, 1, 10), "opr": draws.normal(20, 1, 10)}
+    rows = computed(asked(["sinusoidal", "opr"], counts=[2], draws=400), scores, monkeypatch)
+    itself = rows.loc["opr", "opr", 2]
+    assert itself["subsets"] == 400 and 0 < itself["otherwise"] < 0.15
+    assert np.isnan(itself["same_order"])
+
+
+def test_subsets_that_find_what_all_seeds_do_not_say_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    difference = np.array([2.0, 2.1, 1.9, 2.0, 0.0, -2.0, -2.1, -1.9, -2.0, 0.1])
+    scores = {"sinusoidal": np.full(10, 20.0), "opr": 20 + difference}
+    row = computed(asked(["sinusoidal", "opr"], counts=[3]), scores, monkeypatch).loc["opr", "sinusoidal", 3]
+    chosen = [difference[list(subset)] for subset in combinations(range(10), 3)]
+    found = np.mean([stats.ttest_1samp(values, 0).pvalue < 0.05 for values in chosen])
+    assert found > 0 and row["otherwise"] == pytest.approx(found)
+    assert row["as all seeds"] == pytest.approx(1 - found) and row["undecided"] == 0
+
+
+def test_a_seed_that_an_encoding_lacks_is_used_by_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    scores = {"sinusoidal": np.arange(10.0), "opr": np.arange(10.0) + 1}
+    scores["opr"][3] = np.nan
+    rows = computed(asked(["sinusoidal", "opr"], counts=[1]), scores, monkeypatch)
+    assert rows.loc["opr", "sinusoidal", 1]["subsets"] == 9
+
+
+def test_the_figure_has_a_panel_per_comparison_and_a_bar_per_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    draws = np.random.default_rng(7)
+    scores = {name: draws.normal(20, 1, 10) for name in ("sinusoidal", "opr")}
+    slice_ = asked(["sinusoidal", "opr"], counts=[1, 2])
+    frame = computed(slice_, scores, monkeypatch).reset_index()
+    panels = drawn(slice_, frame).axes
+    assert len(panels) == 3
+    assert [text.get_text() for text in panels[0].get_xticklabels()] == ["1", "2"]
+    heights = [patch.get_height() for patch in panels[0].patches]
+    first = frame.iloc[0]
+    assert heights[:3] == pytest.approx([first["same_order"], 0, 1 - first["same_order"]])
+    drawn(slice_, frame.iloc[:0])
+
+
+def test_a_study_with_too_few_seeds_is_refused(config: Path) -> None:
+    path = config / "studies" / "demo.yaml"
+    text = path.read_text(encoding="utf-8").partition("analyses:")[0] + "analyses:\n  fewer_seeds: {}\n"
+    path.write_text(text, encoding="utf-8")
+    shipped = Configuration(config)
+    with pytest.raises(WordorderError) as caught:
+        check_analyses(load_study("demo", config), shipped)
+    assert (caught.value.code, caught.value.key) == ("unsuitable-analysis", "analyses.fewer_seeds.counts")

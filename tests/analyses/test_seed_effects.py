@@ -1,0 +1,56 @@
+"""How much each seed changes the scores of each encoding."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysis_runs import drawn
+from evaluation_samples import report
+from wordorder.config.models import Analysed
+from wordorder.results import frames
+
+ASKED = Analysed.model_validate(
+    {
+        "report": report(["sinusoidal", "opr", "none"], [1, 2, 3, 4], tests=("test",)),
+        "settings": {"seed_effects": {}},
+        "source_languages": {"pair": "en"},
+        "target_languages": {"pair": "de"},
+    }
+)
+SCORES = {"sinusoidal": [20.0, 21.0, 19.0, 20.0], "opr": [30.0, 32.0, 28.0, 30.0], "none": [5.0, 4.0, 6.0, np.nan]}
+
+
+def computed(monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
+    rows = [
+        {"dataset": "pair", "size": "tiny", "encoding": name, "seed": seed, "test": "test", "metric": "bleu"}
+        | {"score": score, "status": "scored", "signature": ""}
+        for name, of in SCORES.items()
+        for seed, score in enumerate(of, 1)
+    ]
+    monkeypatch.setattr(frames, "load_scores", lambda *_: pd.DataFrame(rows))
+    frame: pd.DataFrame = ASKED.settings["seed_effects"].frame(ASKED, Path(), Path())
+    return frame
+
+
+def test_effects_are_distances_from_the_mean_of_the_encoding(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = computed(monkeypatch)
+    assert list(rows["encoding"].unique()) == list(SCORES), "in the order of the study"
+    assert list(rows[rows["encoding"] == "opr"]["effect"]) == [0, 2, -2, 0]
+    assert set(rows[rows["encoding"] == "none"]["seeds"]) == {3}
+
+
+def test_seeds_that_are_good_for_both_are_correlated(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = computed(monkeypatch).drop_duplicates("encoding").set_index("encoding")
+    assert rows["correlation"].to_dict() == pytest.approx({"sinusoidal": 1, "opr": 1, "none": -1})
+
+
+def test_a_line_joins_each_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    (panel,) = drawn(ASKED, computed(monkeypatch)).axes
+    lines = [list(line.get_ydata()) for line in panel.lines]
+    assert [0.0, 0.0, 0.0] in [np.nan_to_num(line).tolist() for line in lines]
+    assert [1.0, 2.0, -1.0] in lines
+    assert [text.get_text().split("\n")[0] for text in panel.get_xticklabels()] == list(SCORES)
