@@ -348,6 +348,13 @@ def test_positions_of_a_reorderer_bear_its_name(needing: Path) -> None:
     assert used_reorderers(needing) == ["btg"]
 
 
+def test_test_sets_may_have_the_positions_of_their_references(needing: Path) -> None:
+    edit = "reordering: {train: identity, test: oracle, reorderer: btg}\nbaseline:"
+    replace(needing / "studies/demo.yaml", "baseline:", edit)()
+    assert kinds(needing, "needing") == ["identity", "oracle.btg", "oracle.btg"]
+    assert used_reorderers(needing) == ["btg"]
+
+
 def test_an_encoding_of_a_study_can_get_other_positions(needing: Path) -> None:
     replace(needing / "encodings.yaml", "\nneeding: ", "\nother: {type: inxl}\nneeding: ")()
     replace(needing / "studies/demo.yaml", "[needing, ", "[needing, other, ")()

@@ -336,8 +336,10 @@ class Positions(Model):
         description="'gold' are those of a generated pair's trees; 'identity' changes no order; 'oracle' are those of "
         "the trees that fit the word alignment best; 'predicted' those of a parser that sees the source alone.",
     )
-    test: Literal["gold", "identity", "predicted"] = Field(
-        default="gold", description="Positions of test sets, and of 'valid', which represents them."
+    test: PositionsKind = Field(
+        default="gold",
+        description="Positions of test sets, and of 'valid', which represents them. 'oracle' positions follow from the "
+        "references: such scores are an upper bound, which no translation of new text can have.",
     )
     reorderer: Name | None = Field(
         default=None, description="Name in reorderers.yaml, for 'oracle' and 'predicted' positions."
