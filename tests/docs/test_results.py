@@ -63,3 +63,23 @@ def test_the_differences_of_a_section_are_in_the_tables_of_the_bundle(study: str
     for difference, low, high in shown:
         row = rf"\| {re.escape(difference)} +\| \[{re.escape(low)}, {re.escape(high)}\]".replace("−", "-")
         assert re.search(row, stored), (study, difference, low, high)
+
+
+FINDINGS = [
+    line
+    for line in (ROOT / "docs" / "findings.md").read_text("utf-8").splitlines()
+    if re.search(r"README\.md#\w+", line) and re.search(r"\[[+−]", line)
+]
+
+
+def test_the_findings_have_intervals() -> None:
+    assert len(FINDINGS) > 10
+
+
+@pytest.mark.parametrize("line", FINDINGS, ids=range(len(FINDINGS)))
+def test_the_intervals_of_a_finding_are_in_the_tables_of_its_study(line: str) -> None:
+    (study,) = set(re.findall(r"README\.md#(\w+)", line))
+    stored = (ROOT / "results" / "reference" / study / "tables" / "significance.md").read_text("utf-8")
+    for numbers in re.findall(r"([+−]\d+\.\d\d) \[([+−]\d+\.\d\d), ([+−]\d+\.\d\d)\]", line):
+        difference, low, high = (re.escape(number.replace("−", "-")) for number in numbers)
+        assert re.search(rf"\| {difference} +\| \[{low}, {high}\]", stored), (study, numbers)
