@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -65,6 +67,24 @@ def jobs_of(studies: list[Study]) -> dict[str, int]:
         "analyse": sum(len(study.analyses.names) for study in studies),
         "make_page": len(studies),
     }
+
+
+def test_a_second_dry_run_starts_without_pytorch(tmp_path: Path) -> None:
+    """Its import takes longer than the rest of a dry-run; the first dry-run caches what the encodings say."""
+    command = "import sys; from snakemake.cli import main\ntry: main()\nfinally: print('torch' in sys.modules)"
+    arguments = ["demo", "--dry-run", "--quiet", "--cores", "1", "--directory", str(tmp_path)]
+    found = [
+        subprocess.run(
+            [sys.executable, "-c", command, *arguments],
+            cwd=ROOT,
+            env=os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()[-1]
+        for _ in range(2)
+    ]
+    assert found == ["True", "False"]
 
 
 @pytest.mark.slow

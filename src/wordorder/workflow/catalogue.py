@@ -20,11 +20,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from wordorder.config.encodings import EncodingConfig
 from wordorder.config.load import encoding_names, load_encodings, load_sizes
 from wordorder.config.models import Recipe, Study
 from wordorder.errors import SeveralErrors, WordorderError, unknown_name
 from wordorder.files import write_text
-from wordorder.registry import plugin_files, registry_of
+from wordorder.registry import KINDS, plugin_files, registry_of
 from wordorder.workflow.addresses import canonical_json, minimal
 
 _PACKAGES = ("config", "encodings", "model")
@@ -39,12 +40,14 @@ class Described(NamedTuple):
         config: Its minimal form.
         needs_reordered: Whether it needs reordered source positions.
         revisions: The revisions of corrected encodings.
+        own_types: The types of an encoding that belong to the package rather than to a plug-in.
     """
 
     folder: str
     config: dict[str, Any]
     needs_reordered: bool = False
     revisions: dict[str, int] = {}  # noqa: RUF012
+    own_types: list[str] = []  # noqa: RUF012
 
 
 class Catalogue:
@@ -145,7 +148,10 @@ class Catalogue:
             except WordorderError as error:
                 yield name, {"error": str(error), "code": error.code}
                 continue
-            yield name, self._described(name, minimal(config), config.needs_reordered, config.revisions)
+            yield (
+                name,
+                self._described(name, minimal(config), config.needs_reordered, config.revisions, _own_types(config)),
+            )
 
     def _sizes(self) -> Iterator[tuple[str, dict[str, Any]]]:
         for name, size in load_sizes(self.root).items():
@@ -168,7 +174,7 @@ class Catalogue:
         digest.update(str(self.root).encode())
         package = Path(str(files("wordorder")))
         sources = [file for name in _PACKAGES for file in sorted((package / name).rglob("*.py"))]
-        for file in [*sources, *(file for kind in _KINDS for file in plugin_files(kind))]:
+        for file in [Path(__file__), *sources, *(file for kind in _KINDS for file in plugin_files(kind))]:
             status = file.stat()
             digest.update(f"{file}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
         for kind in _KINDS:
@@ -176,6 +182,12 @@ class Catalogue:
                 digest.update(f"{point.name}\0{point.value}\0{point.dist and point.dist.version}\n".encode())
         cache = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
         return cache / "wordorder" / "catalogue" / f"{digest.hexdigest()[:32]}.json"
+
+
+def _own_types(config: EncodingConfig) -> list[str]:
+    registry, own = registry_of("encodings"), KINDS["encodings"] + "."
+    types = [part.type for part in getattr(config, "compose", [config])]
+    return [name for name in types if registry.module(name).__name__.startswith(own)]
 
 
 def _check_backends() -> None:

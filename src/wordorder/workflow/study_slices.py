@@ -26,7 +26,6 @@ from wordorder.config.published_scores import PublishedInStudy, PublishedScores,
 from wordorder.errors import WordorderError, unknown_name
 from wordorder.figures.catalogue import FIGURES
 from wordorder.metrics.scores import system_metrics
-from wordorder.registry import KINDS, registry_of
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.positions import drawn_reorderings
 from wordorder.workflow.slices import canonical
@@ -269,22 +268,10 @@ def page_of(study: Study, configuration: Configuration) -> Page:
         analyses=study.analyses.names,
         reorderings=drawn_reorderings(study, configuration),
         companions=[Companion(name=name, title=configuration.study(name).title) for name in study.companions],
-        fidelity=_own_types(study, configuration),
+        fidelity={name: configuration.catalogue.encoding(name).own_types for name in study.encodings},
         source_languages={data.name: data.source_language for data in datasets},
         target_languages={data.name: data.target_language for data in datasets},
     )
-
-
-def _own_types(study: Study, configuration: Configuration) -> dict[str, list[str]]:
-    """Return the types of each encoding that belong to the package rather than to a plug-in."""
-    registry = registry_of("encodings")
-    entries = load_encodings(configuration.root, study.encodings)
-    types = {name: [part.type for part in getattr(entries[name], "compose", [entries[name]])] for name in entries}
-    own = KINDS["encodings"] + "."
-    return {
-        name: [each for each in found if registry.module(each).__name__.startswith(own)]
-        for name, found in types.items()
-    }
 
 
 def analysis_slice(study: Study, configuration: Configuration, name: str) -> str:
