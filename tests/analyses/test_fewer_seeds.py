@@ -84,6 +84,18 @@ def test_subsets_that_find_what_all_seeds_do_not_say_otherwise(monkeypatch: pyte
     assert row["as all seeds"] == pytest.approx(1 - found) and row["undecided"] == 0
 
 
+def test_pairs_without_the_baseline_are_compared_by_tukeys_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    draws = np.random.default_rng(8)
+    scores = {name: draws.normal(mean, 1, 10) for name, mean in (("sinusoidal", 20), ("opr", 22), ("rope", 24))}
+    rows = computed(asked(list(scores), counts=[5], draws=60), scores, monkeypatch)
+    assert [pair for pair in rows.index if pair[0] != pair[1]] == [
+        ("opr", "sinusoidal", 5), ("rope", "sinusoidal", 5), ("opr", "rope", 5)
+    ]  # fmt: skip
+    row = rows.loc["opr", "rope", 5]
+    assert row["difference"] == pytest.approx((scores["opr"] - scores["rope"]).mean())
+    assert row["otherwise"] == 0 and row["as all seeds"] > 0
+
+
 def test_a_seed_that_an_encoding_lacks_is_used_by_none(monkeypatch: pytest.MonkeyPatch) -> None:
     scores = {"sinusoidal": np.arange(10.0), "opr": np.arange(10.0) + 1}
     scores["opr"][3] = np.nan

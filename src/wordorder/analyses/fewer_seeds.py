@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 SHARES = ["as all seeds", "undecided", "otherwise"]
 """The columns of a comparison's outcomes: they add up to 1."""
 
+Row = dict[str, Any]
+"""Values of the columns of one row."""
+
 _COLOURS = {"as all seeds": "#0072B2", "undecided": "#BBBBBB", "otherwise": "#D55E00"}
 
 
@@ -42,9 +45,10 @@ class FewerSeeds(Analysis):
 
     name: ClassVar[str] = "fewer_seeds"
     caption: ClassVar[str] = (
-        "What comparisons of fewer seeds would have said: every subset of the study's seeds (or as many as 'draws') is "
-        "compared like a study. One seed cannot be tested; its bar shows whether the means are in the order of all "
-        "seeds. In a panel of an encoding with itself, each subset is compared with a disjoint one: two equal systems."
+        "What comparisons of fewer seeds would have said. Every subset of the study's seeds (or as many as 'draws') is "
+        "compared like a study, with the baseline by Dunnett's test and other pairs by Tukey's. One seed cannot be "
+        "tested; its bar shows whether the means are in the order of all seeds. In a panel of an encoding with itself, "
+        "each subset is compared with a disjoint one: two equal systems."
     )
 
     counts: Annotated[list[Positive], Field(min_length=1)] = Field(
@@ -74,17 +78,18 @@ class FewerSeeds(Analysis):
     def frame(self, asked: Analysed, results: Path, data: Path) -> DataFrame:
         """Compute one row per comparison, number of seeds, test set and metric.
 
-        Columns: dataset, size, test, metric, encoding, other (the baseline, or the encoding itself), count (seeds per
-        system), subsets, difference (of all seeds; 0 for an encoding with itself), same_order (the share of subsets
-        whose means are in the order of all seeds; empty for an encoding with itself), the columns of ``SHARES`` (empty
-        for one seed, which cannot be tested), and largest_95 (95 % of the absolute differences are smaller).
+        Columns: dataset, size, test, metric, encoding, other (the baseline, a later encoding, or the encoding itself),
+        count (seeds per system), subsets, difference (of all seeds; 0 for an encoding with itself), same_order (the
+        share of subsets whose means are in the order of all seeds; empty for an encoding with itself), the columns of
+        ``SHARES`` (empty for one seed, which cannot be tested), and largest_95 (95 % of the absolute differences are
+        smaller).
         """
         import pandas as pd
 
         from wordorder.results.frames import groups, load_scores
 
         scores = load_scores(asked.report, results).dropna(subset="score")
-        rows: list[dict[str, Any]] = []
+        rows: list[Row] = []
         for place, own in groups(scores, ["dataset", "size", "test", "metric"]):
             # Without ``reindex``, pivot sorts the encodings by name.
             table = own.pivot(index="encoding", columns="seed", values="score").reindex(own["encoding"].unique())
@@ -94,14 +99,14 @@ class FewerSeeds(Analysis):
         columns = ["dataset", "size", "test", "metric", "encoding", "other", "count", "subsets", "difference"]
         return pd.DataFrame(rows, columns=[*columns, "same_order", *SHARES, "largest_95"])
 
-    def _rows(self, table: pd.DataFrame, asked: Analysed) -> Iterator[dict[str, Any]]:
+    def _rows(self, table: pd.DataFrame, asked: Analysed) -> Iterator[Row]:
         """Compare subsets of the columns (seeds) of one table of scores, whose rows are the encodings."""
         baseline = asked.report.baseline
         names, scores = list(table.index), table.to_numpy(dtype=float)
         counts = [count for count in self.counts if 2 * count <= scores.shape[1]]
         if baseline in names and len(names) > 1:
             for count in counts:
-                yield from _against(scores, names, str(baseline), count, self.draws)
+                yield from _pairs(scores, names, str(baseline), count, self.draws)
         for name, of in zip(names, scores, strict=True):
             for count in counts:
                 yield {"encoding": name, "other": name, "count": count} | _with_itself(of, count, self.draws)
@@ -135,7 +140,8 @@ class FewerSeeds(Analysis):
             panel.yaxis.set_major_formatter(PercentFormatter(1, decimals=None))
             panel.set_xlabel("seeds per system")
         handles = [Patch(color=_COLOURS[name], label=name) for name in SHARES]
-        figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
+        note = f"≤: 95 % of the absolute differences of two means, in {label}"
+        figure.legend(handles=handles, title=note, loc="outside lower center", ncols=len(handles))
         return figure
 
 
@@ -147,33 +153,29 @@ def _subsets(seeds: int, count: int, draws: int) -> NDArray[np.int64]:
     return np.array([np.sort(generator.permutation(seeds)[:count]) for _ in range(draws)], dtype=np.int64)
 
 
-def _against(
-    scores: NDArray[np.float64], names: list[str], baseline: str, count: int, draws: int
-) -> Iterator[dict[str, Any]]:
-    """Compare every system with the baseline, by Dunnett's test on each subset of ``count`` seeds.
+def _pairs(scores: NDArray[np.float64], names: list[str], baseline: str, count: int, draws: int) -> Iterator[Row]:
+    """Compare systems on each subset of ``count`` seeds: with the baseline by Dunnett's test, other pairs by Tukey's.
 
     Args:
         scores: Scores, (systems, seeds).
         names: The systems.
-        baseline: The one with which the others are compared.
+        baseline: The baseline.
         count: Number of seeds of a subset.
         draws: Largest number of subsets.
 
     Yields:
-        One row per system.
+        One row per pair.
     """
     subsets = _subsets(scores.shape[1], count, draws)
     whole = _directions(scores, names, baseline)
     found = [_directions(scores[:, subset], names, baseline) for subset in subsets] if count > 1 else []
-    base = names.index(baseline)
-    for index, name in enumerate(names):
-        if name == baseline:
-            continue
-        differences = scores[index] - scores[base]
+    for pair, direction in whole.items():
+        system, other = (names.index(name) for name in pair)
+        differences = scores[system] - scores[other]
         means = differences[subsets].mean(axis=1)
         row = {
-            "encoding": name,
-            "other": baseline,
+            "encoding": pair[0],
+            "other": pair[1],
             "count": count,
             "subsets": len(subsets),
             "difference": float(differences.mean()),
@@ -181,23 +183,28 @@ def _against(
             "largest_95": float(np.quantile(np.abs(means), 0.95)),
         }
         if found:
-            own = np.array([of[name] for of in found])
-            agree = own == whole[name]
+            own = np.array([of[pair] for of in found])
+            agree = own == direction
             row |= _shares(agree, ~agree & (own == 0))
         yield row
 
 
-def _directions(scores: NDArray[np.float64], names: list[str], baseline: str) -> dict[str, int]:
-    """Return 1 or -1 for each system that is significantly above or below the baseline, and 0 for all others."""
+def _directions(scores: NDArray[np.float64], names: list[str], baseline: str) -> dict[tuple[str, str], int]:
+    """Return 1 or -1 for each pair with a significant difference, by its sign, and 0 for all other pairs."""
+    from wordorder.statistics.all_pairs import all_pairs
     from wordorder.statistics.blocked import Blocked
     from wordorder.statistics.dunnett import against_baseline
 
-    seeds = tuple(range(scores.shape[1]))
-    tested = against_baseline(Blocked(tuple(names), seeds, scores, len(names)), baseline).differences
-    return {name: int(np.sign(tested[name].value)) if name in tested and tested[name].p < 0.05 else 0 for name in names}
+    model = Blocked(tuple(names), tuple(range(scores.shape[1])), scores, len(names))
+    tested = {(name, baseline): of for name, of in against_baseline(model, baseline).differences.items()}
+    others = [name for name in names if name != baseline]
+    if len(others) > 1:
+        tested |= {pair: of for pair, of in all_pairs(model).differences.items() if baseline not in pair}
+    pairs = [*((name, baseline) for name in others), *combinations(others, 2)]
+    return {pair: int(np.sign(tested[pair].value)) if pair in tested and tested[pair].p < 0.05 else 0 for pair in pairs}
 
 
-def _with_itself(scores: NDArray[np.float64], count: int, draws: int) -> dict[str, Any]:
+def _with_itself(scores: NDArray[np.float64], count: int, draws: int) -> Row:
     """Compare disjoint subsets of the seeds of one system, (seeds,), by the t-test of a study of two systems."""
     from scipy import stats
 
