@@ -32,7 +32,7 @@ html_copy_source = False
 html_show_sourcelink = False
 
 myst_heading_anchors = 3
-myst_enable_extensions = ["deflist"]
+myst_enable_extensions = ["attrs_inline", "deflist"]
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
 autodoc_member_order = "bysource"
@@ -43,14 +43,15 @@ napoleon_numpy_docstring = False
 def outside(match: re.Match[str]) -> str:
     """Keep the text of a link to a file that the site does not have, and no link."""
     text, target = match["text"], match["target"]
-    page = generate.COPIED.get(target.partition("#")[0].removeprefix("../"))
-    return f"[{text}](generated/{page})" if page else text
+    file, mark, anchor = target.removeprefix("../").partition("#")
+    page = generate.COPIED.get(file)
+    return f"[{text}](generated/{page}{mark}{anchor})" if page else text
 
 
 def read(_: Sphinx, name: str, source: list[str]) -> None:
     """Lead links out of docs/ to the site's copy of a file, if there is one."""
     if not name.startswith("generated/"):
-        source[0] = re.sub(r"\[(?P<text>[^\]]+)\]\((?P<target>\.\./[^)]+)\)", outside, source[0])
+        source[0] = re.sub(r"(?<!!)\[(?P<text>[^\]]+)\]\((?P<target>\.\./[^)]+)\)", outside, source[0])
 
 
 def tables_as_text(app: Sphinx, what: str, name: str, object: Any, options: Any, lines: list[str]) -> None:

@@ -7,9 +7,10 @@ import io
 import json
 import re
 import shutil
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 import typer
@@ -17,8 +18,10 @@ import typer
 from wordorder.api.inspection import Inspection, inspect, write_figure
 from wordorder.cli.main import app, main
 from wordorder.config.load import encoding_names, load_encodings
+from wordorder.encodings.base import REGISTRY
 from wordorder.encodings.registry import encoding_types
-from wordorder.registry import KINDS
+from wordorder.registry import KINDS, registry_of
+from wordorder.workflow.configuration import Configuration
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "generated"
@@ -28,6 +31,90 @@ COPIED = {
     "CONTRIBUTING.md": "contributing.md",
     "results/README.md": "results.md",
     "benchmarks/README.md": "benchmarks-folder.md",
+}
+
+
+class ConfigurationFile(NamedTuple):
+    """A configuration file and its page.
+
+    Attributes:
+        path: Its path below config/.
+        contents: Its contents, in a few words.
+        example: The file to show, below config/.
+        lines: The number of lines to show.
+        more: A sentence with a link to the page that explains the file.
+        extensions: Kinds of extensions whose keys the file contains.
+    """
+
+    path: str
+    contents: str
+    example: str
+    lines: int
+    more: str = ""
+    extensions: tuple[str, ...] = ()
+
+
+_FILES = {
+    "study": ConfigurationFile(
+        "studies/NAME.yaml",
+        "what a study compares",
+        "studies/demo.yaml",
+        60,
+        "[Studies](../../studies.md) explains it. A study that is `based_on` another one names only its differences.",
+        ("metrics", "analyses"),
+    ),
+    "dataset": ConfigurationFile(
+        "datasets/NAME.yaml",
+        "files with checksums, licence and preprocessing of a dataset",
+        "datasets/mini_ende.yaml",
+        80,
+        "[Add a dataset](../../add-a-dataset.md) explains it.",
+        ("dataset_formats",),
+    ),
+    "derived_dataset": ConfigurationFile(
+        "datasets/DERIVED.yaml",
+        "the differences of a dataset from another one",
+        "datasets/wmt14_ende_40k.yaml",
+        40,
+        "[Add a dataset](../../add-a-dataset.md#derived-datasets) explains it.",
+    ),
+    "encodings": ConfigurationFile(
+        "encodings.yaml",
+        "names of encodings with their parameters",
+        "encodings.yaml",
+        38,
+        "The [gallery](../gallery.md) has the keys of each type.",
+    ),
+    "sizes": ConfigurationFile(
+        "sizes.yaml", "names of model sizes", "sizes.yaml", 24, "Each architecture has its keys.", ("architectures",)
+    ),
+    "recipes": ConfigurationFile("recipes.yaml", "recipes that several studies share", "recipes.yaml", 30),
+    "aligners": ConfigurationFile(
+        "aligners.yaml",
+        "word aligners",
+        "aligners.yaml",
+        20,
+        "[Reordering](../../reordering.md#aligners) explains them.",
+    ),
+    "reorderers": ConfigurationFile(
+        "reorderers.yaml",
+        "reorderers, which turn word alignments into source positions",
+        "reorderers.yaml",
+        20,
+        "[Reordering](../../reordering.md#reorderers) explains them.",
+    ),
+    "gold_alignments": ConfigurationFile(
+        "gold_alignments.yaml", "sets of manual word alignments", "gold_alignments.yaml", 40
+    ),
+    "published_scores": ConfigurationFile(
+        "published/scores.yaml", "tables of scores that papers print", "published/scores.yaml", 40
+    ),
+    "published_parameters": ConfigurationFile(
+        "published/parameters.yaml", "counts of parameters that papers print", "published/parameters.yaml", 40
+    ),
+    "claims": ConfigurationFile(
+        "published/claims/NAME.yaml", "claims of a paper and how they are decided", "published/claims/opr.yaml", 40
+    ),
 }
 _API = ("encodings", "models", "results", "comparisons", "inspection")
 _PANELS = ("Study", "Model", "Encoding", "Data", "Other")
@@ -67,12 +154,14 @@ The [reference runs](../results.md) differ in data and model size: compare withi
 def write() -> None:
     """Write all pages."""
     shutil.rmtree(FOLDER, ignore_errors=True)
-    (FOLDER / "gallery").mkdir(parents=True)
+    for folder in ("gallery", "configuration"):
+        (FOLDER / folder).mkdir(parents=True)
     for source, page in COPIED.items():
         if (ROOT / source).is_file():
             _write(page, _copied((ROOT / source).read_text("utf-8"), Path(source).parent))
     _write("commands.md", "\n".join(_commands()))
-    _write("configuration.md", "\n".join(_configuration()))
+    _configuration()
+    _write("datasets.md", "\n".join(_datasets()))
     _write("python.md", "\n".join(_python()))
     _gallery()
 
@@ -129,22 +218,49 @@ def _help(words: list[str]) -> str:
 # -------------------------------------------------------------------------------------------- configuration
 
 
-def _configuration() -> Iterator[str]:
-    """Iterate over the lines of the page of configuration files: a table of keys for each typed model."""
-    yield "# Configuration files\n\nGenerated from the typed models that validate the files. Keys without a default are"
-    yield "required. `wordorder schema` writes the same as JSON schemas, which editors use.\n"
-    seen: set[str] = set()
-    for path in sorted((ROOT / "config" / "schema").glob("*.json")):
-        if path.stem.startswith("derived_"):
-            continue
-        schema = json.loads(path.read_text("utf-8"))
-        yield f"## {path.stem}\n\n{_text(schema.get('description', ''))}\n"
+def _configuration() -> None:
+    """Write a page for each configuration file, with an example and tables of its keys, and their list."""
+    rows = ["# Configuration files\n\nThese pages are generated from the typed models that validate the files. "]
+    rows += ["`config/schema` has the same as JSON schemas, which editors use.\n\n| file | contents |\n|---|---|"]
+    for name, file in _FILES.items():
+        rows.append(f"| [`config/{file.path}`](configuration/{name}.md) | {file.contents} |")
+        _write(f"configuration/{name}.md", "\n".join(_file(name, file)))
+    names = "\n".join(f"configuration/{name}" for name in _FILES)
+    _write("configuration.md", "\n".join(rows) + f"\n\n```{{toctree}}\n:hidden:\n\n{names}\n```\n")
+
+
+def _file(name: str, file: ConfigurationFile) -> Iterator[str]:
+    """Iterate over the lines of the page of a configuration file."""
+    text = (ROOT / "config" / file.example).read_text("utf-8").partition("\n")[2]  # without the editor's line
+    example = "\n".join(text.splitlines()[: file.lines])
+    shown = (
+        f"`config/{file.example}`" if example == text.rstrip("\n") else f"The first lines of `config/{file.example}`"
+    )
+    yield f"# {file.path.rpartition('/')[2]}\n\n`config/{file.path}`: {file.contents}. {file.more}\n"
+    yield f"## Example\n\n{shown}:\n\n```yaml\n{example}\n```\n"
+    schema = json.loads((ROOT / "config" / "schema" / f"{name}.json").read_text("utf-8"))
+    if schema.get("properties"):
+        yield f"## Keys\n\n{_text(schema.get('description', ''))}\n"
         yield from _keys(schema)
-        for name, model in schema.get("$defs", {}).items():
-            if name not in seen and model.get("properties"):
-                seen.add(name)
-                yield f"### {name} ({path.stem})\n\n{_text(model.get('description', ''))}\n"
-                yield from _keys(model)
+    for title, model in schema.get("$defs", {}).items():
+        if model.get("properties") and title != "Analyses":
+            yield f"## {title}\n\n{_text(model.get('description', ''))}\n"
+            yield from _keys(model)
+    for kind in file.extensions:
+        yield from _members(kind)
+
+
+def _members(kind: str) -> Iterator[str]:
+    """Iterate over a table of keys for each member of a kind of extension that has any."""
+    registry = registry_of(kind)
+    for name in registry.names():
+        member = registry.get(name)
+        model = getattr(member, "configuration", None) or getattr(member, "Settings", member)
+        schema = model.model_json_schema()
+        schema["properties"] = {key: about for key, about in schema.get("properties", {}).items() if key != "file"}
+        if schema["properties"] and name != "composed":
+            yield f"## `{name}`\n\n{_text(schema.get('description', ''))}\n"
+            yield from _keys(schema)
 
 
 def _keys(schema: dict[str, Any]) -> Iterator[str]:
@@ -163,6 +279,8 @@ def _type(about: dict[str, Any]) -> str:
             return " or ".join(dict.fromkeys(_type(each) for each in about[word]))
     if "$ref" in about:
         return str(about["$ref"]).rpartition("/")[2]
+    if "allOf" in about:
+        return _type(about["allOf"][0])
     if "const" in about or "enum" in about:
         return _cell(", ".join(f"`{value}`" for value in about.get("enum", [about.get("const")])))
     if about.get("type") == "array":
@@ -176,6 +294,29 @@ def _text(text: str) -> str:
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
+
+
+# -------------------------------------------------------------------------------------------------- datasets
+
+
+def _datasets() -> Iterator[str]:
+    """Iterate over the lines of the page of datasets: languages, sizes, licences and homepages."""
+    yield "# Datasets\n\nThese datasets have a file in `config/datasets`. wordorder downloads them, verifies their"
+    yield "checksums and never distributes them. Check that the licence permits your use. *MB* is the size of the files"
+    yield "to download; + marks datasets with further files whose size is not known in advance, and *manual* those with"
+    yield "files that you must obtain yourself. [Add a dataset](../add-a-dataset.md) explains how to add yours.\n"
+    yield "| dataset | languages | MB | test sets | licence |\n|---|---|---|---|---|"
+    configuration = Configuration(ROOT / "config")
+    for path in sorted((ROOT / "config" / "datasets").glob("*.yaml")):
+        dataset = configuration.dataset(path.stem)
+        sizes = [file.bytes for file in dataset.downloads.values() if file.url]
+        size = "generated" if dataset.generator else f"{sum(filter(None, sizes)) / 1e6:,.1f}{'+' * (None in sizes)}"
+        if any(file.by_hand for file in dataset.downloads.values()):
+            size = f"{size}, manual" if sizes else "manual"
+        title = f"[{dataset.title}]({dataset.homepage})" if dataset.homepage else dataset.title
+        tests = ", ".join(f"`{test}`" for test in dataset.test_names)
+        languages = f"{dataset.source_language}-{dataset.target_language}"
+        yield f"| `{path.stem}`: {title} | {languages} | {size} | {tests} | {_cell(dataset.licence)} |"
 
 
 # ---------------------------------------------------------------------------------------------------- Python
@@ -197,33 +338,41 @@ def _python() -> Iterator[str]:
 def _gallery() -> None:
     """Write a page for each encoding, and their list."""
     presets, scores = _presets(), _scores()
-    rows = ["# Gallery\n\nOne page per encoding: formula, figure, promises, source, cost and results so far.\n"]
-    rows += ["| encoding | what it is | kind |\n|---|---|---|"]
+    rows = [
+        "# Gallery\n\nEach encoding has a page with formula, figure, promises, source, keys, cost and results so far."
+    ]
+    rows += ["The pictures show position vectors and their cosine similarity, or the attention of equal tokens."]
+    rows += ["[Encodings](../encodings.md) lists the encodings with their papers.\n"]
+    rows += ["| encoding | | kind | picture |\n|---|---|---|---|"]
     for name in encoding_types():
         found = inspect(name, root="")
         _write(f"gallery/{name}.md", _encoding(found, presets.get(name, []), scores))
         write_figure(found.encoding, FOLDER / "gallery" / name)
         kind = "absolute" if found.encoding.absolute else "relative" if found.encoding.relative else "other"
-        rows.append(f"| [`{name}`](gallery/{name}.md) | {_cell(found.texts[name]['Title'])} | {kind} |")
+        picture = f"![Figure of {name}](gallery/{name}.svg){{w=240px}}"
+        rows.append(f"| [`{name}`](gallery/{name}.md) | {_cell(found.texts[name]['Title'])} | {kind} | {picture} |")
     names = "\n".join(f"gallery/{name}" for name in encoding_types())
     _write("gallery.md", "\n".join(rows) + f"\n\n```{{toctree}}\n:hidden:\n\n{names}\n```\n")
 
 
 def _encoding(found: Inspection, presets: list[str], scores: pd.DataFrame) -> str:
     texts = found.texts[found.name]
-    lines = [f"# `{found.name}`\n\n{texts['Title']}.\n\n```text\n{texts['Formula']}\n```\n"]
-    lines.append(f"![What {found.name} does]({found.name}.svg)\n")
+    lines = [f"# `{found.name}`\n\n{texts['Title']}.\n", *_paragraphs(texts["Formula"])]
+    lines.append(f"![Figure of {found.name}]({found.name}.svg)\n")
     lines.append(_FIGURE)
     for heading in ("Promises", "Source", "Start", "Departures"):
         if heading in texts:
-            lines.append(f"{'Start values' if heading == 'Start' else heading}\n: {_text(texts[heading])}\n")
+            text = _text(texts[heading])
+            lines.append(f"{'Start values' if heading == 'Start' else heading}\n: {text[:1].upper()}{text[1:]}\n")
     lines.append(f"Parameters\n: {found.parameters:,} in one layer of each stack, at this size\n")
-    lines.append(f"Length\n: {'any' if found.longest is None else f'{found.longest:,} positions'}\n")
-    lines.append(f"Entries of encodings.yaml\n: {', '.join(f'`{each}`' for each in presets) or 'none'}\n")
-    lines.append(f"Fidelity\n: [compared with other implementations](../../fidelity.md#{found.name})\n")
+    lines.append(f"Length\n: {'Any' if found.longest is None else f'{found.longest:,} positions'}\n")
+    lines.append(f"Entries of encodings.yaml\n: {', '.join(f'`{each}`' for each in presets) or 'None'}\n")
+    lines.append(f"Fidelity\n: [Comparison with other implementations](../../fidelity.md#{found.name})\n")
     cost = _cost(found.name)
     if cost:
         lines.append(f"Cost\n: {cost}\n")
+    schema = REGISTRY.get(found.name).configuration.model_json_schema()
+    lines += ["## Keys\n\nAn entry of `encodings.yaml` with this type has these keys:\n", *_keys(schema)]
     own = scores[scores["encoding"].isin([found.name, *presets])]
     if len(own):
         lines.append(_RESULTS)
@@ -232,6 +381,14 @@ def _encoding(found: Inspection, presets: list[str], scores: pd.DataFrame) -> st
             place = f"| {row['study']} | {row['dataset']}, {row['size']} | {row['test']} | `{row['encoding']}` "
             lines.append(f"{place}| {row['mean']:.2f}{spread} | {row['n']} |")
     return "\n".join(lines) + "\n"
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    """Iterate over the paragraphs of a docstring: formulas and tables as they are written, sentences as Markdown."""
+    for paragraph in re.split(r"\n\s*\n", text.strip("\n")):
+        lines = paragraph.splitlines()
+        written = all(line.startswith(("    ", "|")) for line in lines)
+        yield f"```text\n{textwrap.dedent(paragraph)}\n```\n" if written else f"{_text(' '.join(lines))}\n"
 
 
 def _presets() -> dict[str, list[str]]:
@@ -259,7 +416,7 @@ def _cost(name: str) -> str:
     costs = pd.read_csv(ROOT / "benchmarks" / "records" / "encoding_cost.csv", keep_default_na=False)
     own = costs[(costs["work"] == "training step") & (costs["encoding"] == name)]
     ratios = ", ".join(f"{row['ratio']:.2f} at {row['length']} tokens" for row in own.to_dict("records"))
-    return ratios and f"a training step takes, relative to `none`: {ratios} ([benchmarks](../../benchmarks.md))"
+    return ratios and f"Time of a training step, as a ratio to `none`: {ratios} ([benchmarks](../../benchmarks.md))"
 
 
 if __name__ == "__main__":

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -22,6 +24,7 @@ from wordorder.config.load import (
     study_names,
 )
 from wordorder.config.schema import schemas
+from wordorder.registry import registry_of
 
 ROOT = Path(__file__).parents[2] / "config"
 
@@ -41,6 +44,30 @@ FILES = [
     ("published_scores", ROOT / "published/scores.yaml"),
     *((kind_of(path), path) for folder in ("studies", "datasets") for path in sorted(ROOT.glob(f"{folder}/*.yaml"))),
 ]
+
+
+def keys(schema: dict[str, Any], path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Iterate over the keys of a schema and of the schemas that it defines, each with its path."""
+    for name, model in {path: schema, **schema.get("$defs", {})}.items():
+        for key, about in model.get("properties", {}).items():
+            yield f"{path}: {name}.{key}", about
+
+
+def test_every_key_of_the_configuration_is_described() -> None:
+    described = {path: about for name, schema in schemas().items() for path, about in keys(schema, name)}
+    for kind in ("encodings", "architectures", "dataset_formats", "analyses"):
+        registry = registry_of(kind)
+        for name in registry.names():
+            member = registry.get(name)
+            schema = getattr(member, "configuration", member).model_json_schema()
+            described |= dict(keys(schema, f"{kind}, {name}"))
+    # A constant, such as the type of an encoding, explains itself. A derived study allows null for each key of a study.
+    lacking = [
+        path
+        for path, about in described.items()
+        if "description" not in about and "const" not in about and not path.startswith("derived_study")
+    ]
+    assert not lacking, f"describe these keys: {lacking}"
 
 
 def test_schemas_have_not_drifted(tmp_path: Path) -> None:

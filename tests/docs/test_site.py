@@ -53,6 +53,14 @@ def test_the_commands_of_a_page_exist(page: Path) -> None:
             assert words[0] in {*study_names(ROOT / "config"), *RULES, *OWN}, line
 
 
+def test_the_page_on_environments_lists_every_variable() -> None:
+    code = "".join(path.read_text("utf-8") for path in (ROOT / "src").rglob("*.py"))
+    used = set(re.findall(r"""["'](WORDORDER_[A-Z_]+)["']""", code))
+    section = (DOCS / "environments.md").read_text("utf-8").partition("## Environment variables\n")[2]
+    listed = set(re.findall(r"WORDORDER_[A-Z_]+", section.partition("\n## ")[0]))
+    assert "WORDORDER_MIRROR" in used and used - listed == {"WORDORDER_STARTED_BY"}, "which only wordorder itself sets"
+
+
 @pytest.mark.parametrize("command", sorted(COMMANDS), ids=" ".join)
 def test_the_page_on_architecture_lists_every_command(command: tuple[str, ...]) -> None:
     section = (DOCS / "architecture.md").read_text("utf-8").partition("## Commands\n")[2].partition("\n## ")[0]

@@ -45,7 +45,7 @@ class RelativePosition(Analysis):
         "Share of the reference's words and n-grams that are in the translation, by where in the sentence they stand."
     )
 
-    bins: Annotated[int, Field(ge=2)] = 10
+    bins: Annotated[int, Field(ge=2, description="Number of bins.")] = 10
     ngrams: Annotated[list[Order], Field(min_length=1)] = Field(
         default=[1, 2], description="Orders of n-grams: 1 counts words, 2 pairs of neighbours, and so on."
     )

@@ -80,8 +80,8 @@ class Probes(ModelAnalysis):
         default=[2, 3, 5], description="Lengths of the runs within which words are shuffled."
     )
     sentences: Positive = Field(default=200, description="Number of sentences, the first ones of each test set.")
-    beam: Positive = Field(default=1, description="Of the translations.")
-    seed: int = Field(default=1, ge=0)
+    beam: Positive = Field(default=1, description="Beam of the translations.")
+    seed: int = Field(default=1, ge=0, description="Seed of the random draws.")
     positions: Literal["moved", "own"] = Field(
         default="moved",
         description="Of encodings that need reordered positions: 'moved', every word takes along the place in target "

@@ -31,9 +31,11 @@ class GoldText(Model):
         default=None,
         description="A .tar or .zip archive whose members are the files, named by their paths.",
     )
-    source: str | None = None
-    target: str | None = None
-    joint: str | None = None
+    source: str | None = Field(default=None, description="File with the source sentences, if they are separate.")
+    target: str | None = Field(default=None, description="File with the target sentences, if they are separate.")
+    joint: str | None = Field(
+        default=None, description="File with both sides of each pair, instead of 'source' and 'target'."
+    )
     links: str = Field(description="Pharaoh format: 'i-j' is a sure and 'ipj' a possible link.")
     first: Literal[0, 1] = Field(description="Index of the first word of a sentence in the links.")
     encoding: Literal["utf-8", "latin-1"] = Field(default="utf-8", description="Character encoding of all files.")
@@ -57,13 +59,15 @@ class GoldText(Model):
 class GoldSet(Model):
     """Sentence pairs with gold links, which are sure or only possible (Och and Ney 2003)."""
 
-    title: str
-    source_language: str
-    target_language: str
-    licence: str
-    homepage: str | None = None
-    downloads: Annotated[dict[Name, Download], Field(min_length=1)]
-    text: GoldText
+    title: str = Field(description="Title on pages and in tables.")
+    source_language: str = Field(description="ISO 639-1 code of the source language.")
+    target_language: str = Field(description="ISO 639-1 code of the target language.")
+    licence: str = Field(description="Licence or terms of use.")
+    homepage: str | None = Field(default=None, description="Address of a page about the set.")
+    downloads: Annotated[dict[Name, Download], Field(min_length=1)] = Field(
+        description="Files to download or to place manually, by name."
+    )
+    text: GoldText = Field(description="The files of sentences and links.")
 
     @model_validator(mode="after")
     def _files_exist(self) -> GoldSet:

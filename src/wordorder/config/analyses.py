@@ -5,6 +5,7 @@ Each analysis is a file of :mod:`wordorder.analyses`, or of a plug-in, and defin
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Iterator
 from functools import lru_cache
@@ -24,7 +25,10 @@ def analyses_model() -> type[Model]:
 
 @lru_cache
 def _model(members: tuple[type[Model], ...]) -> type[Model]:
-    fields: dict[str, Any] = {str(vars(member)["name"]): (member | None, Field(default=None)) for member in members}
+    fields: dict[str, Any] = {
+        str(vars(member)["name"]): (member | None, Field(default=None, description=inspect.getdoc(member)))
+        for member in members
+    }
     return create_model(
         "Analyses", __base__=Model, __doc__="The analyses of a study, each with its settings.", **fields
     )

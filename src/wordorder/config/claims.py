@@ -62,7 +62,7 @@ class ByAnalysis(Decided):
     where: dict[Name, str | float] = Field(default={}, description="Rows that count: the value of other columns.")
     systems: Name = Field(default="encoding", description="The column that names the systems.")
     unit: Name = Field(default="seed", description="The column of what is repeated, over which the test is.")
-    lower_is_better: bool = False
+    lower_is_better: bool = Field(default=False, description="Whether smaller values are better.")
     elsewhere: dict[Name, list[str]] = Field(
         default={}, description="By study: the systems that stand for 'better' where models have another shape."
     )
@@ -72,11 +72,11 @@ class ByTrend(Model):
     """A number of an analysis that rises or falls with another: the slope of a line, one for each system and seed."""
 
     kind: Literal["trend"]
-    analysis: Name
-    value: Name
+    analysis: Name = Field(description="Analysis whose data are used.")
+    value: Name = Field(description="Column that should rise or fall.")
     over: Name = Field(description="The column of the other number.")
-    direction: Literal["rises", "falls"]
-    where: dict[Name, str | float] = {}
+    direction: Literal["rises", "falls"] = Field(description="Direction that the paper claims.")
+    where: dict[Name, str | float] = Field(default={}, description="Rows that count: the value of other columns.")
     systems: list[Name] = Field(default=[], description="Encodings, each with a line; one line for all if empty.")
 
 
@@ -101,32 +101,32 @@ Decision = Annotated[ByTable | ByAnalysis | ByTrend | ByCount | ByProposition, F
 class Claim(Model):
     """One claim of a paper."""
 
-    name: Name
+    name: Name = Field(description="Name of the claim.")
     place: str = Field(description="Where the paper says it.")
     words: str = Field(description="What it says, quoted or in short.")
-    decided_by: Decision
+    decided_by: Decision = Field(description="Evidence that decides the claim.")
     note: str | None = Field(default=None, description="What must be known to read the verdict.")
 
 
 class Count(Model):
     """A model whose parameters are counted."""
 
-    encoding: Name
-    size: Name
-    vocabulary: Positive
-    tie_embeddings: Literal["all", "decoder", "none"] = "all"
-    norm: Literal["pre", "post"] = "post"
+    encoding: Name = Field(description="Name in encodings.yaml.")
+    size: Name = Field(description="Name in sizes.yaml.")
+    vocabulary: Positive = Field(description="Number of rows of an embedding matrix.")
+    tie_embeddings: Literal["all", "decoder", "none"] = Field(default="all", description="As in the recipe of a study.")
+    norm: Literal["pre", "post"] = Field(default="post", description="As in the recipe of a study.")
     over: Name | None = Field(default=None, description="The encoding over whose count it is a difference.")
 
 
 class Contradiction(Model):
     """Two places of a paper, or the paper and its released code, that do not agree."""
 
-    name: Name
-    place: str
-    says: str
-    other_place: str
-    other: str
+    name: Name = Field(description="Name of the contradiction.")
+    place: str = Field(description="Place of the first statement.")
+    says: str = Field(description="The first statement.")
+    other_place: str = Field(description="Place of the second statement.")
+    other: str = Field(description="The second statement, or what contradicts the first one.")
     counts: list[Count] = Field(default=[], description="Models whose parameters show it.")
     propositions: list[Name] = Field(default=[], description="Computations that show it.")
 
@@ -134,11 +134,13 @@ class Contradiction(Model):
 class PaperClaims(Model):
     """``config/published/claims/NAME.yaml``."""
 
-    name: Name
+    name: Name = Field(description="Name by which studies refer to the paper.")
     paper: str = Field(description="As the tables in published/scores.yaml name it.")
-    title: str
-    claims: Annotated[list[Claim], Field(min_length=1)]
-    contradictions: list[Contradiction] = []
+    title: str = Field(description="Title of the paper.")
+    claims: Annotated[list[Claim], Field(min_length=1)] = Field(description="Claims of the paper.")
+    contradictions: list[Contradiction] = Field(
+        default=[], description="Contradictions within the paper, or with its released code."
+    )
 
     @model_validator(mode="after")
     def _names_differ(self) -> PaperClaims:

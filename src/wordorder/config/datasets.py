@@ -18,18 +18,20 @@ URL = r"^https?://"
 class Download(Model):
     """One file to download, or to obtain manually. Checksums and ``bytes`` are those of the file at ``url``."""
 
-    url: Annotated[str, Field(pattern=URL)] | None = Field(default=None)
+    url: Annotated[str, Field(pattern=URL)] | None = Field(default=None, description="Address of the file.")
     also: list[Annotated[str, Field(pattern=URL)]] = Field(
         default=[], description="Further addresses of the same file, tried in turn if 'url' does not give it."
     )
-    sha256: Annotated[str, Field(pattern=SHA256)] | None = Field(default=None)
+    sha256: Annotated[str, Field(pattern=SHA256)] | None = Field(
+        default=None, description="SHA-256 checksum of the file at 'url'."
+    )
     md5: Annotated[str, Field(pattern=MD5)] | None = Field(
         default=None, description="MD5 checksum, if no SHA-256 is published."
     )
     git_blob: Annotated[str, Field(pattern=SHA1)] | None = Field(
         default=None, description="Object name of the file in git."
     )
-    bytes: Positive | None = None
+    bytes: Positive | None = Field(default=None, description="Size of the file at 'url', in bytes.")
     mirror: str | None = Field(
         default=None,
         description="Path inside the local mirror (WORDORDER_MIRROR); 'path' and 'path.gz' are tried.",
@@ -53,7 +55,7 @@ class Download(Model):
         if (self.url is None) == (self.by_hand is None):
             raise ValueError("either 'url' or 'by_hand' must be given")
         if self.also and self.url is None:
-            raise ValueError("'also' names further addresses beside 'url', which is missing")
+            raise ValueError("'also' names further addresses, but 'url' is missing")
         if self.by_hand is None and not (self.sha256 or self.md5 or self.git_blob):
             raise ValueError("one of 'sha256', 'md5' and 'git_blob' must be given for the file at 'url'")
         return self
@@ -104,8 +106,10 @@ class Choice(Model):
     letters and digits of that sentence, so that all pairs with this sentence fall into the same bucket.
     """
 
-    by: Literal["line", "source", "target"]
-    of: Annotated[int, Field(ge=2)]
+    by: Literal["line", "source", "target"] = Field(
+        description="What determines the bucket of a pair: its number, or its source or target sentence."
+    )
+    of: Annotated[int, Field(ge=2, description="Number of buckets.")]
     keep: list[Annotated[int, Field(ge=0)]] = Field(default=[], description="Buckets to keep.")
     drop: list[Annotated[int, Field(ge=0)]] = Field(default=[], description="Buckets to drop.")
     unique: bool = Field(default=False, description="Keep only the first pair with the same sentence 'by'.")
@@ -124,9 +128,9 @@ class Choice(Model):
 class Part(Model):
     """Two line-aligned text files, or two sides of one file."""
 
-    source: AnyTextFile
-    target: AnyTextFile
-    choose: Choice | None = Field(default=None)
+    source: AnyTextFile = Field(description="The file with the source sentences.")
+    target: AnyTextFile = Field(description="The file with the target sentences.")
+    choose: Choice | None = Field(default=None, description="The pairs of the part to use; all if missing.")
 
     def reversed(self) -> Part:
         """Return the part with its sides exchanged."""
@@ -138,8 +142,8 @@ class Part(Model):
 class Cleaning(Model):
     """Filters that drop training pairs. Lengths count tokens after Moses tokenisation."""
 
-    min_length: Positive = 1
-    max_length: Positive = 250
+    min_length: Positive = Field(default=1, description="Smallest number of tokens of a side.")
+    max_length: Positive = Field(default=250, description="Largest number of tokens of a side.")
     max_ratio: Annotated[float, Field(ge=1)] = Field(
         default=1.5,
         description="Largest ratio of the longer to the shorter side, in tokens; pairs above it are dropped.",
@@ -152,9 +156,11 @@ class Cleaning(Model):
 class TextPreprocessing(Model):
     """Preprocessing of the text before the subwords."""
 
-    normalise_punctuation: bool = True
+    normalise_punctuation: bool = Field(default=True, description="Normalise punctuation with the Moses rules.")
     tokenise: bool = Field(default=True, description="Moses tokenisation (sacremoses) before the subwords.")
-    aggressive_dash_splits: bool = False
+    aggressive_dash_splits: bool = Field(
+        default=False, description="Split words at dashes, as the Moses tokeniser's option -a does."
+    )
     segment: dict[str, Literal["mecab", "jieba"]] = Field(
         default={},
         description="Word segmenter for each language without spaces: {ja: mecab}, {zh: jieba}. "
@@ -169,7 +175,7 @@ class TextPreprocessing(Model):
         description="Languages without spaces of which some text comes segmented: spaces between their characters are "
         "removed before the text is segmented.",
     )
-    cleaning: Cleaning = Cleaning()
+    cleaning: Cleaning = Field(default=Cleaning(), description="The filters of training pairs.")
 
     @model_validator(mode="after")
     def _single_characters(self) -> TextPreprocessing:
@@ -221,10 +227,12 @@ class Generator(Model):
     other splits are the defaults.
     """
 
-    seed: int = 1
-    train: Positive = 10000
-    valid: Positive = 500
-    tests: dict[Name, Positive] = {"test": 1000}
+    seed: int = Field(default=1, description="Seed of the random streams.")
+    train: Positive = Field(default=10000, description="Number of training pairs.")
+    valid: Positive = Field(default=500, description="Number of validation pairs.")
+    tests: dict[Name, Positive] = Field(
+        default={"test": 1000}, description="Number of pairs of each test set, by its name."
+    )
     max_depth: Positive = Field(
         default=2, le=20, description="Levels of phrases and relative clauses within a noun phrase."
     )
@@ -268,18 +276,18 @@ PairCount = Annotated[
 class Dataset(Model):
     """A language pair with its training, validation and test parts."""
 
-    name: Name
-    title: str
-    source_language: str
-    target_language: str
-    licence: str
-    homepage: str | None = None
+    name: Name = Field(description="Name of the dataset, which is the name of its file.")
+    title: str = Field(description="Title on pages and in tables.")
+    source_language: str = Field(description="ISO 639-1 code of the source language, such as en.")
+    target_language: str = Field(description="ISO 639-1 code of the target language, such as de.")
+    licence: str = Field(description="Licence or terms of use of the text.")
+    homepage: str | None = Field(default=None, description="Address of a page about the dataset.")
     by_hand: str | None = Field(default=None, description="How to obtain the files if a licence restricts access.")
-    downloads: dict[Name, Download] = {}
+    downloads: dict[Name, Download] = Field(default={}, description="Files to download or to place manually, by name.")
     download_folder: Name | None = Field(
         default=None,
-        description="Where the files lie under resources/downloads, if not in the dataset's own folder: datasets that "
-        "need the same archive fetch it once if they name the same folder.",
+        description="Folder of the files under resources/downloads; by default the name of the dataset. Datasets that "
+        "need the same archive download it once if they name the same folder.",
     )
     tokenised: bool = Field(
         default=False,
@@ -288,14 +296,17 @@ class Dataset(Model):
     )
     published_pairs: dict[Name, PairCount] = Field(
         default={},
-        description="Numbers of pairs that others report of 'train', 'valid' or a test set; compared. Where several "
-        "do, the number by each one's name.",
+        description="Numbers of pairs that publications report for 'train', 'valid' or a test set, to compare with; "
+        "several reports by the name of each.",
     )
-    train: list[Part] = []
-    valid: list[Part] = []
-    tests: dict[Name, list[Part]] = {}
-    generator: Generator | None = None
-    preprocessing: Preprocessing = Preprocessing()
+    train: list[Part] = Field(default=[], description="Parts that are concatenated to the training set.")
+    valid: list[Part] = Field(default=[], description="Parts that are concatenated to the validation set.")
+    tests: dict[Name, list[Part]] = Field(default={}, description="Parts of each test set, by its name.")
+    generator: Generator | None = Field(
+        default=None,
+        description="Settings of the generated pair, instead of 'downloads', 'train', 'valid' and 'tests'.",
+    )
+    preprocessing: Preprocessing = Field(default=Preprocessing(), description="Cleaning, tokenisation and subwords.")
     shards: Positive = Field(default=1, description="Number of parallel jobs for the preprocessing of 'train'.")
 
     @property
@@ -321,8 +332,8 @@ class PublishedPairs(RootModel[dict[Name, PairCount]]):
 class DerivedDataset(Model):
     """A dataset file that contains only its differences from another dataset, whose downloads it shares."""
 
-    name: Name
-    title: str
+    name: Name = Field(description="Name of the dataset, which is the name of its file.")
+    title: str = Field(description="Title on pages and in tables.")
     reverse_of: Name | None = Field(
         default=None, description="Dataset to reverse: the same text in the other direction."
     )

@@ -61,8 +61,10 @@ class Shape:
 class EncodingConfig(Model):
     """Parameters that every encoding has. Each encoding's file adds its own and fixes ``type``."""
 
-    type: str
-    placement: Literal["both", "encoder", "decoder"] = "both"
+    type: str = Field(description="Type of the encoding.")
+    placement: Literal["both", "encoder", "decoder"] = Field(
+        default="both", description="Stacks in which the encoding acts."
+    )
 
     # Increased when a correction changes what a model of the same configuration learns. It is part of the address of
     # the model, which distinguishes models from before and after the correction.

@@ -26,21 +26,26 @@ from wordorder.registry import registry_of
 class Recipe(Model):
     """The training recipe of a model. All encodings of a study share one recipe."""
 
-    norm: Literal["pre", "post"] = "pre"
+    norm: Literal["pre", "post"] = Field(default="pre", description="Layer norm before or after each sublayer.")
     tie_embeddings: Literal["all", "decoder", "none"] = Field(
         default="all",
         description="Embedding matrices to share: 'all' uses one for source, target and output (a joint vocabulary).",
     )
     dropout: Rate | None = Field(default=None, description="Dropout that replaces that of the size.")
-    attention_dropout: Rate = 0.0
-    activation_dropout: Rate = 0.0
-    label_smoothing: Rate = 0.1
-    learning_rate: Annotated[float, Field(gt=0)] = 7e-4
-    warmup_updates: Positive = 4000
-    warmup_from: float = 1e-7
-    adam_betas: tuple[float, float] = (0.9, 0.98)
-    adam_epsilon: float = 1e-9
-    weight_decay: float = 0.0
+    attention_dropout: Rate = Field(default=0.0, description="Rate of dropout of attention weights.")
+    activation_dropout: Rate = Field(default=0.0, description="Rate of dropout inside the feed-forward networks.")
+    label_smoothing: Rate = Field(
+        default=0.1, description="Probability mass that label smoothing spreads over the vocabulary."
+    )
+    learning_rate: Annotated[float, Field(gt=0, description="Largest learning rate, at the end of the warm-up.")] = 7e-4
+    warmup_updates: Positive = Field(
+        default=4000,
+        description="Updates over which the learning rate rises; it then falls with the inverse square root.",
+    )
+    warmup_from: float = Field(default=1e-7, description="Learning rate of the first update.")
+    adam_betas: tuple[float, float] = Field(default=(0.9, 0.98), description="Decay rates of Adam's moments.")
+    adam_epsilon: float = Field(default=1e-9, description="Adam's epsilon.")
+    weight_decay: float = Field(default=0.0, description="Weight decay of AdamW.")
     clip_norm: float = Field(
         default=0.0, ge=0, description="Largest norm of the gradient; 0 disables clipping. The norm is always reported."
     )
@@ -56,8 +61,8 @@ class Recipe(Model):
     accumulate: Positive = Field(
         default=1, description="Number of micro-batches per update, summed over all processes."
     )
-    max_updates: Positive | None = None
-    max_epochs: Positive | None = None
+    max_updates: Positive | None = Field(default=None, description="Number of updates after which the training ends.")
+    max_epochs: Positive | None = Field(default=None, description="Number of epochs after which the training ends.")
     validate_every: Positive | None = Field(
         default=None, description="Updates between validations; one epoch if missing."
     )
@@ -65,7 +70,9 @@ class Recipe(Model):
         default=None, description="Number of validations without a better loss before training stops."
     )
     average: Positive = Field(default=1, description="Number of last validated checkpoints to average.")
-    precision: Literal["fp32", "bf16", "fp16"] = "fp32"
+    precision: Literal["fp32", "bf16", "fp16"] = Field(
+        default="fp32", description="Precision of matrix products; weights are kept in fp32."
+    )
 
     @model_validator(mode="after")
     def _ends(self) -> Recipe:
@@ -90,24 +97,27 @@ class Cell(Model):
 class Decoding(Model):
     """Beam search: the slice of a decoding job."""
 
-    beam: Positive = 5
+    beam: Positive = Field(default=5, description="Number of hypotheses that are kept per sentence.")
     length_penalty: Literal["power", "gnmt"] = Field(
         default="power",
         description="Divisor of the log-probability: 'power' is length^alpha (fairseq), 'gnmt' ((5+length)/6)^alpha.",
     )
-    alpha: float = 1.0
+    alpha: float = Field(default=1.0, description="Exponent of the length penalty; 0 disables it.")
     max_length_a: float = Field(
         default=1.0, ge=0, description="a in the largest length of a hypothesis, a * source + b tokens."
     )
-    max_length_b: int = Field(default=50, ge=0)
+    max_length_b: int = Field(default=50, ge=0, description="b in the same formula.")
     stop: Literal["beam", "exact"] = Field(
         default="beam",
         description="'beam' ends a sentence when as many hypotheses have finished as the beam holds (fairseq); 'exact' "
         "when no open hypothesis can become one of the n best any more, which takes several times longer.",
     )
-    batch_tokens: Positive = 8192
-    nbest: Positive = 1
-    precision: Literal["fp32", "bf16"] = "fp32"
+    batch_tokens: Positive = Field(
+        default=8192,
+        description="Largest number of source tokens in a batch, including padding and all hypotheses of the beam.",
+    )
+    nbest: Positive = Field(default=1, description="Number of hypotheses to write per sentence.")
+    precision: Literal["fp32", "bf16"] = Field(default="fp32", description="Precision of matrix products.")
 
     @model_validator(mode="after")
     def _nbest_fits(self) -> Decoding:
@@ -170,8 +180,8 @@ class Evaluation(Model):
 class Comparison(Model):
     """One declared comparison of the family: whether ``system`` differs from ``baseline``."""
 
-    system: Name
-    baseline: Name
+    system: Name = Field(description="Encoding that is compared.")
+    baseline: Name = Field(description="Encoding with which it is compared.")
 
 
 class Significance(Model):
@@ -181,7 +191,7 @@ class Significance(Model):
         default="bootstrap", description="Paired test of a seed that the table shows; both are run."
     )
     bootstrap_samples: Positive = Field(default=1000, description="Number of resamples, or shuffles, per test.")
-    alpha: Rate = 0.05
+    alpha: Rate = Field(default=0.05, description="Level of each family of comparisons.")
     seed: Positive = Field(
         default=12345, description="Seed of the tests; not 0, which means 'a new seed every time' in sacreBLEU."
     )
@@ -334,7 +344,7 @@ class Positions(Model):
     train: PositionsKind = Field(
         default="gold",
         description="'gold' are those of a generated pair's trees; 'identity' changes no order; 'oracle' are those of "
-        "the trees that fit the word alignment best; 'predicted' those of a parser that sees the source alone.",
+        "the trees that fit the word alignment best; 'predicted' those of a parser that sees only the source.",
     )
     test: PositionsKind = Field(
         default="gold",
@@ -378,17 +388,17 @@ _SHARED = ("norm", "tie_embeddings")  # by all models of a study
 class Study(Model):
     """Datasets x encodings x sizes x seeds, one recipe, and the tables and figures to show."""
 
-    name: Name
-    title: str
+    name: Name = Field(description="Name of the study, which is the name of its file.")
+    title: str = Field(description="Title of the study page.")
     companions: list[Name] = Field(
         default=[],
-        description="Studies that are asked for with this one, such as the other tables of a paper: by its target, "
-        "'plan', 'status' and 'check'. Companions of companions are not, and a study that is based on this one does "
-        "not inherit them.",
+        description="Studies that belong to this one, such as the other tables of a paper. Its target runs them, and "
+        "'plan', 'status' and 'check' include them. Companions of companions are not included, and a study that is "
+        "based on this one does not inherit them.",
     )
-    datasets: Annotated[list[Name], Field(min_length=1)]
-    encodings: Annotated[list[Name], Field(min_length=1)]
-    sizes: Annotated[list[Name], Field(min_length=1)]
+    datasets: Annotated[list[Name], Field(min_length=1)] = Field(description="Names of files in datasets/.")
+    encodings: Annotated[list[Name], Field(min_length=1)] = Field(description="Names in encodings.yaml.")
+    sizes: Annotated[list[Name], Field(min_length=1)] = Field(description="Names in sizes.yaml.")
     only: Only = Field(
         default={},
         description="By size: the encodings of its models, if these are not all encodings of the study, such as "
@@ -399,11 +409,13 @@ class Study(Model):
         "('until')."
     )
     tests: list[Name] = Field(default=[], description="Test sets to translate; all test sets of the datasets if empty.")
-    recipe: Recipe
+    recipe: Recipe = Field(description="Settings of all trainings, or a name in recipes.yaml.")
     recipes: dict[Name, dict[str, Any]] = Field(
         default={}, description="By dataset, the keys of the recipe that are different for its models."
     )
-    reordering: Reordering = Reordering()
+    reordering: Reordering = Field(
+        default=Reordering(), description="Reordered source positions, for encodings that need them."
+    )
     decoding: Decodings = Field(
         default=Decoding(),
         description="The beam search; or several by name, such as {paper: {beam: 4, alpha: 0.6}, ours: {beam: 5}}: "
@@ -413,31 +425,33 @@ class Study(Model):
         default=["bleu", "chrf++"],
         description="Names of metrics; one that has settings may be given with them, such as {comet: {model: …}}.",
     )
-    baseline: Name
+    baseline: Name = Field(description="Encoding with which the others are compared.")
     comparisons: list[Comparison] = Field(
         default=[], description="Comparisons declared before the run; every encoding with the baseline if empty."
     )
-    significance: Significance = Significance()
+    significance: Significance = Field(
+        default=Significance(), description="Level, seed and number of resamples of the tests."
+    )
     margin: Margins = Field(
         default={},
         description="By metric: the difference up to which two systems count as equivalent. The defaults are 0.5 BLEU "
         "and, of chrF and COMET, the difference of which people notice as much (docs/statistics.md).",
     )
-    tables: list[Literal["scores", "significance", "variance", "parameters"]] = [
-        "scores",
-        "significance",
-        "variance",
-        "parameters",
-    ]
+    tables: list[Literal["scores", "significance", "variance", "parameters"]] = Field(
+        default=["scores", "significance", "variance", "parameters"], description="Tables of the study."
+    )
     published: list[Shown] = Field(
-        default=[], description="Published tables to show beside our scores, from published/scores.yaml."
+        default=[], description="Published tables to compare with our scores, from published/scores.yaml."
     )
     paper: Name | None = Field(
         default=None,
         description="A paper under published/claims/, whose tables, claims and contradictions the page shows, decided "
         "by this study and its companions. A study that is based on this one does not inherit it.",
     )
-    figures: list[FigureName] = ["forest", "variance", "scores", "perplexity", "similarity", "encoding_matrix"]
+    figures: list[FigureName] = Field(
+        default=["forest", "variance", "scores", "perplexity", "similarity", "encoding_matrix"],
+        description="Figures of the study.",
+    )
     shown_positions: Positive | None = Field(
         default=None, description="Number of positions in the figures of vectors; 64 if missing."
     )
@@ -446,7 +460,9 @@ class Study(Model):
         description="By figure of vectors: a model size (d) at which it is drawn without models, of the encodings "
         "whose vectors training does not change.",
     )
-    analyses: Analyses = Analyses({})
+    analyses: Analyses = Field(
+        default=Analyses({}), description="Analyses of the study with their settings, by name; {} uses the defaults."
+    )
 
     @model_validator(mode="after")
     def _recipes_fit(self) -> Study:

@@ -38,12 +38,12 @@ class PublishedRow(Model):
 class PublishedTable(Model):
     """The counts of one table of a paper; all its models have the same vocabulary."""
 
-    paper: str
-    table: str
+    paper: str = Field(description="The paper, as its tables name it.")
+    table: str = Field(description="Number of the table in the paper.")
     vocabulary: Positive = Field(description="Number of rows of an embedding matrix.")
     tie_embeddings: Literal["all", "decoder", "none"] = Field(description="As in the recipe of a study.")
-    norm: Literal["pre", "post"]
-    rows: Annotated[list[PublishedRow], Field(min_length=1)]
+    norm: Literal["pre", "post"] = Field(description="Position of the layer norm, as in the recipe of a study.")
+    rows: Annotated[list[PublishedRow], Field(min_length=1)] = Field(description="Rows of the table.")
 
     @model_validator(mode="after")
     def _bases_are_rows(self) -> PublishedTable:

@@ -90,7 +90,7 @@ class PublishedScoresRow(Model):
 class CopiedRow(Model):
     """A row that a table copies from another publication; no system of ours corresponds to it."""
 
-    row: str
+    row: str = Field(description="The system as the paper names it.")
     source: str = Field(description="Source of the row, as the table names it.")
     scores: list[float | None] = Field(description="One number per column.")
 
@@ -99,8 +99,8 @@ class PublishedScores(Model):
     """One table of scores in a paper."""
 
     name: Name = Field(description="Name by which studies refer to the table.")
-    paper: str
-    table: str
+    paper: str = Field(description="The paper, as claims refer to it.")
+    table: str = Field(description="Number of the table in the paper.")
     baseline: str = Field(description="Row with which the other rows are compared.")
     computed: str = Field(description="How the paper computed its scores and significance marks.")
     runs: Positive = Field(default=1, description="Number of runs whose mean each score is.")
@@ -109,8 +109,8 @@ class PublishedScores(Model):
         description="For each significance mark, its level: the mark is after scores that are better than the baseline "
         "with a smaller p-value.",
     )
-    columns: Annotated[list[PublishedColumn], Field(min_length=1)]
-    rows: Annotated[list[PublishedScoresRow], Field(min_length=1)]
+    columns: Annotated[list[PublishedColumn], Field(min_length=1)] = Field(description="Columns of scores.")
+    rows: Annotated[list[PublishedScoresRow], Field(min_length=1)] = Field(description="Systems with their scores.")
     copied: list[CopiedRow] = Field(
         default=[], description="Rows that the paper copies from other publications. They are shown without comparison."
     )

@@ -16,7 +16,7 @@ class HMM(Model):
 
     type: Literal["hmm"] = "hmm"
     ibm1_iterations: int = Field(default=12, ge=0, description="Iterations of IBM model 1, from which the HMMs start.")
-    iterations: Positive = Field(default=3, description="Of the HMMs.")
+    iterations: Positive = Field(default=3, description="Iterations of the HMMs.")
     sentences: Positive = Field(
         default=2_000_000, description="Largest number of evenly spread pairs for training; all pairs are aligned."
     )
@@ -25,17 +25,21 @@ class HMM(Model):
 class ExternalAligner(Model):
     """A program on PATH. Only the HMM gives the same links in every run and on every machine."""
 
-    type: Literal["eflomal", "fast_align", "mgiza"]
+    type: Literal["eflomal", "fast_align", "mgiza"] = Field(description="Name of the program.")
 
 
 class Alignment(Model):
     """The alignment of source and target tokens: the slice of an alignment job."""
 
-    aligner: Annotated[HMM | ExternalAligner, Field(discriminator="type")] = HMM()
+    aligner: Annotated[HMM | ExternalAligner, Field(discriminator="type", description="The program that aligns.")] = (
+        HMM()
+    )
     unit: Literal["word", "subword"] = Field(
         default="word", description="Tokens that are aligned and later reordered; the subwords of a word stay together."
     )
-    symmetrisation: Symmetrisation = "intersection"
+    symmetrisation: Symmetrisation = Field(
+        default="intersection", description="How the links of both directions are combined."
+    )
 
 
 class Aligners(RootModel[dict[Name, Alignment]]):
@@ -53,7 +57,7 @@ class Oracle(Model):
 class Parser(Model):
     """The BTG parser that predicts the order from the source alone; see :mod:`wordorder.reordering.train`."""
 
-    iterations: Positive = 20
+    iterations: Positive = Field(default=20, description="Iterations of the training.")
     classes: int = Field(
         default=50, ge=0, description="Number of word classes, learned from the training source; 0 uses none."
     )
@@ -73,15 +77,15 @@ class Parser(Model):
     sentences: Positive = Field(
         default=200_000, description="Largest number of evenly spread sentences for training; all are parsed."
     )
-    seed: int = Field(default=1, ge=0)
+    seed: int = Field(default=1, ge=0, description="Seed of the order of the training sentences.")
 
 
 class Reorderer(Model):
     """The stages from links to positions."""
 
     aligner: Name = Field(description="Name in aligners.yaml.")
-    oracle: Oracle = Oracle()
-    parser: Parser = Parser()
+    oracle: Oracle = Field(default=Oracle(), description="Settings of the trees that fit the links best.")
+    parser: Parser = Field(default=Parser(), description="Settings of the parser.")
     folds: int = Field(
         default=0,
         ge=0,

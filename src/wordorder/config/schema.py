@@ -47,7 +47,8 @@ def _study() -> dict[str, Any]:
     """Return the schema of a study, which may name a recipe instead of containing one."""
     schema = Study.model_json_schema()
     named = {"description": "Name in recipes.yaml.", "type": "string"}
-    schema["properties"]["recipe"] = {"anyOf": [schema["properties"]["recipe"], named]}
+    recipe = schema["properties"]["recipe"]
+    schema["properties"]["recipe"] = {"anyOf": [recipe, named], "description": recipe["description"]}
     return schema
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import RootModel
+from pydantic import Field, RootModel
 
 from wordorder.config.base import Model, Name, Positive, Rate
 from wordorder.config.extensions import ByName
@@ -16,9 +16,9 @@ class ArchitectureSize(Model):
     A subclass narrows ``architecture`` to a ``Literal`` of the architecture's name.
     """
 
-    architecture: str
-    dim: Positive
-    dropout: Rate
+    architecture: str = Field(description="Name of the architecture; a Transformer if missing.")
+    dim: Positive = Field(description="Model size d.")
+    dropout: Rate = Field(description="Rate of dropout, unless the recipe sets another.")
 
     @classmethod
     def name(cls) -> str:

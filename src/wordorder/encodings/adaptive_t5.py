@@ -39,8 +39,8 @@ class AdaptiveT5Config(EncodingConfig):
 
     type: Literal["adaptive_t5"] = "adaptive_t5"
     hidden: Annotated[int, Field(gt=0, description="Size of the first hidden layer; the paper has 16 or 32.")] = 16
-    second_hidden: Annotated[int, Field(gt=0)] = 4
-    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.5
+    second_hidden: Annotated[int, Field(gt=0, description="Size of the second hidden layer.")] = 4
+    dropout: Annotated[float, Field(ge=0, lt=1, description="Rate of dropout between the hidden layers.")] = 0.5
     dropout_per: Literal["distance", "pair"] = Field(
         default="distance",
         description="Share dropout masks between pairs of equal distance, or draw one per pair, as published.",

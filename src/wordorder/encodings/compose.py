@@ -36,7 +36,7 @@ class ComposedConfig(EncodingConfig):
 
     type: Literal["composed"] = COMPOSED
     placement: Literal["both"] = "both"  # Each part has its own placement.
-    compose: Annotated[tuple[AnyEncoding, ...], Field(min_length=2)]
+    compose: Annotated[tuple[AnyEncoding, ...], Field(min_length=2, description="The encodings that act together.")]
 
     @model_validator(mode="after")
     def _parts_can_be_added(self) -> ComposedConfig:

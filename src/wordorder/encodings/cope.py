@@ -42,7 +42,7 @@ class CoPEConfig(EncodingConfig):
     revision = 2
     type: Literal["cope"] = "cope"
     table: Annotated[int, Field(gt=1, description="Number of integer positions, each with its own vector.")] = 64
-    share_heads: bool = True
+    share_heads: bool = Field(default=True, description="Use one table for all heads of a layer.")
 
     @override
     def parameter_count(self, shape: Shape) -> int:

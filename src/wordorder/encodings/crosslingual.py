@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Literal
 
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 from typing_extensions import override
 
@@ -62,7 +63,9 @@ class CrossLingualConfig(EncodingConfig):
     The decoder has no reordered positions. With ``both``, it uses the sinusoid only.
     """
 
-    placement: Literal["both", "encoder"] = "both"
+    placement: Literal["both", "encoder"] = Field(
+        default="both", description="Stacks in which the encoding acts; the decoder has sinusoids."
+    )
 
     @property
     @override

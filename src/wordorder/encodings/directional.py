@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Literal
 
 import torch
+from pydantic import Field
 from torch import Tensor
 from typing_extensions import override
 
@@ -29,7 +30,9 @@ class DirectionalConfig(EncodingConfig):
     """Parameters of an entry with ``type: directional``."""
 
     type: Literal["directional"] = "directional"
-    placement: Literal["both", "encoder", "decoder"] = "encoder"
+    placement: Literal["both", "encoder", "decoder"] = Field(
+        default="encoder", description="Stacks in which the encoding acts."
+    )
 
 
 class DirectionalAttention(AttentionEncoding):

@@ -33,7 +33,7 @@ class HeadXLConfig(CrossLingualConfig):
     tau: Annotated[int, Field(ge=0)] | None = Field(
         default=None, description="Number of heads with cross-lingual positions; by default a quarter of all."
     )
-    fusion: Fusion | None = None
+    fusion: Fusion | None = Field(default=None, description="Fusion of both positions as in InXL; null for none.")
 
     @override
     def parameter_count(self, shape: Shape) -> int:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
 from torch import Tensor
 from typing_extensions import override
 
@@ -26,7 +27,7 @@ class InXLConfig(CrossLingualConfig):
     """Parameters of an entry with ``type: inxl``."""
 
     type: Literal["inxl"] = "inxl"
-    fusion: Fusion = "full"
+    fusion: Fusion = Field(default="full", description="Matrices U and V: full, or one factor per dimension.")
 
     @override
     def parameter_count(self, shape: Shape) -> int:

@@ -19,6 +19,7 @@ from __future__ import annotations
 from typing import Literal, cast
 
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 from typing_extensions import override
 
@@ -37,7 +38,7 @@ class KERPLEConfig(ControllableConfig):
     """Parameters of an entry with ``type: kerple``."""
 
     type: Literal["kerple"] = "kerple"
-    kernel: Kernel = "log"
+    kernel: Kernel = Field(default="log", description="Variant of the formula.")
 
     @override
     def parameter_count(self, shape: Shape) -> int:

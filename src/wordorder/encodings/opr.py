@@ -29,7 +29,7 @@ class OPRConfig(EncodingConfig):
     """Parameters of an entry with ``type: opr``."""
 
     type: Literal["opr"] = "opr"
-    k: Annotated[float, Field(gt=0)] = 8.0
+    k: Annotated[float, Field(gt=0, description="Width of the similarity of neighbouring positions.")] = 8.0
 
 
 def frequencies(dim: int, k: float) -> Tensor:

@@ -49,7 +49,9 @@ class RandomizedConfig(EncodingConfig):
 
     revision = 2
     type: Literal["randomized"] = "randomized"
-    base: Literal["sinusoidal", "learned", "rope", "alibi", "transformer_xl"] = "sinusoidal"
+    base: Literal["sinusoidal", "learned", "rope", "alibi", "transformer_xl"] = Field(
+        default="sinusoidal", description="Encoding whose positions or distances are drawn."
+    )
     range: Annotated[
         int, Field(gt=1, description="M: positions are drawn from 0 … M - 1, distances from 1 … M - 1.")
     ] = 2048

@@ -50,9 +50,9 @@ class RelativeConfig(ControllableConfig):
     revision = 2
     type: Literal["relative"] = "relative"
     clip: Annotated[int, Field(gt=0, description="k, the largest distance with its own vector.")] = 16
-    keys: bool = True
-    values: bool = True
-    share_heads: bool = True
+    keys: bool = Field(default=True, description="Add vectors to the keys.")
+    values: bool = Field(default=True, description="Add vectors to the values.")
+    share_heads: bool = Field(default=True, description="Use one set of vectors for all heads of a layer.")
     share_layers: bool = Field(default=False, description="Use one set of vectors for all layers of a stack.")
     cross: bool = Field(default=False, description="Act between target and source, instead of inside self-attention.")
 

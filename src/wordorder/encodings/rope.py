@@ -39,7 +39,7 @@ class RoPEConfig(EncodingConfig):
     """Parameters of an entry with ``type: rope``."""
 
     type: Literal["rope"] = "rope"
-    base: Annotated[float, Field(gt=1)] = 10000.0
+    base: Annotated[float, Field(gt=1, description="Base of the powers that are the frequencies.")] = 10000.0
     layout: Annotated[
         Literal["half", "interleaved"], Field(description="Pairs of a head: (m, m + d_h/2), or neighbouring numbers.")
     ] = "half"

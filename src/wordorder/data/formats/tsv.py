@@ -18,8 +18,8 @@ class TSVFile(TextFile):
     """Keys of a file with ``format: tsv``."""
 
     format: Literal["tsv"] = "tsv"
-    column: Positive = Field(description="Counted from 1.")
-    separator: Annotated[str, Field(min_length=1)] = "\t"
+    column: Positive = Field(description="Number of the column, from 1.")
+    separator: Annotated[str, Field(min_length=1, description="Text between two columns.")] = "\t"
 
 
 @register(TSVFile)

@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
-from pydantic import model_validator
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -48,9 +48,9 @@ class PrefixLMSize(ArchitectureSize):
     """Size of a prefix language model."""
 
     architecture: Literal["prefix_lm"]
-    layers: Positive
-    ffn_dim: Positive
-    heads: Positive
+    layers: Positive = Field(description="Number of layers of the one stack.")
+    ffn_dim: Positive = Field(description="Size of the hidden layer of the feed-forward networks.")
+    heads: Positive = Field(description="Number of attention heads.")
 
     @model_validator(mode="after")
     def _heads_divide_dim(self) -> PrefixLMSize:

@@ -36,10 +36,10 @@ class TransformerSize(ArchitectureSize):
         description="Number of encoder layers; with 0, the decoder attends to source embeddings and positions "
         "(encoder-free).",
     )
-    decoder_layers: Positive
+    decoder_layers: Positive = Field(description="Number of decoder layers.")
     dim: Positive = Field(description="Model size d.")
-    ffn_dim: Positive
-    heads: Positive
+    ffn_dim: Positive = Field(description="Size of the hidden layer of the feed-forward networks.")
+    heads: Positive = Field(description="Number of attention heads.")
 
     @model_validator(mode="after")
     def _heads_divide_dim(self) -> TransformerSize:
