@@ -30,6 +30,13 @@ def rows(study: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.split("|")[3:-1]] for line in found[0].splitlines()]
 
 
+def test_the_bundles_are_small() -> None:
+    """Each change of a bundle stays in the history, which every clone copies."""
+    assert (
+        sum(path.stat().st_size for path in (ROOT / "results/reference").rglob("*.*") if path.is_file()) <= 10_000_000
+    )
+
+
 def test_every_bundle_has_a_section_of_ten_lines() -> None:
     assert sorted(sections()) == BUNDLES
     for study, text in sections().items():

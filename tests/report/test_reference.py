@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
+from bundle_files import change_records
 from evaluation_samples import family, report, write_finished_study
 from wordorder.cli.main import main
 from wordorder.errors import WordorderError
 from wordorder.report.reference import Verified, rebuild_reference, reference_texts, verify_reference, write_reference
-from wordorder.results.bundle import RECORDS, STUDY, TRANSLATIONS, Bundled, read_study
+from wordorder.results.bundle import STUDY, TRANSLATIONS, Bundled, read_study
 
 ASKED = report(["null", "learned"], [1, 2])
 TABLES = ["scores", "significance", "parameters", "credibility"]
@@ -60,7 +61,7 @@ def test_an_unchanged_bundle_agrees_with_its_translations(copy: Path, capsys: py
     assert capsys.readouterr().out.split() == list(map(str, names))
     files = {path.relative_to(copy / "bundle").as_posix() for path in (copy / "bundle").rglob("*.*")}
     assert files == {
-        *("study.json", "records.jsonl", "translations.tar.xz", "data.tar.xz", "figures/scores.svg"),
+        *("study.json", "records.jsonl.xz", "translations.tar.xz", "data.tar.xz", "figures/scores.svg"),
         *(f"tables/{name}.{end}" for name in TABLES for end in ("csv", "md")),
     }
 
@@ -110,9 +111,7 @@ def test_rounding_is_no_difference(copy: Path) -> None:
 
 
 def without_a_system(copy: Path) -> None:
-    path = copy / "bundle" / RECORDS
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    path.write_text("".join(line for line in lines if json.loads(line)["seed"] != 2), encoding="utf-8")
+    change_records(copy / "bundle", lambda lines: [line for line in lines if json.loads(line)["seed"] != 2])
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bundle_files import change_records
 from evaluation_samples import family, report, write_finished_study
 from wordorder.errors import WordorderError
 from wordorder.results.bundle import RECORDS, TRANSLATIONS, Bundled, pack, unpack
@@ -83,7 +84,7 @@ def test_the_same_study_gives_the_same_bytes(results: Path, tmp_path: Path) -> N
     first = packed(tmp_path / "first", results)
     again = packed(tmp_path / "second", Path(shutil.copytree(results, tmp_path / "moved")))
     files = sorted(path.name for path in first.iterdir())
-    assert files == ["data.tar.xz", "records.jsonl", "study.json", "translations.tar.xz"]
+    assert files == ["data.tar.xz", "records.jsonl.xz", "study.json", "translations.tar.xz"]
     assert [(first / name).read_bytes() for name in files] == [(again / name).read_bytes() for name in files]
 
 
@@ -116,14 +117,11 @@ def test_an_archive_that_is_too_large_is_refused(
 
 
 def drop_a_system(bundle: Path) -> None:
-    path = bundle / RECORDS
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    path.write_text("".join(lines[:-1]), encoding="utf-8")
+    change_records(bundle, lambda lines: lines[:-1])
 
 
 def drop_lines(bundle: Path) -> None:
-    path = bundle / RECORDS
-    path.write_text(path.read_text(encoding="utf-8").replace('"test_1":26', '"test_1":25', 1), encoding="utf-8")
+    change_records(bundle, lambda lines: ["".join(lines).replace('"test_1":26', '"test_1":25', 1)])
 
 
 def truncate(bundle: Path) -> None:
@@ -137,6 +135,7 @@ def truncate(bundle: Path) -> None:
         (drop_a_system, "incomplete-bundle", RECORDS),
         (drop_lines, "damaged-bundle", TRANSLATIONS),
         (truncate, "damaged-bundle", TRANSLATIONS),
+        (lambda bundle: change_records(bundle, lambda _: ["{}\n"]), "damaged-bundle", RECORDS),
         (lambda bundle: (bundle / RECORDS).write_text("{}\n"), "damaged-bundle", RECORDS),
     ],
 )

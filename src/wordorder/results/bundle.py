@@ -3,14 +3,14 @@
 A bundle is a folder:
 
     study.json            what the tables show, the comparisons, and the checksums of the references
-    records.jsonl         one line per cell: its names and its training record
+    records.jsonl.xz      one line per cell: its names and its training record
     translations.tar.xz   the translations of all cells
     data.tar.xz           significance tests, scores by metrics with environments of their own, data of figures
     tables/  figures/  analyses/
 
 In ``translations.tar.xz`` each member ``DATASET/SIZE/TEST`` holds the translations by all cells, which compress well
 because translations of the same sentence follow each other: line by line, those of all cells in the order of
-``records.jsonl``.
+``records.jsonl.xz``.
 Archives do not contain times, owners or permissions, so the same study always gives the same bytes.
 """
 
@@ -36,7 +36,7 @@ from wordorder.files import atomic, read_bytes, read_object, read_text, sha256, 
 from wordorder.results.frames import cell_folders
 from wordorder.results.index import read_index, text_of, write_index
 
-STUDY, RECORDS, TRANSLATIONS, DATA = "study.json", "records.jsonl", "translations.tar.xz", "data.tar.xz"
+STUDY, RECORDS, TRANSLATIONS, DATA = "study.json", "records.jsonl.xz", "translations.tar.xz", "data.tar.xz"
 _NAMES = ("dataset", "size", "encoding", "seed")
 # Measures that tables show.
 _MEASURES = ("alignment",)
@@ -101,11 +101,8 @@ def pack(folder: Path, results: Path, study: Bundled) -> None:
     study = study.model_copy(update={"references": references})
     # Without checksums beside the files: bundles are kept by Git, which has its own.
     write_text(folder / STUDY, study.model_dump_json(indent=1) + "\n", checksum="none")
-    write_text(
-        folder / RECORDS,
-        "".join(json.dumps(each, ensure_ascii=False, separators=(",", ":")) + "\n" for each in records),
-        checksum="none",
-    )
+    written = "".join(json.dumps(each, ensure_ascii=False, separators=(",", ":")) + "\n" for each in records)
+    _compress(folder / RECORDS, written.encode())
     _write_archive(folder / TRANSLATIONS, {name: _interleaved(own) for name, own in lines.items()})
     kept = {file.relative_to(results).as_posix(): read_bytes(file) for file in _data_files(results)}
     _write_archive(folder / DATA, kept)
@@ -172,8 +169,30 @@ def _write_archive(path: Path, members: Mapping[str, bytes]) -> None:
             entry = tarfile.TarInfo(name)
             entry.size = len(members[name])
             archive.addfile(entry, io.BytesIO(members[name]))
+    _compress(path, file.getvalue())
+
+
+def _compress(path: Path, content: bytes) -> None:
     with atomic(path, checksum="none") as temporary:
-        temporary.write_bytes(lzma.compress(file.getvalue(), preset=9))
+        temporary.write_bytes(lzma.compress(content, preset=9))
+
+
+def _decompress(path: Path) -> bytes:
+    """Return the content of a compressed file of a bundle.
+
+    Raises:
+        WordorderError: The file is damaged or its content too large.
+    """
+    decompressor = lzma.LZMADecompressor(lzma.FORMAT_XZ)
+    try:
+        content = decompressor.decompress(read_bytes(path), _LARGEST)
+        if not decompressor.eof and len(content) < _LARGEST:
+            raise EOFError("it ends too early")
+    except (OSError, EOFError, lzma.LZMAError) as error:
+        raise _damaged(path, error) from error
+    if not decompressor.eof:
+        raise _unsafe(path, "")
+    return content
 
 
 def _read_archive(path: Path) -> dict[str, bytes]:
@@ -182,14 +201,8 @@ def _read_archive(path: Path) -> dict[str, bytes]:
     Raises:
         WordorderError: The archive is missing, damaged or too large, or holds anything but files below its folder.
     """
-    decompressor = lzma.LZMADecompressor(lzma.FORMAT_XZ)
     try:
-        content = decompressor.decompress(read_bytes(path), _LARGEST)
-        if not decompressor.eof and len(content) < _LARGEST:
-            raise EOFError("it ends too early")
-        if not decompressor.eof:
-            raise _unsafe(path, "")
-        with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
+        with tarfile.open(fileobj=io.BytesIO(_decompress(path)), mode="r:") as archive:
             members = {}
             for entry in archive:
                 where, file = PurePosixPath(entry.name), archive.extractfile(entry) if entry.isreg() else None
@@ -197,10 +210,12 @@ def _read_archive(path: Path) -> dict[str, bytes]:
                     raise _unsafe(path, entry.name)
                 members[entry.name] = file.read()
             return members
-    except (OSError, EOFError, lzma.LZMAError, tarfile.TarError) as error:
-        raise WordorderError(
-            f"{path} cannot be read: {error}. Get the bundle again.", code="damaged-bundle", path=path
-        ) from error
+    except (OSError, tarfile.TarError) as error:
+        raise _damaged(path, error) from error
+
+
+def _damaged(path: Path, error: Exception) -> WordorderError:
+    return WordorderError(f"{path} cannot be read: {error}. Get the bundle again.", code="damaged-bundle", path=path)
 
 
 def _unsafe(path: Path, member: str) -> WordorderError:
@@ -279,9 +294,9 @@ def unpack_data(folder: Path, results: Path) -> None:
 
 def _read_records(path: Path) -> dict[tuple[Any, ...], dict[str, Any]]:
     try:
-        lines = [json.loads(line) for line in read_text(path).splitlines()]
+        lines = [json.loads(line) for line in _decompress(path).decode().split("\n")[:-1]]
         return {tuple(line[key] for key in _NAMES): line for line in lines}
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise WordorderError(
             f"{path} does not hold the records of a bundle: {error}.", code="damaged-bundle", path=path
         ) from error
