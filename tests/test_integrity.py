@@ -20,7 +20,7 @@ def write_inside(path: Path, content: bytes) -> None:
         temporary.write_bytes(content)
 
 
-def test_the_checksum_beside_is_one_that_sha256sum_reads(tmp_path: Path) -> None:
+def test_sha256sum_reads_the_checksum_file(tmp_path: Path) -> None:
     write_text(tmp_path / "a.txt", "text\n")
     assert note_of(tmp_path / "a.txt").name == ".a.txt.sha256"
     subprocess.run(["sha256sum", "--check", "--quiet", ".a.txt.sha256"], cwd=tmp_path, check=True)
@@ -53,7 +53,7 @@ def test_the_remedy_for_translations_names_the_rule_that_makes_them(tmp_path: Pa
     assert "rule evaluate_model:" in rules.read_text(encoding="utf-8")
 
 
-def test_a_file_without_a_checksum_beside_is_accepted(tmp_path: Path) -> None:
+def test_a_file_without_a_checksum_file_is_accepted(tmp_path: Path) -> None:
     (tmp_path / "by_hand.txt").write_bytes(b"text")
     assert read_bytes(tmp_path / "by_hand.txt") == b"text"
 
@@ -156,7 +156,7 @@ def test_the_next_writer_removes_what_a_killed_one_left(tmp_path: Path, what: st
     assert not leftovers(tmp_path)
 
 
-def test_what_a_living_process_writes_is_left_alone(tmp_path: Path) -> None:
+def test_files_of_a_living_process_are_kept(tmp_path: Path) -> None:
     output = tmp_path / "out"
     with subprocess.Popen(
         [sys.executable, "-c", KILLED, str(output), "lives"], stdin=subprocess.PIPE, stdout=subprocess.PIPE

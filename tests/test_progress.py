@@ -14,7 +14,7 @@ import pytest
 from wordorder.progress import Progress, track
 
 
-def test_a_log_gets_whole_lines(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_log_gets_complete_lines(capsys: pytest.CaptureFixture[str]) -> None:
     with Progress("Training", total=30, unit="updates", initial=10, interval=0) as progress:
         progress.advance(5, note="loss 2.0")
         progress.advance()

@@ -25,7 +25,7 @@ from wordorder.integrity import Checksum
 
 # Error codes for a full disk or an exceeded limit.
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-# Folders in which files are written, and the lock that tells whether their owner lives.
+# Folders in which files are written, and the lock that shows whether their owner is alive.
 _PARTIAL, _LOCK = ".partial", ".lock"
 _YOUNG, _OLD = 60.0, 86_400.0  # seconds
 # the devices /dev/zero, /dev/full, /dev/random and /dev/urandom
@@ -68,7 +68,7 @@ def atomic(path: str | Path, *, checksum: Checksum = "beside") -> Iterator[Path]
 
 @contextmanager
 def _workplace(path: Path) -> Iterator[Path]:
-    """Make a folder beside ``path`` for what is being written. Its lock tells other processes that its owner lives."""
+    """Make a folder next to ``path`` for files that are being written. Its lock shows that its owner is alive."""
     for leftover in path.parent.glob(f".{glob.escape(path.name)}.*{_PARTIAL}"):
         if _is_abandoned(leftover):
             _remove(leftover)
@@ -89,7 +89,7 @@ def _workplace(path: Path) -> Iterator[Path]:
 
 
 def _is_abandoned(leftover: Path) -> bool:
-    """Return whether the process that wrote ``leftover`` has ended. Where nobody can know, a day must have passed."""
+    """Return whether the process that wrote ``leftover`` has ended; if this is unknown, whether a day has passed."""
     try:
         age = time.time() - leftover.stat().st_mtime
         if not (leftover / _LOCK).exists():
@@ -200,7 +200,7 @@ def remove_leftovers(directory: Path) -> None:
 def reading(path: str | Path) -> Iterator[None]:
     """Turn what can go wrong while ``path`` is read, also a damaged gzip stream, into a :class:`WordorderError`.
 
-    The file must have the checksum beside it, if there is one.
+    If a checksum file exists, the file must match it.
     """
     try:
         _refuse_endless(path)

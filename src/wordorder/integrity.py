@@ -86,7 +86,7 @@ def remove_orphans(folder: Path) -> None:
 
 
 def check_beside(path: Path) -> None:
-    """Compare a file with the checksum beside it, if there is one.
+    """Compare a file with its checksum file, if there is one.
 
     Raises:
         WordorderError: The file does not have its checksum.
@@ -120,7 +120,7 @@ def check_inside(path: Path, remedy: str) -> int:
 
     Args:
         path: The file.
-        remedy: A sentence for the error that tells which command makes the file again.
+        remedy: A sentence for the error that names the command to make the file again.
 
     Returns:
         The number of bytes before the checksum.
@@ -133,7 +133,7 @@ def check_inside(path: Path, remedy: str) -> int:
     if recorded is None:
         raise WordorderError(
             f"{path} is damaged or was written by an earlier version of wordorder: it does not end with a checksum. "
-            f"{remedy} If you know that the file is whole, 'wordorder stage seal {path}' adds the checksum.",
+            f"{remedy} If you know that the file is undamaged, 'wordorder stage seal {path}' adds the checksum.",
             code="damaged-file",
             path=path,
         )

@@ -166,7 +166,7 @@ def plugin_files(kind: str) -> list[Path]:
     """List the Python files of one kind in the folders of ``WORDORDER_PLUGINS``.
 
     Raises:
-        WordorderError: A folder does not exist, or holds a file or folder whose kind cannot be told.
+        WordorderError: A folder does not exist, or holds a file or folder of an unknown kind.
     """
     files: list[Path] = []
     for folder in _plugin_folders():

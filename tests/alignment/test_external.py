@@ -121,7 +121,7 @@ def test_nothing_to_align(programs: Path, name: str) -> None:
         assert [rows(links) for links in align(source, target, aligner(name))] == [[[] for _ in source]] * 2
 
 
-def test_what_a_failing_program_said_is_told(programs: Path) -> None:
+def test_the_output_of_a_failed_program_is_reported(programs: Path) -> None:
     stand_in(programs, "fast_align", "print('line 3 is odd', file=sys.stderr); sys.exit(4)")
     with raises("program-failed", says="fast_align ended with status 4 and said: line 3 is odd."):
         align(SOURCE, TARGET, aligner("fast_align"))

@@ -82,7 +82,7 @@ def test_widths_are_added() -> None:
     assert once.sum() == pytest.approx(2 * 0.9)
 
 
-def test_model_1_by_hand() -> None:
+def test_model_1_equals_a_manual_computation() -> None:
     posterior = np.empty((2, 2))
     likelihood = model1_posteriors(np.array([[0.2, 0.6], [0.1, 0.3]]), np.array([0.5, 0.4]), 0.2, posterior)
     # 0.8 / 2 · 0.2 = 0.08, 0.24 and null 0.1; 0.04, 0.12 and null 0.08.
@@ -189,7 +189,7 @@ def test_the_generated_pair_is_aligned(pair: Pair, aligner: HMMAligner) -> None:
         assert error_rate(links, pair.gold).aer < bound
 
 
-def test_the_hmms_are_better_than_model_1_alone(pair: Pair, aligner: HMMAligner) -> None:
+def test_the_hmms_are_better_than_model_1(pair: Pair, aligner: HMMAligner) -> None:
     history = aligner.history
     assert [entry.model for entry in history] == ["IBM model 1"] * 12 + ["HMM"] * 3
     for side in (1, 2):
@@ -324,7 +324,7 @@ def test_other_vocabularies_are_refused(aligner: HMMAligner, tmp_path: Path) -> 
     assert not list(tmp_path.iterdir())
 
 
-def test_what_is_no_aligner_is_refused(pair: Pair, aligner: HMMAligner, tmp_path: Path) -> None:
+def test_a_file_without_an_aligner_is_refused(pair: Pair, aligner: HMMAligner, tmp_path: Path) -> None:
     path = tmp_path / "aligner.npz"
     aligner.save(path, *pair.vocabularies)
     whole = path.read_bytes()

@@ -32,7 +32,7 @@ def test_groups_are_merged_lists_replaced_and_null_takes_away() -> None:
     assert merged(base, own) == {"a": {"b": 1, "c": {"d": 2, "e": 3}}, "list": [9], "new": {}}
 
 
-def test_a_twin_has_everything_but_what_it_says(workspace: Workspace) -> None:
+def test_a_derived_study_differs_only_in_its_own_keys(workspace: Workspace) -> None:
     original = load_study("little", workspace.config)
     twin = load_study(
         derived(workspace, "seeds: [7]\nrecipe: {max_updates: 3}\nanalyses: {position: {}}"), workspace.config
@@ -64,7 +64,7 @@ def test_companions_are_not_inherited(workspace: Workspace) -> None:
         ("baseline: null", {"code": "missing-key", "line": 3, "key": "baseline"}),
     ],
 )
-def test_mistakes_are_told_of_the_twin(workspace: Workspace, text: str, problem: dict[str, Any]) -> None:
+def test_mistakes_name_the_derived_study(workspace: Workspace, text: str, problem: dict[str, Any]) -> None:
     with raises(**problem):
         load_study(derived(workspace, text), workspace.config)
 
@@ -110,7 +110,7 @@ def test_an_unknown_recipe_is_said(workspace: Workspace) -> None:
         load_study("twin", workspace.config)
 
 
-def test_mistakes_in_recipes_are_told_of_their_file(workspace: Workspace) -> None:
+def test_mistakes_in_recipes_name_the_file_of_recipes(workspace: Workspace) -> None:
     recipes(workspace, "short:\n  max_updates: 3\n  averige: 2\n")
     with raises("unknown-key", line=3, key="short.averige", suggestion="average"):
         load_study(derived(workspace, "recipe: short"), workspace.config)

@@ -353,7 +353,7 @@ def test_unknown_study_and_dataset(root: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "- a\n- b\n", "just text", "3"])
-def test_a_file_that_is_no_mapping(root: Path, text: str) -> None:
+def test_a_file_that_is_not_a_mapping_is_refused(root: Path, text: str) -> None:
     for path, load in (
         (root / "studies/mini.yaml", lambda: load_study("mini", root)),
         (root / "datasets/toy.yaml", lambda: load_dataset("toy", root)),

@@ -133,7 +133,9 @@ def test_numbers_that_differ_as_the_rows_do() -> None:
         ({}, {}, {"metric": "memory"}, ["'test'", "'memory'"]),
     ],
 )
-def test_mistakes_are_told(ape: dict[str, Any], opr: dict[str, Any], column: dict[str, Any], named: list[str]) -> None:
+def test_mistakes_are_reported(
+    ape: dict[str, Any], opr: dict[str, Any], column: dict[str, Any], named: list[str]
+) -> None:
     with pytest.raises(ValidationError) as caught:
         table(ape, opr, **column)
     (error,) = caught.value.errors()
@@ -141,7 +143,7 @@ def test_mistakes_are_told(ape: dict[str, Any], opr: dict[str, Any], column: dic
     assert all(name in error["msg"] for name in named)
 
 
-def test_gaps_beside_scores_need_the_score_of_the_baseline() -> None:
+def test_gaps_with_scores_need_the_score_of_the_baseline() -> None:
     third = {"row": "RPE", "encoding": "relative", "size": "base", "gaps": [1.0]}
     rows = [{**TABLE["rows"][0], "scores": []}, TABLE["rows"][1], third]
     with pytest.raises(ValidationError) as caught:
@@ -185,7 +187,9 @@ def test_gaps_beside_scores_need_the_score_of_the_baseline() -> None:
         ),
     ],
 )
-def test_mistakes_in_the_files_are_told(tmp_path: Path, file: str, old: str, new: str, problem: dict[str, Any]) -> None:
+def test_mistakes_in_the_files_are_reported(
+    tmp_path: Path, file: str, old: str, new: str, problem: dict[str, Any]
+) -> None:
     shutil.copytree(CONFIG / "published", tmp_path / "published")
     path = tmp_path / f"published/{file}.yaml"
     text = path.read_text(encoding="utf-8")

@@ -60,7 +60,7 @@ def test_no_file_of_a_shared_folder_is_described_twice(name: str) -> None:
         assert shared_download_slice(datasets, own.folder, file) == download_slice(own, file)
 
 
-def test_two_descriptions_of_one_file_are_told() -> None:
+def test_two_different_descriptions_of_one_file_are_reported() -> None:
     one, other = load_dataset("wmt14_ende", ROOT), load_dataset("wmt14_enfr", ROOT)
     file = "wmt14-test-full.tgz"
     changed = {**other.downloads, file: other.downloads[file].model_copy(update={"md5": "0" * 32})}
@@ -70,7 +70,7 @@ def test_two_descriptions_of_one_file_are_told() -> None:
         shared_download_slice([one], "wmt", "x")
 
 
-def test_whole_datasets_have_published_numbers_and_shards() -> None:
+def test_full_size_datasets_have_published_numbers_and_shards() -> None:
     for name in WHOLE:
         dataset = load_dataset(name, ROOT)
         assert set(dataset.test_names) <= set(dataset.published_pairs), name
@@ -166,7 +166,7 @@ def test_the_nearer_of_two_counts_is_compared(tmp_path: Path) -> None:
     ]
 
 
-def test_a_report_too_many_is_told(tmp_path: Path) -> None:
+def test_a_superfluous_report_is_an_error(tmp_path: Path) -> None:
     with raises("wrong-count"):
         compare_pairs({"train": 1}, [tmp_path / "train", tmp_path / "valid"])
 
@@ -225,7 +225,7 @@ def test_what_is_published_once_is_in_the_slice_as_ever() -> None:
 # ------------------------------------------------------------------------------------------------------ workflow
 
 
-def test_a_corpus_that_only_people_can_get_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_corpus_that_must_be_obtained_manually_is_requested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WORDORDER_MIRROR", raising=False)
     done = snakemake(tmp_path, "--cores", "1", "results/data/wat17_jaen/raw/test.source")
     assert done.returncode == 1 and "Traceback" not in done.stderr

@@ -21,7 +21,7 @@ from wordorder.model.architectures.transformer import TransformerSize
 TRANSFORMER = "{encoder_layers: 0, decoder_layers: 1, dim: 4, ffn_dim: 4, heads: 2, dropout: 0}"
 
 
-def test_the_kinds_are_told_apart(tmp_path: Path) -> None:
+def test_the_kinds_are_distinguished(tmp_path: Path) -> None:
     named = TRANSFORMER.replace("{", "{architecture: transformer, ")
     (tmp_path / "sizes.yaml").write_text(
         f"a: {TRANSFORMER}\nb: {{architecture: lstm, layers: 2, dim: 4, dropout: 0}}\nc: {named}\n"
@@ -60,7 +60,7 @@ def test_the_kinds_are_told_apart(tmp_path: Path) -> None:
         ("3", {"code": "wrong-type", "key": "own"}),
     ],
 )
-def test_mistakes_are_told_of_the_kind_that_is_meant(tmp_path: Path, text: str, problem: dict[str, str]) -> None:
+def test_mistakes_refer_to_the_intended_kind(tmp_path: Path, text: str, problem: dict[str, str]) -> None:
     (tmp_path / "sizes.yaml").write_text(f"own: {text}\n")
     with raises(path=tmp_path / "sizes.yaml", line=1, **problem):
         load_sizes(tmp_path)
@@ -74,7 +74,7 @@ def test_a_wrong_key_within_a_cell() -> None:
         slice_argument(cell % '{"encoder_layers": 1, "decoder_layers": 1, "dim": 2, "heads": 1, "dropout": 0}', Cell)
 
 
-def test_a_direction_alone_may_have_an_odd_size() -> None:
+def test_a_single_direction_may_have_an_odd_size() -> None:
     LSTMSize(architecture="lstm", layers=1, dim=5, dropout=0, bidirectional=False)
     with pytest.raises(ValidationError):
         LSTMSize(architecture="lstm", layers=1, dim=5, dropout=0)

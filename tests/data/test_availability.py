@@ -97,7 +97,7 @@ def test_every_file_gets_a_line(
     status, lines, error = check(tmp_path, files, capsys)
     assert status == 1 and "3 of 5 files" in error
     assert lines[0] == "ok  pair/here: mirror: right; address: reached, size right"
-    assert lines[1] == "ok  pair/packed: mirror: right, compressed otherwise; address: reached, size not told"
+    assert lines[1] == "ok  pair/packed: mirror: right, compressed otherwise; address: reached, unknown size"
     assert lines[2] == "BAD pair/lost: mirror: no copy; address: answers 404 Not Found"
     assert lines[3].startswith(f"BAD pair/wrong: mirror: {mirror}/other has SHA-256 ") and "size right" in lines[3]
     assert lines[4] == "BAD pair/short: mirror: no copy; address: serves 899 bytes instead of 900"
@@ -130,7 +130,9 @@ def test_files_to_get_by_hand_say_how(
 ) -> None:
     monkeypatch.setenv("WORDORDER_MIRROR", str(tmp_path))
     status, lines, _ = check(tmp_path / "config", {"here": "by_hand: Ask us., mirror: same"}, capsys)
-    assert status == 1 and lines[0] == "BAD pair/here: mirror: no copy; address: none, to be got by hand: Ask us."
+    assert (
+        status == 1 and lines[0] == "BAD pair/here: mirror: no copy; address: none; obtain the file manually: Ask us."
+    )
 
 
 def test_files_that_were_put_there_by_hand_are_found(
@@ -162,7 +164,7 @@ def test_gold_alignments_are_looked_for_too(
     )
     status, lines, _ = check(root, {"here": "by_hand: Ask us., mirror: here"}, capsys)
     assert status == 1 and f"mirror: {tmp_path}/here cannot be read: Is a directory; address" in lines[0]
-    there = "mirror: there; no checksum is known; address: none, to be got by hand: Ask us."
+    there = "mirror: there; no checksum is known; address: none; obtain the file manually: Ask us."
     assert lines[1] == f"ok  gold_alignments/set/a.tgz: {there}"
     for names, expected in ((["set"], lines[1:2]), (["pair"], lines[:1])):
         main(["data", "check", "--root", str(root), *names])

@@ -253,7 +253,7 @@ def test_a_silent_server_is_not_waited_for_for_ever(
 
 @pytest.mark.parametrize("address", ["file:///etc/hostname", "ftp://127.0.0.1/x"])
 def test_only_http_is_spoken(server: tuple[str, Behaviour], tmp_path: Path, address: str) -> None:
-    with raises("download-failed", says="is no http or https address"):
+    with raises("download-failed", says="is not an http or https address"):
         fetch(Download.model_construct(url=address, sha256="0" * 64), tmp_path / "out")
     server[1].redirect = address
     with raises("download-failed"):

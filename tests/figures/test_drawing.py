@@ -201,7 +201,7 @@ def test_a_training_perplexity_is_the_mean_since_the_validation_before() -> None
 
 
 @pytest.mark.parametrize("lost", [np.nan, np.inf, 1e4])
-def test_a_lost_training_loss_is_no_small_one(lost: float) -> None:
+def test_a_missing_training_loss_is_not_small(lost: float) -> None:
     rows = reported_rows(["none"], 1)
     rows.loc[3, "loss"] = lost
     found = perplexity.drawn(rows)

@@ -31,7 +31,7 @@ def test_agreement_is_what_the_paper_prints(metric: str) -> None:
     assert agreement.expected(-PRINTED[metric][2] / scale) == pytest.approx(0.65, abs=0.002)
 
 
-def test_agreement_knows_its_limits() -> None:
+def test_agreement_is_limited_to_its_range() -> None:
     assert curve("bleu").expected(0.0) == curve("bleu").expected(0.2) == 0.5
     assert curve("bleu").expected(99.0) == pytest.approx(0.8833, abs=1e-4)
     for metric in ("chrf++", "ter", "bleu_legacy"):

@@ -138,7 +138,7 @@ def test_without_an_environment_it_is_said_how_to_make_one(files: Files) -> None
     assert "make comet" in files.result()["how"] and PYTHON in files.result()["how"]
 
 
-def test_a_python_without_comet_is_no_environment(stand_in: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_python_without_comet_is_not_used(stand_in: Files, monkeypatch: pytest.MonkeyPatch) -> None:
     (stand_in.folder / "packages" / "comet" / "__init__.py").write_text("raise ImportError('pkg_resources')")
     assert stand_in.command("model.ckpt") == 0
     assert stand_in.result()["reason"] == f"{sys.executable} has no working unbabel-comet (pkg_resources)."

@@ -54,7 +54,7 @@ def test_scores_and_signatures_are_those_that_sacrebleu_prints(pair: tuple[Path,
     assert 20 < ours["bleu"]["score"] < 90
 
 
-def test_sentence_scores_are_those_of_each_sentence_alone(pair: tuple[Path, Path]) -> None:
+def test_sentence_scores_equal_scores_of_single_sentences(pair: tuple[Path, Path]) -> None:
     hypotheses, references = pair
     result = score_files(hypotheses, references, ALL, "de")["metrics"]
     lines = list(zip(*([f.read_text(encoding="utf-8").split("\n")[:-1] for f in pair]), strict=True))

@@ -84,7 +84,7 @@ def test_masks() -> None:
     assert torch.equal(causal_mask(1, on=CPU), torch.zeros(1, 1, 1, 1))
 
 
-def test_what_is_masked_is_not_looked_at() -> None:
+def test_masked_keys_get_no_attention() -> None:
     queries, keys, values = torch.randn(3, 2, 1, 4, 4)
     mask = padding_mask(torch.tensor([[5, 6, 7, PAD], [5, PAD, PAD, PAD]]))
     before = plain(queries, keys, values, mask)
@@ -241,7 +241,7 @@ class Watching(AttentionEncoding):
         return context
 
 
-def test_dropout_of_weights_is_for_training_alone() -> None:
+def test_weights_are_dropped_in_training_only() -> None:
     torch.manual_seed(0)
     queries, keys, values = torch.randn(3, 2, 2, 30, 4)
     positions = Positions.range(30)

@@ -243,7 +243,7 @@ def test_hypotheses_that_grow_side_by_side_and_change_places_are_sentences_of_th
 
 @every_shape
 @pytest.mark.parametrize("stop", ["beam", "exact"])
-def test_beam_search_finds_the_same_alone_and_in_a_batch(shape: str, stop: str) -> None:
+def test_beam_search_is_independent_of_the_batch(shape: str, stop: str) -> None:
     model = model_of(shape)
     sources = torch.cat((sentences([6, 2, 4, 5]), torch.full((4, 1), PAD)), dim=1)
     sources[torch.arange(4), (sources != PAD).sum(1)] = END
@@ -352,7 +352,7 @@ def test_gradients_reach_every_parameter(shape: str, ties: str) -> None:
     assert all(bool(value.grad.isfinite().all()) for value in model.parameters() if value.grad is not None)
 
 
-def test_dropout_stands_behind_embeddings_between_layers_and_behind_the_output(
+def test_dropout_follows_embeddings_layers_and_output(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each dropout is visible if all others are off; one generator of PyTorch determines all of them."""

@@ -137,7 +137,7 @@ class GivesNothing(Encoding):
         return Misspelt()
 
 
-def test_an_encoding_that_overrides_no_place_is_told_so() -> None:
+def test_an_encoding_without_hooks_is_refused() -> None:
     with raises("no-place-for-encoding", found="Misspelt", says="'own'"):
         around(GivesNothing(EncodingConfig(type="own"), SHAPE), size=SIZE)
 

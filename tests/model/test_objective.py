@@ -121,7 +121,7 @@ def test_a_batch_is_the_sum_of_its_sentences() -> None:
     assert_close(torch.autograd.grad(loss, parameters), torch.autograd.grad(total, parameters))
 
 
-def test_a_model_that_knows_nothing_pays_the_logarithm_of_the_vocabulary() -> None:
+def test_the_loss_of_uniform_probabilities_is_the_logarithm_of_the_vocabulary_size() -> None:
     model = tiny_model(parse({"type": "none"}))
     with torch.no_grad():
         model.output.weight.zero_()

@@ -72,7 +72,7 @@ def naive(
 @pytest.mark.parametrize("masked", [True, False])
 @settings(deadline=None, max_examples=5)
 @given(length=st.integers(1, 6), offset=st.integers(0, 4), seed=st.integers(0, 99))
-def test_self_attention_asks_at_each_place(place: str, masked: bool, length: int, offset: int, seed: int) -> None:
+def test_self_attention_calls_each_hook(place: str, masked: bool, length: int, offset: int, seed: int) -> None:
     model = model_of(place)
     module = model.encoder[0].self_attention
     assert isinstance(module, SelfAttention)

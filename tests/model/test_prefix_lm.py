@@ -111,7 +111,7 @@ def by_hand(model: Any, source: Tensor, most: int) -> list[int]:
     "entry", [{"type": "alibi"}, {"type": "rope"}, {"type": "cope"}, {"type": "learned", "table": 12}]
 )
 @torch.no_grad()
-def test_search_finds_what_each_sentence_gets_alone(entry: dict[str, Any]) -> None:
+def test_search_in_a_batch_equals_search_of_single_sentences(entry: dict[str, Any]) -> None:
     model = model_of(entry)
     source = sentences([6, 2, 4, 1])
     config = Decoding(beam=1, max_length_a=0, max_length_b=9)

@@ -96,7 +96,7 @@ def test_every_permutation_moves_something() -> None:
     assert_close(numbered, torch.full((30,), 0.5).double())  # words 1 and 2 change places: |1 - 2| / 2
 
 
-def test_equation_9_holds_without_an_encoding_alone() -> None:
+def test_equation_9_holds_only_without_an_encoding() -> None:
     assert float(changes(plain(AttentionEncoding())).max()) < 1e-12
     for encoding in (Values(), Bias(2).double()):
         assert float(changes(plain(encoding)).min()) > 1e-3
@@ -215,7 +215,7 @@ def test_similarities(frequencies: Tensor) -> None:
     assert mathematics.largest_similarity(frequencies) == pytest.approx(max(pairs))
 
 
-def test_orthogonal_at_k_1_alone() -> None:
+def test_vectors_are_orthogonal_only_at_k_1() -> None:
     assert mathematics.largest_similarity(opr.frequencies(64, 1)) < 1e-12
     for other in (opr.frequencies(64, 2), opr.frequencies(64, 1) * 1.001, sinusoidal.frequencies(64)):
         assert mathematics.largest_similarity(other) > 1e-3

@@ -121,7 +121,7 @@ def test_the_table_counts_and_names_them() -> None:
     assert row["Untested"] == "0"
 
 
-def test_a_table_beside_two_datasets_has_a_row_for_each() -> None:
+def test_a_table_for_two_datasets_has_a_row_for_each() -> None:
     ours = pd.concat([scores(OURS), scores({"none": [20.0, 20.1], "sinusoidal": [5.0, 5.2]}).assign(dataset="other")])
     other = Shown(table="paper_table1", datasets={"big": "other"}, sizes={"base": "tiny"})
     shown = [beside(SHOWN, printed(PRINTED)), beside(other, printed(PRINTED))]
@@ -176,7 +176,7 @@ def test_a_printed_difference_orders_a_system_and_its_baseline() -> None:
     assert found.loc[("SINUSOIDAL", "NONE"), "verdict"] == "confirmed"
 
 
-def test_what_is_no_score_is_in_no_order() -> None:
+def test_rows_without_scores_have_no_order() -> None:
     table = printed(PRINTED, "aer")
     assert orderings_frame(scores(OURS, "aer"), [beside(SHOWN, table)], alpha=0.05).empty
 

@@ -73,7 +73,7 @@ def found(frame: pd.DataFrame, metric: str) -> list[tuple[str, str, int, float |
     ]
 
 
-def test_quantities_stand_beside_the_scores_in_the_same_form(results: Path) -> None:
+def test_quantities_have_the_same_form_as_scores(results: Path) -> None:
     tables = [(SHOWN, printed(("parameters", None), ("memory", None), ("aer", "rwth"), ("recall", "rwth")))]
     frame = load_printed(ASKED, results, tables)
     assert [row[3] for row in found(frame, "bleu")] == [21.0, 22.0, 21.0, None]
@@ -102,7 +102,7 @@ def test_the_links_of_a_generated_test_set_are_its_own(results: Path) -> None:
     assert found(frame, "aer")[0] == ("test", "sinusoidal", 1, 50.0, "measured")
 
 
-def test_without_such_columns_there_are_scores_alone(results: Path) -> None:
+def test_without_such_columns_there_are_only_scores(results: Path) -> None:
     assert set(load_printed(ASKED, results, [(SHOWN, printed(("bleu", "news")))])["metric"]) == {"bleu"}
     elsewhere = Shown(table="t", datasets={"big": "elsewhere"})
     assert set(load_printed(ASKED, results, [(elsewhere, printed(("memory", None)))])["metric"]) == {"bleu"}

@@ -95,7 +95,7 @@ def test_the_interval_of_a_mean_of_several_runs_is_narrower() -> None:
     assert any("would fall (A paper, Table 1: the mean of 5) with" in note for note in table.notes)
 
 
-def test_a_score_is_held_against_the_spread_of_ours() -> None:
+def test_a_score_is_compared_with_the_spread_of_ours() -> None:
     frame = published_frame(scores(OURS), [(Shown(table="paper_table1"), PRINTED)]).set_index("row")
     assert list(frame.index) == ["APE", "OPR", "RPE", "never"], "what is not printed has no row"
     opr = frame.loc["OPR"]
@@ -114,7 +114,7 @@ def test_a_score_is_held_against_the_spread_of_ours() -> None:
     assert frame.loc["RPE", "n"] == 2
 
 
-def test_other_data_is_compared_by_its_gaps_alone() -> None:
+def test_results_on_other_data_are_compared_only_by_gaps() -> None:
     shown = Shown(table="paper_table1", datasets={"big": "mini"}, tests={"news": "test"}, sizes={"base": "tiny"})
     frame = published_frame(scores(OURS, "mini", "test", "tiny"), [(shown, PRINTED)]).set_index("row")
     assert frame["difference"].isna().all()
@@ -163,7 +163,7 @@ def test_the_shipped_tables_name_what_is_there() -> None:
 APE_ALONE: dict[str, Any] = {"APE": {"scores": []}, "RPE": {"scores": [], "gaps": [0.6]}, "never": {"scores": [None]}}
 
 
-def test_a_difference_that_is_printed_alone_is_held_against_ours() -> None:
+def test_a_printed_difference_without_scores_is_compared_with_ours() -> None:
     printed = changed(**APE_ALONE, OPR={"scores": [], "gaps": [0.5]})
     ours = OURS | {"relative": [29.0, 29.2, 29.1]}
     frame = published_frame(scores(ours), [(Shown(table="paper_table1"), printed)]).set_index("row")
@@ -244,7 +244,7 @@ def test_a_count_is_as_printed_to_the_last_digit_or_not() -> None:
     }
 
 
-def test_a_count_of_other_data_is_held_by_its_gap_and_one_of_another_size_not_at_all() -> None:
+def test_a_count_on_other_data_is_compared_by_its_gap_and_one_of_another_size_is_not() -> None:
     shown = Shown(table="paper_table1", datasets={"big": "mini"})
     ours = {"sinusoidal": 5.0, "opr": 5.5, "relative": 5.6}
     assert counted(ours, shown, dataset="mini").to_dict() == {

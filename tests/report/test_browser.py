@@ -185,11 +185,11 @@ def test_a_click_enlarges_a_figure_and_another_closes_it(at: Visit) -> None:
     assert larger
 
 
-def test_a_cell_leads_to_its_whole_record(at: Visit) -> None:
+def test_a_cell_links_to_its_complete_record(at: Visit) -> None:
     assert at.found["record"]
 
 
-def test_the_contents_stand_beside_or_in_a_menu(visits: dict[int, Visit]) -> None:
+def test_the_contents_are_at_the_side_or_in_a_menu(visits: dict[int, Visit]) -> None:
     assert visits[DESKTOP].found["navigation"] == {"side": True, "menu": False}
     assert visits[PHONE].found["navigation"] == {"side": False, "menu": True}
     assert not visits[PHONE].found["menuOpen"], "a link in the menu closes it"
@@ -324,7 +324,7 @@ def test_the_sentences_of_a_pair_are_the_same_in_both_directions(compared: Visit
             assert shown["marks"]
 
 
-def test_a_declared_comparison_keeps_its_verdict_beside_that_of_all_pairs(
+def test_a_declared_comparison_keeps_its_verdict_next_to_that_of_all_pairs(
     compared: Visit, pair_study: tuple[Page, Path, Path]
 ) -> None:
     tested = read_json(pair_study[1] / "significance" / "pair.tiny.test_1.json")["metrics"]["bleu"]["comparisons"]

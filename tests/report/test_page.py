@@ -74,7 +74,7 @@ class Elements(HTMLParser):
         return [attributes for name, attributes in self.elements if name == tag]
 
 
-def test_it_is_written_whole_and_the_same_twice(sample: Sample, tmp_path: Path) -> None:
+def test_it_is_written_completely_and_repeatably(sample: Sample, tmp_path: Path) -> None:
     output = tmp_path / "index.html"
     assert run(sample, output) == 0
     first = output.read_bytes()
@@ -84,7 +84,7 @@ def test_it_is_written_whole_and_the_same_twice(sample: Sample, tmp_path: Path) 
     assert not list(tmp_path.glob("*.partial"))
 
 
-def test_text_is_text_wherever_it_stands(page: str) -> None:
+def test_text_is_escaped_everywhere(page: str) -> None:
     read = Elements(page)
     assert len(read.all("style")) == 1
     assert [tag.get("type") for tag in read.all("script")] == ["application/octet-stream", None], "data, and one script"
@@ -129,7 +129,7 @@ def test_encodings_are_linked_to_their_rows_of_the_fidelity_page(written: tuple[
     assert len([0 for line, before in lines if line != before]) == 1, "nothing else is changed"
 
 
-def test_the_policy_lets_in_this_style_and_this_script_alone(page: str) -> None:
+def test_the_policy_allows_only_this_style_and_this_script(page: str) -> None:
     (policy,) = [tag["content"] for tag in Elements(page).all("meta") if tag.get("http-equiv")]
     assert policy is not None and policy.startswith("default-src 'none'; img-src data:; ")
     for kind in ("style", "script"):
@@ -164,7 +164,7 @@ def test_verdicts_and_groups_stand_in_the_overview(page: str, written: tuple[Sam
     assert len(re.findall(r'class="group"', overview)) >= 2
 
 
-def test_encodings_are_shown_beside_their_controls(written: tuple[Sample, str]) -> None:
+def test_encodings_are_shown_next_to_their_controls(written: tuple[Sample, str]) -> None:
     (asked, results, data), page = written
     assert 'id="table-controls"' not in page
     controls = Controls(report=asked.report, controls={"opr+rpr": "learned"})

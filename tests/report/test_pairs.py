@@ -102,7 +102,7 @@ def test_equal_translations_and_repeated_sentences_are_left_out() -> None:
     assert pairs.choose(found, "a", "a", {}) == []
 
 
-def test_packed_content_is_the_same_twice_and_whole() -> None:
+def test_packed_content_is_complete_and_repeatable() -> None:
     content = {"a": "</script> ä\u2028", "b": [1.5, None]}
     text = pairs.packed(content)
     assert text == pairs.packed(content) and "<" not in text

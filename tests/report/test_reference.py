@@ -100,7 +100,7 @@ def test_a_changed_number_or_a_lost_row_of_a_printed_table_is_found(copy: Path) 
     assert {each.table for each in verified(copy).differences} == {"scores.md"}
 
 
-def test_rounding_is_no_difference(copy: Path) -> None:
+def test_rounding_is_not_a_difference(copy: Path) -> None:
     path = copy / "bundle" / "tables" / "scores.csv"
     columns, first, *rest = path.read_text(encoding="utf-8").split("\n")
     values = first.split(",")
@@ -131,7 +131,7 @@ def test_an_incomplete_bundle_is_an_error(copy: Path, damage, code: str) -> None
     assert raised.value.code == code
 
 
-def test_tables_are_made_again_as_they_are_now_asked_for(copy: Path) -> None:
+def test_tables_are_rebuilt_with_the_current_settings(copy: Path) -> None:
     bundle = copy / "bundle"
     before = {path.name: path.read_bytes() for path in (bundle / "tables").iterdir()}
     for table in TABLES:

@@ -82,7 +82,7 @@ def test_a_column_that_a_row_lacks_is_a_dash() -> None:
     assert block.columns == ["a", "b"] and block.texts == [["x", "–"], ["–", "y"]]
 
 
-def test_a_table_brings_its_caption_notes_and_whole_data() -> None:
+def test_a_table_has_its_caption_notes_and_all_data() -> None:
     shown = show(Table("scores", pd.DataFrame({"a": [1.25], "b": ["x,y"]}), [BLOCK], ["A note."]))
     assert shown.title == "Scores" and shown.notes == ["A note."] and len(shown.blocks) == 1
     assert "mean ± standard deviation" in shown.caption

@@ -125,7 +125,7 @@ def test_verdicts(value: float, p: float, half_width: float, lower_is_better: bo
     assert (found.outcome, found.reach) == (outcome, Reach.THIS_TEST_SET)
 
 
-def test_a_verdict_speaks_of_other_sentences_if_their_interval_agrees() -> None:
+def test_a_verdict_applies_to_other_sentences_if_their_interval_agrees() -> None:
     for value, interval, reach in (
         (0.6, both(0.1, 1.1), Reach.OTHER_SENTENCES),
         (0.6, both(-0.1, 1.3), Reach.THIS_TEST_SET),

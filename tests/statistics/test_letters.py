@@ -15,7 +15,7 @@ PAIRS = list(combinations(NAMES, 2))
 
 
 @given(st.sets(st.sampled_from(PAIRS)), st.permutations(NAMES))
-def test_two_systems_share_a_letter_if_and_only_if_they_were_not_told_apart(
+def test_two_systems_share_a_letter_if_and_only_if_they_do_not_differ_significantly(
     different: set[tuple[str, str]], ranked: list[str]
 ) -> None:
     letters = letter_display(ranked, sorted(different))
@@ -26,7 +26,7 @@ def test_two_systems_share_a_letter_if_and_only_if_they_were_not_told_apart(
     assert "a" in letters[ranked[0]]
 
 
-def test_letters_by_hand() -> None:
+def test_letters_of_a_manual_example() -> None:
     assert letter_display(["x", "y", "z"], []) == {"x": "a", "y": "a", "z": "a"}
     assert letter_display(["x", "y", "z"], [("x", "z")]) == {"x": "a", "y": "ab", "z": "b"}
     assert letter_display(["x", "y", "z"], [("y", "x"), ("z", "x")]) == {"x": "a", "y": "b", "z": "b"}

@@ -136,7 +136,7 @@ def test_one_seed_of_stratified_randomisation_is_the_paired_test() -> None:
     assert ours == pytest.approx(randomisation_p(system, baseline, 5000, 2), abs=0.02)
 
 
-def test_spreads_are_told_apart() -> None:
+def test_the_kinds_of_spread_are_distinguished() -> None:
     random = np.random.default_rng(5)
     segments = {"system": random.normal(0, 1, (3, 50)), "baseline": random.normal(0, 1, (3, 50))}
     scores = {side: of.mean(axis=1) for side, of in segments.items()}

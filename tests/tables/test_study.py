@@ -108,7 +108,7 @@ def test_signatures_stand_below(study: Report, tmp_path: Path) -> None:
         assert data["signature"].dropna().str.contains("version:").all()
 
 
-def test_systems_that_cannot_be_told_apart_share_a_letter(study: Report, tmp_path: Path) -> None:
+def test_systems_that_do_not_differ_significantly_share_a_letter(study: Report, tmp_path: Path) -> None:
     data, markdown, _ = table("scores", study, tmp_path)
     of = data.set_index(["encoding", "test", "metric"])["group"].fillna("")
     for test, metric in {(test, metric) for _, test, metric in of.index}:
@@ -172,7 +172,7 @@ def test_the_legacy_score_is_marked(tmp_path: Path) -> None:
     write_json(folder / "test_1.scores.json", score_files(one, two, asked.metrics, "de"))
     _, markdown, _ = table("scores", asked, tmp_path)
     assert cells_of(markdown)[0][-1] == "test_1 BLEU (tokenised, compounds split)"
-    assert "- BLEU (tokenised, compounds split): legacy, to be read beside papers" in markdown
+    assert "- BLEU (tokenised, compounds split): legacy, to compare only with papers" in markdown
     assert "tok:moses-de-compounds" in markdown
 
 

@@ -48,7 +48,7 @@ def test_batches_are_as_full_as_they_can_be(corpus: ParallelCorpus) -> None:
         assert longest * len(together) > 64
 
 
-def test_the_order_depends_on_seed_and_epoch_alone(corpus: ParallelCorpus) -> None:
+def test_the_order_depends_only_on_seed_and_epoch(corpus: ParallelCorpus) -> None:
     def order(seed: int, epoch: int) -> list[int]:
         return [int(sentence) for batch in epoch_batches(corpus, 64, seed=seed, epoch=epoch) for sentence in batch]
 

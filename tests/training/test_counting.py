@@ -79,7 +79,7 @@ def test_deterministic_sums_by_index_wait() -> None:
     assert counter.counts().waits_by_name == {"scatter_add": 1}
 
 
-def test_operations_of_the_device_are_counted_and_views_are_no_kernels() -> None:
+def test_operations_of_the_device_are_counted_and_views_are_not_kernels() -> None:
     x = torch.zeros(2, 3, device=DEVICE)
     with Dispatches() as counter:
         (x.T + 1).relu()

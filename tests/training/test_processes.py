@@ -136,7 +136,7 @@ def test_a_job_of_several_tasks_without_srun_is_an_error(tmp_path: Path, monkeyp
         open_fabric("fp32", devices=None, most=2)
 
 
-def test_how_many_tasks_a_job_has_is_asked_of_slurm_where_the_environment_does_not_tell(
+def test_slurm_is_queried_for_the_number_of_tasks_if_the_environment_lacks_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As in the jobs of Snakemake's plugin, which takes the variable out."""
@@ -155,7 +155,7 @@ def test_srun_must_start_as_many_on_every_node(monkeypatch: pytest.MonkeyPatch) 
         open_fabric("fp32", devices=None, most=4)
 
 
-def test_a_window_goes_on_in_another_number_of_processes() -> None:
+def test_a_window_resumes_with_another_number_of_processes() -> None:
     """Losses of all micro-batches are kept, once; the rest was the same in every process."""
     states = [
         {"sums": torch.tensor([loss, 2 * loss, 5.0], dtype=torch.float64), "updates": 3, "tokens": 7, "seconds": 1.0}

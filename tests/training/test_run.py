@@ -118,7 +118,7 @@ def test_a_run_killed_at_random_moments_gives_the_same_bits(make_run: RunMaker, 
 
 
 @pytest.mark.slow
-def test_a_signal_saves_and_asks_for_another_start(make_run: RunMaker, uninterrupted: TrainingRun) -> None:
+def test_a_signal_saves_the_state_and_exits_with_status_75(make_run: RunMaker, uninterrupted: TrainingRun) -> None:
     for number, name in ((signal.SIGTERM, "term"), (signal.SIGUSR1, "usr1")):
         run = make_run(name)
         process = run.start()
@@ -146,7 +146,7 @@ def test_deleted_outputs_come_back_without_training(make_run: RunMaker) -> None:
 
 
 @pytest.mark.slow
-def test_another_configuration_starts_anew(make_run: RunMaker) -> None:
+def test_another_configuration_starts_from_the_beginning(make_run: RunMaker) -> None:
     make_run().finish()
     changed = make_run(max_epochs=1)
     assert "belonged to another configuration and was discarded" in changed.finish()
@@ -154,7 +154,7 @@ def test_another_configuration_starts_anew(make_run: RunMaker) -> None:
 
 
 @pytest.mark.slow
-def test_long_pairs_are_left_out_told_and_counted(
+def test_long_pairs_are_excluded_reported_and_counted(
     make_run: RunMaker, corpora: tuple[Path, Path], uninterrupted: TrainingRun
 ) -> None:
     train = ParallelCorpus.open(corpora[0])
@@ -338,7 +338,7 @@ INXL = {"type": "inxl"}
 
 
 @pytest.mark.slow
-def test_reordered_positions_are_recorded_and_others_start_anew(
+def test_reordered_positions_are_recorded_and_others_restart_the_training(
     make_run: RunMaker, positions: dict[str, dict[str, Path]]
 ) -> None:
     bare = make_run(encoding=INXL, max_epochs=1)

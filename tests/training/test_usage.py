@@ -37,7 +37,9 @@ def program(folder: Path, name: str, printed: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["TRES", "AllocTRES"])
-def test_what_a_job_asked_for_is_what_slurm_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_the_requested_resources_are_those_that_slurm_reports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     program(tmp_path / "bin", "scontrol", JOB.replace("{TRES}", name))
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
     monkeypatch.setenv("SLURM_JOB_ID", "77")
@@ -98,7 +100,7 @@ def test_processes_of_one_machine_share_its_memory() -> None:
     assert measured["batch_share"] == 0.3
 
 
-def test_a_meter_tells_work_from_waiting() -> None:
+def test_a_meter_distinguishes_work_from_waiting() -> None:
     with Meter(torch.device("cpu")) as idle:
         time.sleep(0.3)
     with Meter(torch.device("cpu")) as busy:
@@ -129,7 +131,7 @@ def test_operations_are_six_times_the_weights_that_each_token_meets(tmp_path: Pa
     assert operations_per_token(build_model(lstm, VOCABULARY), corpus_ratio(corpus)) == pytest.approx(expected, abs=1)
 
 
-def test_a_gpu_that_tells_nothing_is_no_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_without_a_reading_gives_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     for printed, expected in (("37", 0.37), ("[N/A]", None)):
         program(tmp_path, "nvidia-smi", printed)
@@ -137,7 +139,7 @@ def test_a_gpu_that_tells_nothing_is_no_number(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.slow
-def test_a_record_tells_what_was_used(tmp_path: Path) -> None:
+def test_a_record_contains_the_used_resources(tmp_path: Path) -> None:
     from training_runs import TrainingRun
 
     train, valid = (write_reversals(tmp_path / name, pairs=60, seed=1) for name in ("train", "valid"))

@@ -99,7 +99,7 @@ class AttentionAlignment(ModelAnalysis):
                 )
 
     def measured_sets(self, dataset: StudiedDataset) -> list[str]:
-        """List the chosen gold sets of a dataset's languages; 'gold' stands for the test sets of a generated one."""
+        """List the chosen gold sets of a dataset's languages; 'gold' means the test sets of a generated one."""
         chosen = [name for name in _fitting(dataset) if name in self.sets]
         own = dataset.tests if "gold" in chosen else []
         return own + [gold_split(name) for name in chosen if name != "gold"]
@@ -197,7 +197,7 @@ class AttentionAlignment(ModelAnalysis):
 
 
 def _fitting(dataset: StudiedDataset) -> list[str]:
-    """List the gold sets of a dataset; 'gold' stands for the links of a generated one."""
+    """List the gold sets of a dataset; 'gold' means the links of a generated one."""
     return (["gold"] if dataset.dataset.generator else []) + dataset.gold_sets
 
 

@@ -45,7 +45,7 @@ class AttentionDistance(ModelAnalysis):
     name: ClassVar[str] = "attention_distance"
     caption: ClassVar[str] = (
         "How far each head of self-attention looks on the first test set, in tokens: mean over seeds, which share no "
-        "order of heads, so that those of a layer are sorted by distance. What even attention would give stands below "
+        "order of heads, so that those of a layer are sorted by distance. The value of even attention is below "
         "each panel."
     )
 

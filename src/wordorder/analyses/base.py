@@ -44,7 +44,7 @@ REGISTRY: Registry[type[Analysis]] = Registry("analyses", "analysis")
 
 @dataclass(frozen=True)
 class Input:
-    """An input of a job. The workflow knows the file names.
+    """An input of a job. The workflow determines the file names.
 
     The kinds are:
 

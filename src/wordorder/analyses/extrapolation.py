@@ -25,8 +25,8 @@ class Extrapolation(BucketAnalysis):
 
     name: ClassVar[str] = "extrapolation"
     caption: ClassVar[str] = (
-        "Scores of the sentences whose source is longer than those of the training set, beside those of all others. "
-        "(Where the study asks for a percentile of the training set's lengths: longer than that.)"
+        "Scores of the sentences whose source is longer than those of the training set, and those of all others. "
+        "(If the study sets a percentile of the training set's lengths: longer than that percentile.)"
     )
 
     percentile: Annotated[float, Field(gt=0, le=100)] = Field(

@@ -42,7 +42,7 @@ class RelativePosition(Analysis):
 
     name: ClassVar[str] = "position"
     caption: ClassVar[str] = (
-        "Share of the reference's words and n-grams that are in the translation, by where in the sentence they stand."
+        "Share of the reference's words and n-grams that are in the translation, by their position in the sentence."
     )
 
     bins: Annotated[int, Field(ge=2, description="Number of bins.")] = 10

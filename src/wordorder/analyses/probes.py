@@ -85,7 +85,7 @@ class Probes(ModelAnalysis):
     positions: Literal["moved", "own"] = Field(
         default="moved",
         description="Of encodings that need reordered positions: 'moved', every word takes along the place in target "
-        "order that it had; 'own', the words count as being in target order as they stand.",
+        "order that it had; 'own', the reordered words count as being in target order.",
     )
 
     @model_validator(mode="after")

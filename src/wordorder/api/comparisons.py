@@ -35,7 +35,7 @@ def compare_outputs(
 ) -> pd.DataFrame:
     """Compare the translations of two systems, with one list of lines for each training seed.
 
-    The verdict (better, worse, equivalent or undecided) speaks of other seeds and needs at least two of them. With one
+    The verdict (better, worse, equivalent or undecided) applies to other seeds and needs at least two of them. With one
     seed, sacreBLEU's paired tests of the two translations remain: columns such as ``bootstrap p seed 1``.
 
     Args:
@@ -102,7 +102,7 @@ def compare_encodings(
 ) -> pd.DataFrame:
     """Compare two encodings of a finished study, on all of its datasets, sizes and test sets.
 
-    The comparison is a family of its own: its p-values are not corrected for other comparisons of the study. Use it to
+    The comparison is a separate family: its p-values are not corrected for other comparisons of the study. Use it to
     look, and declare comparisons in the study before you report them.
 
     Args:
@@ -165,7 +165,7 @@ def comparison_text(compared: pd.DataFrame) -> str:
     rows = []
     for row in compared.to_dict("records"):
         label, digits = metric(row["metric"]).label, metric(row["metric"]).digits
-        found = {name: row[name] for name in ("difference", "low", "high")}  # what one seed does not tell is missing
+        found = {name: row[name] for name in ("difference", "low", "high")}  # missing for one seed
         numbers = {name: "" if pd.isna(value) else f"{value:+.{digits}f}" for name, value in found.items()}
         p = "" if pd.isna(row["p"]) else format_p(row["p"])
         place = {name: row[name] for name in ("dataset", "size", "test")}

@@ -16,7 +16,7 @@ PAPER_TABLES = ("paper", "claims", "contradictions")
 class Decided(Model):
     """Which systems are compared: each of ``better`` with each of ``worse``.
 
-    A list that is missing stands for all other systems, so that 'better' alone says that a system is best.
+    A missing list means all other systems: 'better' without 'worse' says that a system is best.
     """
 
     better: list[str] = Field(default=[], description="Systems that the paper finds better.")
@@ -64,7 +64,7 @@ class ByAnalysis(Decided):
     unit: Name = Field(default="seed", description="The column of what is repeated, over which the test is.")
     lower_is_better: bool = Field(default=False, description="Whether smaller values are better.")
     elsewhere: dict[Name, list[str]] = Field(
-        default={}, description="By study: the systems that stand for 'better' where models have another shape."
+        default={}, description="By study: the systems that replace 'better' if its models have another shape."
     )
 
 

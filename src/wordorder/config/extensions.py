@@ -1,4 +1,4 @@
-"""Fields whose model a registry knows, such as encodings, whose parameters depend on their ``type``."""
+"""Fields whose model is in a registry, such as encodings, whose parameters depend on their ``type``."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class ByName:
 
 
 class MemberError(ValueError):
-    """The mistakes of one field whose model a registry knows."""
+    """The mistakes of one field whose model is in a registry."""
 
     def __init__(self, field: ByName, model: type[BaseModel], error: ValidationError) -> None:
         super().__init__("; ".join(f"{'.'.join(map(str, d['loc']))}: {d['msg']}" for d in error.errors()))

@@ -168,7 +168,7 @@ def load_published(root: str | Path = "config") -> list[PublishedTable]:
 
 
 def load_published_scores(root: str | Path = "config") -> list[PublishedScores]:
-    """``root``/published/scores.yaml, with the counts of parameters.yaml beside it where a table has a column of them.
+    """Load ``root``/published/scores.yaml, with the counts of parameters.yaml in tables that have a column of them.
 
     Whether its datasets, encodings and sizes exist is not looked at here.
     """

@@ -75,6 +75,6 @@ class Page(Model):
         default={}, description="Types of each encoding that belong to the package; each has a row in docs/fidelity.md."
     )
     bundled: bool = Field(default=False, description="Whether the results are those of a bundle, without pixels.")
-    lacking: list[str] = Field(default=[], description="What the study asks for and its bundle does not hold.")
+    lacking: list[str] = Field(default=[], description="Items that the study requests and its bundle lacks.")
     source_languages: dict[Name, str] = Field(description="By dataset.")
     target_languages: dict[Name, str] = Field(description="By dataset.")

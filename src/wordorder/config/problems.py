@@ -96,7 +96,7 @@ def _problems(
 ) -> Iterator[Problem]:
     for details in error.errors():
         cause = details.get("ctx", {}).get("error")
-        if isinstance(cause, MemberError):  # A field whose model another registry knows.
+        if isinstance(cause, MemberError):  # The model of the field is in another registry.
             location = (*at, *_written(details["loc"], model))
             yield from _problems(cause.error, cause.model, location, cause.field)
         # Pydantic counts only the entries of a tuple that are correct.

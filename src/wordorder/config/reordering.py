@@ -55,7 +55,7 @@ class Oracle(Model):
 
 
 class Parser(Model):
-    """The BTG parser that predicts the order from the source alone; see :mod:`wordorder.reordering.train`."""
+    """The BTG parser that predicts the order from the source only; see :mod:`wordorder.reordering.train`."""
 
     iterations: Positive = Field(default=20, description="Iterations of the training.")
     classes: int = Field(

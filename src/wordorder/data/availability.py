@@ -127,7 +127,7 @@ def _look(entry: Download, output: Path, mirror: str | Path | None) -> Place:
 def _ask(entry: Download, timeout: float) -> Place:
     """Request the header of the file from every address; it is available if one of them has it."""
     if not entry.addresses:
-        return Place(None, f"none, to be got by hand: {entry.by_hand}")
+        return Place(None, f"none; obtain the file manually: {entry.by_hand}")
     asked = {url: _ask_one(entry, url, timeout) for url in entry.addresses}
     if len(asked) == 1:
         return asked[entry.addresses[0]]
@@ -149,7 +149,7 @@ def _ask_one(entry: Download, url: str, timeout: float) -> Place:
     except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
         return Place(None, f"not reached ({getattr(error, 'reason', None) or error or type(error).__name__})")
     if length is None or entry.bytes is None:
-        return Place(True, f"reached, {'size not told' if length is None else f'{length} bytes'}")
+        return Place(True, f"reached, {'unknown size' if length is None else f'{length} bytes'}")
     if length != entry.bytes:
         return Place(False, f"serves {length} bytes instead of {entry.bytes}")
     return Place(True, "reached, size right")

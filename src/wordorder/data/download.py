@@ -39,7 +39,7 @@ class _Interrupted(Exception):
 def download(config: Download, output: str | Path, *, mirror: str | Path | None = None, pause: float = 1.0) -> None:
     """Fetch one file.
 
-    Copy what a person put into the folder by_hand beside the output, or what the local mirror has; otherwise download
+    Copy the file from the folder by_hand next to the output, or from the local mirror; otherwise download
     the URL. The checksum is always verified; an interrupted download resumes.
 
     Example:
@@ -140,9 +140,9 @@ def _fetch(entry: Download, url: str, output: Path, pause: float) -> None:
     try:
         scheme = urlsplit(url).scheme
     except ValueError as error:
-        raise Unusable(f"is no address ({error})") from error
+        raise Unusable(f"is not a valid address ({error})") from error
     if scheme not in ("http", "https"):
-        raise Unusable("is no http or https address")
+        raise Unusable("is not an http or https address")
     part = output.with_name(f"{output.name}.part")
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
@@ -211,7 +211,7 @@ def _fetch_rest(entry: Download, url: str, part: Path) -> None:
             raise Unusable(f"answers {error.code} {error.reason}") from error
         raise _Interrupted(f"status {error.code} {error.reason}") from error
     except (http.client.InvalidURL, ValueError) as error:  # UnicodeError of a host's name
-        raise Unusable(f"is no address, or answers with none ({error})") from error
+        raise Unusable(f"is not a valid address, or redirects to an invalid one ({error})") from error
     except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError, ssl.SSLError) as error:
         raise _Interrupted(str(getattr(error, "reason", error)) or type(error).__name__) from error
 

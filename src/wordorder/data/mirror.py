@@ -75,7 +75,7 @@ def copy(candidate: Copy, entry: Download, output: Path, *, name: str, quiet: bo
         if why is not None and entry.text_sha256 is not None:
             why = _recompress(place, entry, output, name)
     except WordorderError as error:  # from reading(): damaged or not permitted
-        raise Unusable(f"is of no use ({error})") from error
+        raise Unusable(f"cannot be used ({error})") from error
     if why is not None:
         raise Unusable(why)
 

@@ -109,7 +109,7 @@ def _append(array: ArrayFile, rows: list[Integers], offsets: NDArray[np.int64], 
     values = np.concatenate(rows)
     broken = unpermuted(values, offsets - offsets[0])
     if broken is not None:
-        raise ValueError(f"the positions of sentence {first + broken} are no permutation: {rows[broken].tolist()}")
+        raise ValueError(f"the positions of sentence {first + broken} are not a permutation: {rows[broken].tolist()}")
     array.append(values)
 
 
@@ -176,7 +176,7 @@ class SourcePositions:
         broken = unpermuted(values, offsets)
         if broken is not None:
             raise folder.damaged(
-                f"the positions of sentence {broken + 1} are no permutation of its {np.diff(offsets)[broken]} tokens"
+                f"the positions of sentence {broken + 1} are not a permutation of its {np.diff(offsets)[broken]} tokens"
             )
         return cls(folder.path, kind=meta["kind"], sha256=meta["sha256"][_ARRAY], values=values, offsets=offsets)
 

@@ -36,7 +36,7 @@ def export_ctranslate2(model: Translator, subword: Subword, output: Path) -> Non
         output: The folder to write.
 
     Raises:
-        WordorderError: CTranslate2 is not installed, or does not know such a model.
+        WordorderError: CTranslate2 is not installed, or does not support such a model.
     """
     try:
         from ctranslate2.specs import TransformerSpec
@@ -141,7 +141,7 @@ def _array(tensor: Tensor) -> Any:
 
 def _unknown(why: str, found: str) -> WordorderError:
     return WordorderError(
-        f"CTranslate2 does not know such a model: {why} ('{found}'). Export a Transformer without a positional "
+        f"CTranslate2 does not support such a model: {why} ('{found}'). Export a Transformer without a positional "
         "encoding, or with an absolute one that is added to the embeddings.",
         code="not-exportable",
         found=found,

@@ -1,4 +1,4 @@
-"""What one encoding does, in one figure: its vectors, their similarity, and the attention of equal tokens."""
+"""A figure of one encoding: its vectors, their similarity, and the attention of equal tokens."""
 
 from __future__ import annotations
 

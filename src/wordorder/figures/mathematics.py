@@ -54,7 +54,7 @@ def write_claims(folder: Path, seed: int) -> None:
 
 
 def check(claims: Sequence[Claim], hint: str) -> None:
-    """Raise WordorderError if a claim does not have its known outcome; ``hint`` tells where to find all of them."""
+    """Raise WordorderError if a claim does not have its known outcome; ``hint`` says where to find all of them."""
     failed = [
         f"'{claim.claim}' ({claim.source}: {claim.measured:.3g}, {claim.bound})"
         for claim in claims

@@ -72,7 +72,7 @@ class Metric(ABC):
 
     @property
     def agreement(self) -> Agreement | None:
-        """How often people agree with a difference of this metric, or None if nobody has measured it."""
+        """The expected human agreement with a difference of this metric, or None if it was not measured."""
         return None
 
     @property

@@ -53,7 +53,7 @@ class LegacyBLEU(BLEU):
     label = "BLEU (tokenised, compounds split)"
     is_smoothed = False
     legacy = (
-        "legacy, to be read beside papers that print tokenised BLEU with compounds split, and beside nothing else; "
+        "legacy, to compare only with papers that print tokenised BLEU with compounds split; "
         "its tokens usually make it higher than sacreBLEU's."
     )
 

@@ -144,7 +144,7 @@ def score_systems(
     batch_size: int = 16,
     output: Path,
 ) -> None:
-    r"""Score translations by a metric with an environment of its own, such as COMET.
+    r"""Score translations by a metric with a separate environment, such as COMET.
 
     Score any number of translations of one source text in one process of the metric's own environment. If this
     environment or a model is missing, the output says so and names the remedy.
@@ -158,7 +158,7 @@ def score_systems(
         config: The metric and the target language.
         source: The detokenised source text, one line per sentence.
         references: The detokenised references, one line per sentence.
-        cache: The folder of known scores; 'cache' beside the output if missing.
+        cache: The folder of known scores; by default 'cache' in the folder of the output.
         python: The Python of the metric's environment.
         batch_size: The sentences per batch.
         output: The JSON to write.
@@ -166,7 +166,7 @@ def score_systems(
     found = build(config.metric, config.target_language)
     if not isinstance(found, SystemsMetric):
         raise WordorderError(
-            f"The metric '{found.name}' needs no environment of its own: use 'wordorder stage score'.",
+            f"The metric '{found.name}' needs no separate environment: use 'wordorder stage score'.",
             code="wrong-command",
             found=found.name,
         )

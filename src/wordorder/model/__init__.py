@@ -1,1 +1,1 @@
-"""The models around the encodings. They know the hooks of encodings, never their names."""
+"""The models around the encodings. They call the hooks of encodings and contain none of their names."""

@@ -42,7 +42,7 @@ class Batch:
     source_places: Tensor | None = None
 
     def pinned(self) -> Batch:
-        """Move the batch to memory that is never swapped out, from which a GPU copies while the host goes on."""
+        """Move the batch to memory that is never swapped out, from which a GPU copies while the host continues."""
         return self._with(Tensor.pin_memory)
 
     def to(self, where: torch.device) -> Batch:

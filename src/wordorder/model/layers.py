@@ -124,7 +124,7 @@ class EncoderLayer(nn.Module):
             prefix: Tokens that every token of x reads too.
             drop: The dropout of the embeddings, as it was drawn for them.
             weights_reader: Called with the attention weights.
-            layout: How the tokens of x lie in it.
+            layout: Layout of the tokens in x.
 
         Returns:
             Outputs, in the same layout.
@@ -195,7 +195,7 @@ class DecoderLayer(nn.Module):
             drop: The dropout of the embeddings, as it was drawn for them.
             weights_reader: Called with the weights of the self-attention.
             cross_weights_reader: Called with the weights of the attention to the source.
-            layout: How the tokens of x lie in it; with a cache, sentences.
+            layout: Layout of the tokens in x; sentences with a cache.
 
         Returns:
             Outputs, in the same layout.

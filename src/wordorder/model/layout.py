@@ -1,7 +1,7 @@
-"""How the tokens of a batch lie in the tensors that layers pass on.
+"""The layout of a batch's tokens in the tensors that layers pass on.
 
-Attention needs sentences, (B, L, k). All else in a layer sees each token alone, so that its tensors may be lists of
-tokens, (N, k): matrix products then need no changes of shape, and padding can be left out.
+Attention needs sentences, (B, L, k). All other operations of a layer process each token separately, so that its tensors
+may be lists of tokens, (N, k): matrix products then need no changes of shape, and padding can be excluded.
 """
 
 from __future__ import annotations

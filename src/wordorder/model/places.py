@@ -31,7 +31,7 @@ def refuse_attention(encoding: Encoding, architecture: str) -> None:
         if part.inside_attention():
             raise WordorderError(
                 f"The encoding '{part.config.type}' acts inside the attention of a Transformer, but the size's "
-                f"architecture is '{architecture}', where an encoding can only act at the embeddings alone. Choose an "
+                f"architecture is '{architecture}', where an encoding can act only at the embeddings. Choose an "
                 "encoding of the embeddings, such as 'none' or 'sinusoidal', or the size of a Transformer.",
                 code="no-place-for-encoding",
                 found=part.config.type,

@@ -300,10 +300,10 @@ _NOTES = (
     "columns of the table, p that of the column alone; 'all' permutes the systems of all columns together. 'Too few "
     "systems': no order of so few is unlikely enough.",
     "Confirmed, contradicted: pairs that our seeds order as printed, or the other way, by Tukey's test of the systems "
-    "of the column, at a level divided by the number of columns, with both differences (printed, ours). They speak of "
+    "of the column, at a level divided by the number of columns, with both differences (printed, ours). They apply to "
     "other seeds on the same sentences; the table of significance says what holds for other sentences. If m pairs are "
     "confirmed, at least these m orders hold for other seeds, with a confidence of 95 %. 'Not told apart' does not "
-    "speak against a paper, whose own scores are most often of one run each.",
+    "contradict a paper, whose own scores are most often of one run each.",
     "Where ours are of other languages than the paper's, each line says so: such a pair says nothing about the printed "
     "languages.",
 )

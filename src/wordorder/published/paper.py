@@ -47,7 +47,7 @@ def paper_table(paper: Paper, results: Path) -> Table:
 
 _NOTES = (
     "Each cell has the printed number and its mark, then ours: mean ± standard deviation over n seeds. Nothing of ours "
-    "is compared with a printed number here; the claims below are decided by our models alone.",
+    "is compared with a printed number here; the claims below are decided by our models only.",
     "A printed difference has a sign. 'derived' follows from numbers in other places of the paper; 'copied' is a row "
     "that the paper itself copies from elsewhere.",
 )
@@ -160,8 +160,8 @@ _CLAIM_NOTES = (
     "other way. Equivalent: what is not confirmed is within the margin. Undecided: our seeds cannot tell, or a part "
     "has not been run; the number of seeds would find the published difference, or the margin where none is printed, "
     "with a probability of 80 %.",
-    "Where other data or another size stands in for the paper's, as the evidence says, the verdict is about these "
-    "alone. Claims are not corrected for their number: of 20 true null hypotheses one is rejected by chance.",
+    "If other data or another size replaces the paper's, as the evidence says, the verdict applies only to these. "
+    "Claims are not corrected for their number: of 20 true null hypotheses one is rejected by chance.",
     "Mathematics and counts of parameters are computed, not trained: each has the number that was found and its bound.",
     "claims.csv has every comparison.",
 )

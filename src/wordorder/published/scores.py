@@ -303,13 +303,12 @@ def _notes(tables: Sequence[PublishedScores]) -> list[str]:
     """Return the notes that explain the numbers, for the kinds of columns that the tables have."""
     metrics = {column.metric for table in tables for column in table.columns}
     notes = [
-        "Published scores are copied from the papers, take part in no test, and were computed as is said above each "
+        "Published scores are copied from the papers, take part in no test, and were computed as stated above each "
         "table.",
         "Gap: the difference from the row of the table that has none. 'Reproduced within the spread': the published "
-        f"score lies where one more run of ours would fall{_means(tables)} with a probability of 95 % (the interval). "
-        "Where other data, "
-        "another test set or size stands in, or a paper prints a difference alone, the gaps are held side by side, and "
-        "the interval is that of our gap.",
+        f"score is where one more run of ours would fall{_means(tables)} with a probability of 95 % (the interval). "
+        "If ours use other data, another test set or another size, or if a paper prints only a difference, the gaps "
+        "are compared, and the interval is that of our gap.",
     ]
     if levels := [_levels(table) for table in tables if table.marks_mean]:
         notes.append(
@@ -352,7 +351,7 @@ def _reach(seeds: int) -> list[str]:
         return []
     return [
         f"Of {seeds} seeds the interval of one run reaches {prediction_reach(seeds):.1f} standard deviations to each "
-        "side: 'within' it says that the seeds do not speak against the published number, not that they found it."
+        "side: 'within' means that the seeds do not contradict the published number, not that they reproduce it."
     ]
 
 

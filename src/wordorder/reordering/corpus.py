@@ -192,7 +192,7 @@ def score_orders(*, orders: Path, links: Path) -> dict[str, Any]:
 
 
 def write_identity_positions(*, corpus: Path, output: Path) -> None:
-    """Write positions as they are in the source: the control that tells what reordering itself is worth.
+    """Write positions as they are in the source: the control that isolates the effect of reordering.
 
     Example:
         wordorder stage positions identity --corpus binary/test --output positions

@@ -244,7 +244,7 @@ def _write_tree(
             _push(stack, depth + 2, begin, pivot, place)
             depth += 3
         else:
-            # The units of a group are a run, which goes on to the right of the group in a straight node.
+            # The units of a group are a run, which continues to the right of the group in a straight node.
             units = edges[begin + 1] - edges[begin]
             for unit in range(edges[begin], edges[begin + 1]):
                 order[place + unit - edges[begin]] = unit

@@ -119,7 +119,7 @@ function marked(reference, translation, pattern) {
   }
   const pieces = document.createDocumentFragment();
   const gap = (place) => {
-    // Where other words stand instead, they are marked.
+    // Words that differ are marked.
     if (missing.has(place) && (place === found.length || same.has(place)) && (place === 0 || same.has(place - 1))) {
       pieces.append(make("del", "‸", { class: "gap", title: missing.get(place).join(" ") }));
     }

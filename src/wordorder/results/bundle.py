@@ -99,7 +99,7 @@ def pack(folder: Path, results: Path, study: Bundled) -> None:
             counts[test] = len(own)
         records.append({**cell, "lines": counts, "record": record, "measures": measures})
     study = study.model_copy(update={"references": references})
-    # Without checksums beside the files: bundles are kept by Git, which has its own.
+    # Bundles have no checksum files, because Git has its own checksums.
     write_text(folder / STUDY, study.model_dump_json(indent=1) + "\n", checksum="none")
     written = "".join(json.dumps(each, ensure_ascii=False, separators=(",", ":")) + "\n" for each in records)
     _compress(folder / RECORDS, written.encode())

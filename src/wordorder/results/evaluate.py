@@ -31,9 +31,9 @@ def evaluate(
 ) -> None:
     r"""Translate and score test sets with one model.
 
-    The translations are written beside ``output``. Other evaluations of the same model and decoding share them: what is
-    there and was made with this model is not translated again. Scores go into the folder that bears the name of
-    ``output`` without its suffix.
+    The translations are written next to ``output`` and shared with other evaluations of the same model and decoding.
+    Existing translations by this model are not repeated. Scores are written to the folder with the name of ``output``
+    without its suffix.
 
     Example:
         wordorder stage evaluate --config @evaluation.json --decoding '{}' --model model.pt --data results/data/demo \

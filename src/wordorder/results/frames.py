@@ -53,7 +53,7 @@ def groups(frame: pd.DataFrame, keys: list[str]) -> Iterator[tuple[Any, pd.DataF
 def load_scores(report: Report, results: str | Path) -> pd.DataFrame:
     """Return one row per cell, test and metric: CELL, test, metric, score (NaN without one), status and signature.
 
-    The status of a metric with an environment of its own may also be "not scored".
+    The status of a metric with a separate environment may also be "not scored".
     """
     tests = {dataset.name: dataset.tests for dataset in report.datasets}
     rows: list[dict[str, Any]] = []
@@ -97,7 +97,7 @@ def systems_metrics(report: Report) -> list[str]:
 
 
 def systems_path(results: str | Path, metric: str, dataset: str, size: str, test: str) -> Path:
-    """Return the file of scores of all systems by a metric that has an environment of its own."""
+    """Return the file of scores of all systems by a metric that has a separate environment."""
     return Path(results) / "scores" / metric / f"{dataset}.{size}.{test}.json"
 
 

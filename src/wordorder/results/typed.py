@@ -12,7 +12,7 @@ from wordorder.files import read_object
 
 
 class Result(BaseModel):
-    """Base of the types of result files: no value is converted, numbers are finite, and other keys are left alone."""
+    """Base of the types of result files: no value is converted, numbers are finite, and other keys are ignored."""
 
     model_config = ConfigDict(strict=True, allow_inf_nan=False)
 
@@ -32,7 +32,7 @@ class Scores(Result):
 
 
 class SystemScores(Result):
-    """The scores of all systems by a metric with an environment of its own."""
+    """The scores of all systems by a metric with a separate environment."""
 
     status: Literal["scored", "not scored"]
     signature: str | None

@@ -123,9 +123,9 @@ _KINDS = {
     "randomisation": "randomisation",
 }
 _NOTES = (
-    "Verdict: better or worse if p is below the level of the family; equivalent if the simultaneous 90 % interval lies "
-    "within the margin; otherwise undecided, which does not mean equal. It speaks of other seeds on this test set, and "
-    "of other sentences only where it says so: then the interval over seeds and sentences excludes 0.",
+    "Verdict: better or worse if p is below the level of the family; equivalent if the simultaneous 90 % interval is "
+    "within the margin; otherwise undecided, which does not mean equal. It applies to other seeds on this test set, "
+    "and to other sentences only if it says so: then the interval over seeds and sentences excludes 0.",
     "p, interval: of all comparisons with one baseline by a step-down Dunnett test, of other declared pairs by t-tests "
     "with Holm's correction; both estimate the residual spread over the seeds from all systems at once. Intervals hold "
     "for all comparisons of a family together, and belong to single-step p-values: one may include 0 although p is "
@@ -134,7 +134,7 @@ _NOTES = (
     "Baseline check: p of the test that the baseline varies no more over the seeds than the other systems.",
     "No verdict depends on the other tests. t CI, t p: paired t-test over the seeds that both systems have, before and "
     "after Holm's correction. SAR p: stratified approximate randomisation over seeds and sentences, after Holm's "
-    "correction; it speaks of these seeds only. SD: of the difference, over the seeds, and of its mean when the test "
+    "correction; it applies to these seeds only. SD: of the difference, over the seeds, and of its mean when the test "
     "set is resampled. p of each seed: {kind} of the two translations, in the order of the seeds, not corrected.",
     "People agree: the expected share of pairs of systems this far apart of which people prefer the same one as the "
     "metric; 50 % is a coin toss (Kocmi et al. 2024).",

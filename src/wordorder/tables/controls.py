@@ -1,4 +1,4 @@
-"""The table of controls: each encoding beside its control, which has the same parameters without order."""
+"""The table of controls: each encoding next to its control, which has the same parameters without order."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def controls_table(scores: pd.DataFrame, records: pd.DataFrame, tested: list[dic
 
 _NOTES = (
     "A control has the parameters and the computations of its encoding, but derives the position of a token from the "
-    "token only, so that it knows no order. Encoding − control is the gain from order; control − baseline is what the "
-    "parameters give without it.",
+    "token only, so that it carries no order. Encoding − control is the gain from order; control − baseline is the "
+    "gain from parameters without order.",
     "Intervals and verdicts: t-tests on the seed-blocked model with Holm's correction within the comparisons of one "
     "size, test set and metric of this table; intervals are simultaneous. The table of significance tests another "
     "family of comparisons.",

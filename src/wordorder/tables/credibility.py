@@ -123,7 +123,7 @@ def _no_copied_scores(report: Report, results: str | Path, scores: list[_Scores]
     for cell, files in cell_folders(report, results):
         absent = [test for test in tests[cell["dataset"]] if not files.scores(test).is_file()]
         missing += [f"{files.folder} has no {test}.scores.json" for test in absent]
-    evidence = "Every score was computed here from the translations that lie beside it (SHA-256). "
+    evidence = "Every score was computed here from the translations in the same folder (SHA-256). "
     evidence += "Published numbers are shown as such and take part in no test."
     return Item("No copied scores", SOURCE, evidence, tuple(missing))
 

@@ -47,7 +47,7 @@ def prepare(precision: str = "fp32") -> None:
 
 
 def pass_tokens(on: torch.device) -> int:
-    """Return the tokens of each side that a GPU takes in one pass, or 0 where each micro-batch is a pass of its own.
+    """Return the tokens of each side that a GPU takes in one pass, or 0 if each micro-batch is a separate pass.
 
     ``WORDORDER_PASS_TOKENS`` gives the number. It is a property of the machine and no part of a study's configuration:
     joining micro-batches changes only rounding and which random numbers are drawn. CPUs ignore it, so that equal

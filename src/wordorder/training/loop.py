@@ -99,7 +99,7 @@ class Trainer:
         shard_optimizer: Each process keeps the moments of its share of the parameters only (Rajbhandari et al. 2020,
             ZeRO, stage 1). The weights are bit-identical with and without it.
         pass_tokens: The largest number of tokens of each side in one pass through the model. Micro-batches of an update
-            are joined up to it and packed without padding. With 0, each is a pass of its own, with padding.
+            are joined up to it and packed without padding. With 0, each is a separate pass, with padding.
     """
 
     def __init__(

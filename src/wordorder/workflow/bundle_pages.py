@@ -86,7 +86,7 @@ def _each(work: Callable[[T], R], items: Iterable[T], processes: int, what: str)
 
 
 def page_of_bundle(name: str, bundles: Mapping[str, Bundled], configuration: Configuration, results: Path) -> Page:
-    """Return the slice of the page of a bundle: what the study asks for, as far as its bundle holds it.
+    """Return the slice of the page of a bundle: what the study requests, as far as its bundle has it.
 
     Args:
         name: The study.

@@ -151,7 +151,7 @@ class LSTMTranslator(Translator):
         self.input_feeding = size.input_feeding
         directions = 2 if size.bidirectional else 1
         # One module a layer, with our dropout between them: that of several layers in one module would not be
-        # repeatable on a GPU, where cuDNN keeps a generator of its own.
+        # repeatable on a GPU, where cuDNN has its own generator.
         self.encoder = nn.ModuleList(
             nn.LSTM(size.dim, size.dim // directions, batch_first=True, bidirectional=size.bidirectional)
             for _ in range(size.layers)

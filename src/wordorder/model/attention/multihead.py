@@ -104,7 +104,7 @@ class SelfAttention(nn.Module):
             prefix: Tokens that every token of x reads too.
             head_inputs: Inputs for groups of heads instead of x, [(number of heads, (B, L, d)), …] in head order.
             weights_reader: Called with the attention weights, (B, H, L, keys).
-            layout: How the tokens of x lie in it.
+            layout: Layout of the tokens in x.
 
         Returns:
             Outputs, in the same layout.
@@ -143,7 +143,7 @@ class SelfAttention(nn.Module):
         if inputs is None:
             queries, keys, values = _parts(layout.to_sentences(self.project_in(x), 3, self.heads))
             return queries, keys, values
-        # (3·d, d) -> (3, H, d_h, d): every group of heads sees an input of its own.
+        # (3·d, d) -> (3, H, d_h, d): every group of heads has its own input.
         weight = self.project_in.weight.view(3, self.heads, -1, x.size(-1))
         bias = self.project_in.bias.view(3, self.heads, -1)
         groups, start = [], 0
@@ -175,7 +175,7 @@ class CrossAttention(nn.Module):
 
         Args:
             memory: The encoder's output in the layout, (B, S, d) or (N, d).
-            layout: How its tokens lie in it.
+            layout: Layout of its tokens.
 
         Returns:
             Keys and values, (B, H, S, d_h) each.
@@ -207,7 +207,7 @@ class CrossAttention(nn.Module):
             query: Positions of the target.
             key: Positions of the source.
             weights_reader: Called with the attention weights, (B, H, T, S).
-            layout: How the tokens of x lie in it.
+            layout: Layout of the tokens in x.
 
         Returns:
             Outputs, in the same layout.
