@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
-import multiprocessing
 import os
-import pkgutil
 import re
-import runpy
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
-from wordorder.registry import KINDS
+from forked import forked
 
 ROOT = Path(__file__).parents[2]
-
-# A dry-run mostly imports. It is forked from a process that has imported what it needs and has done nothing else.
-_IMPORTED = ["snakemake.cli", "snakemake.report.html_reporter", "wordorder.report.caption_texts"]
-for _package in (*KINDS.values(), "wordorder.workflow"):
-    _folder = importlib.import_module(_package).__path__
-    _IMPORTED += [module.name for module in pkgutil.iter_modules(_folder, f"{_package}.")]
-_SERVER = multiprocessing.get_context("forkserver")
-_SERVER.set_forkserver_preload(_IMPORTED)
 
 
 def snakemake(folder: Path, *arguments: str | Path, profile: str | None = None) -> subprocess.CompletedProcess[str]:
@@ -31,8 +18,8 @@ def snakemake(folder: Path, *arguments: str | Path, profile: str | None = None) 
     words = ["--directory", folder, *arguments, *(["--profile", profile] if profile else [])]
     command = [str(word) for word in words]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    if {"--dry-run", "-n"} & set(command):
-        return _forked(command, environment)
+    if {"--dry-run", "-n"} & set(command):  # which is little more than imports
+        return forked("snakemake", *command, folder=ROOT, environment=environment)
     return subprocess.run(
         [sys.executable, "-m", "snakemake", *command],
         cwd=ROOT,
@@ -41,28 +28,6 @@ def snakemake(folder: Path, *arguments: str | Path, profile: str | None = None) 
         text=True,
         check=False,
     )
-
-
-def _forked(command: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """Return what ``python -m snakemake`` with these arguments would."""
-    with tempfile.TemporaryDirectory() as folder:
-        files = [Path(folder, name) for name in ("stdout", "stderr")]
-        process = _SERVER.Process(target=_run, args=(command, environment, files))
-        process.start()
-        process.join()
-        assert process.exitcode is not None
-        return subprocess.CompletedProcess(command, process.exitcode, *(file.read_text("utf-8") for file in files))
-
-
-def _run(command: list[str], environment: dict[str, str], files: list[Path]) -> None:
-    for descriptor, file in enumerate(files, start=1):
-        os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), descriptor)
-    os.environ.clear()
-    os.environ.update(environment)
-    os.chdir(ROOT)
-    sys.path[:0] = environment.get("PYTHONPATH", "").split(os.pathsep)
-    sys.argv = ["snakemake", *command]
-    runpy.run_module("snakemake", run_name="__main__", alter_sys=True)
 
 
 def dry_run(folder: Path, *arguments: str | Path, profile: str | None = None) -> str:

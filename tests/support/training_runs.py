@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from forked import forked
 from wordorder.config.models import Cell, Recipe
 from wordorder.data.binary import write_corpus
 from wordorder.model.architectures.transformer import TransformerSize
@@ -35,7 +36,7 @@ def cell(*, seed: int = 1, encoding: dict[str, Any] | None = None, **recipe: Any
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """One ``wordorder stage train`` in a separate process, with all files below ``folder``."""
+    """One ``wordorder stage train``, with all files below ``folder``."""
 
     folder: Path
     cell: Cell
@@ -43,24 +44,25 @@ class TrainingRun:
     valid: Path
     positions: dict[str, Path] = field(default_factory=dict)  # of 'train' and 'valid'
 
-    def start(self, *options: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "wordorder.cli", "stage", "train", "--config", self.cell.model_dump_json()]
-        command += ["--train", str(self.train), "--valid", str(self.valid), "--state", str(self.folder / "state")]
+    def words(self) -> list[str]:
+        words = ["stage", "train", "--config", self.cell.model_dump_json()]
+        words += ["--train", str(self.train), "--valid", str(self.valid), "--state", str(self.folder / "state")]
         for name, file in (("model", "model.pt"), ("metrics", "metrics.jsonl"), ("record", "record.json")):
-            command += [f"--{name}", str(self.folder / file)]
+            words += [f"--{name}", str(self.folder / file)]
         for split, folder in self.positions.items():
-            command += [f"--{split}-positions", str(folder)]
-        command += ["--threads", "1", *options]
+            words += [f"--{split}-positions", str(folder)]
+        return [*words, "--threads", "1"]
+
+    def start(self, *options: str) -> subprocess.Popen[str]:
+        """Start a process of its own, which a test may stop."""
+        command = [sys.executable, "-m", "wordorder.cli", *self.words(), *options]
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
     def finish(self, *options: str, status: int = 0) -> str:
         """Run to the end and return the output."""
-        process = self.start(*options)
-        try:
-            printed, _ = process.communicate(timeout=300)
-        finally:
-            process.kill()
-        assert process.returncode == status, printed
+        done = forked("wordorder.cli", *self.words(), *options)
+        printed = done.stdout + done.stderr
+        assert done.returncode == status, printed
         return printed
 
     def record(self) -> dict[str, Any]:
