@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from raises import raises
 from wordorder.comparison.families import FamilyTest
@@ -140,6 +141,24 @@ def test_a_verdict_speaks_of_other_sentences_if_they_would_not_change_it() -> No
         test = family_test(KNOWN, resampled=resampled)
         assert verdicts(test)[2] == ("better", reach)
         assert test.summary["components"]["system_sentence"] == pytest.approx(spread, rel=0.2)
+
+
+def test_seeds_that_vary_less_than_their_sentences_explain_are_reported() -> None:
+    draw = np.random.default_rng(3)
+    sigma = family_test(KNOWN).summary["sigma"]
+    assert family_test(KNOWN).summary["spread_check"] is None, "without resamples nothing is known of sentences"
+    for spread, small in ((sigma, False), (3 * sigma, True)):
+        resampled = {
+            (name, seed): score + draw.normal(0, spread, 2000)
+            for name, row in KNOWN.items()
+            for seed, score in enumerate(row, start=1)
+        }
+        test = family_test(KNOWN, resampled=resampled)
+        check = test.summary["spread_check"]
+        # On average, a third of the standard deviation has a ninth of the variance: 6 / 9 with 6 degrees of freedom.
+        assert check == {"p": pytest.approx(stats.chi2.cdf(6 * (sigma / spread) ** 2, 6), rel=0.2), "small": small}
+        said = test.compare(test.family.comparisons[0])["verdict"]
+        assert ("3 seeds, which vary suspiciously little)" in said) == small
 
 
 def test_declared_looks_have_their_own_levels() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from wordorder.statistics.blocked import residual_variance
 from wordorder.statistics.resampling import MEAN, Array, mean_statistics, resamples
 from wordorder.statistics.seeds_and_sentences import (
     SentenceVariance,
@@ -12,6 +13,7 @@ from wordorder.statistics.seeds_and_sentences import (
     resampled_scores,
     seeds_and_sentences,
     sentence_variance,
+    small_spread_p,
     variance_components,
 )
 
@@ -24,6 +26,7 @@ TRUE = VarianceComponents(
     sentence=SENTENCE**2 / SENTENCES,
     system_sentence=SYSTEM_SENTENCE**2 / SENTENCES,
     seed_sentence=(SEED_SENTENCE**2 + ALL**2) / SENTENCES,
+    residual_sentence=ALL**2 / SENTENCES,
 )
 
 
@@ -87,3 +90,19 @@ def test_simultaneous_intervals_are_wider() -> None:
     assert seeds_and_sentences(0.6, 0.06, 18, sentences).excludes_zero(0.6)
     assert not seeds_and_sentences(-0.6, 0.06, 18, sentences).excludes_zero(0.6)
     assert seeds_and_sentences(-0.6, 0.06, 18, sentences).excludes_zero(-0.6)
+
+
+def test_a_residual_variance_of_sentences_only_is_small_by_chance_in_five_per_cent() -> None:
+    random, weights = np.random.default_rng(5), resamples(SENTENCES, 300, 5)
+    nu = (SYSTEMS - 1) * (SEEDS - 1)
+    small = {0.0: 0, SYSTEM_SEED: 0}
+    trials = 600
+    for system_seed in small:
+        for _ in range(trials):
+            scores = random.normal(0, ALL, (SYSTEMS, SEEDS, SENTENCES))
+            scores += random.normal(0, system_seed, (SYSTEMS, SEEDS, 1)) + random.normal(0, SENTENCE, SENTENCES)
+            means = scores.mean(axis=2)
+            components = variance_components(means, scores @ weights.T / SENTENCES)
+            small[system_seed] += small_spread_p(residual_variance(means), nu, components.residual_sentence) < 0.05
+    assert 0.03 <= small[0.0] / trials <= 0.075
+    assert small[SYSTEM_SEED] < small[0.0] / 3, "seeds that differ in quality are not taken for luck"

@@ -26,11 +26,14 @@ from wordorder.statistics.seeds_and_sentences import (
     BothRandom,
     seeds_and_sentences,
     sentence_variance,
+    small_spread_p,
     variance_components,
 )
 from wordorder.statistics.verdicts import verdict
 
 Cell = tuple[str, int]  # encoding, seed
+SPREAD_LEVEL = 0.05
+"""The level of the check that the seeds vary as much as the sentences on which they differ explain."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ class FamilyTest:
     @cached_property
     def summary(self) -> dict[str, Any]:
         """Values that apply to all comparisons, as they are written."""
-        model, test, check = self.model, self.test, None
+        model, test, check, components = self.model, self.test, None, self._components()
         if isinstance(test, AgainstBaseline) and test.spread is not None:
             check = {"f": test.spread.f, "p": test.spread.p, "corrects": test.spread.corrects}
         return {
@@ -101,10 +104,11 @@ class FamilyTest:
             "sigma": None if test.problem else model.mse**0.5,
             "nu": None if test.problem else model.nu,
             "baseline_check": check,
+            "spread_check": self._spread_check(components),
             "level": self.level.as_dict(),
             "margin": self.margin,
             **self._power(),
-            "components": self._components(),
+            "components": components,
         }
 
     def _power(self) -> dict[str, Any]:
@@ -133,6 +137,13 @@ class FamilyTest:
             return None
         resampled = np.stack([[self.resampled[name, seed] for seed in model.seeds] for name in model.systems])
         return {name: variance**0.5 for name, variance in asdict(variance_components(model.scores, resampled)).items()}
+
+    def _spread_check(self, components: dict[str, float] | None) -> dict[str, Any] | None:
+        """Test whether the seeds vary less than the sentences of their translations explain."""
+        if self.test.problem is not None or components is None or not components["residual_sentence"]:
+            return None
+        p = small_spread_p(self.model.mse, self.model.nu, components["residual_sentence"] ** 2)
+        return {"p": p, "small": p < SPREAD_LEVEL}
 
     def compare(self, comparison: Comparison) -> dict[str, Any]:
         """Return the test of one comparison, its verdict, and the verdict as a sentence."""

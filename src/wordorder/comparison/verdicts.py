@@ -39,6 +39,8 @@ def sentence(
         f"{difference.value:+.{metric.digits}f} {metric.label} [{low}, {high}], p {_relation(difference.p)}, "
         f"{len(family['seeds'])} seeds"
     )
+    if (family["spread_check"] or {}).get("small"):
+        facts += ", which vary suspiciously little"
     if verdict.outcome is Outcome.UNDECIDED:
         return (
             f"{system} against {baseline}: undecided ({facts}; with 80 % probability these seeds find a difference of "

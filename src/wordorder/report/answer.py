@@ -15,6 +15,7 @@ from wordorder.report.overview import Alike, place
 from wordorder.report.records import Record
 from wordorder.results.frames import load_significance
 from wordorder.statistics.power import Procedure, seeds_needed
+from wordorder.tables.comparisons import is_small
 from wordorder.tables.credibility import Item
 
 NAMED = 4  # systems per outcome
@@ -186,6 +187,12 @@ def _sure(report: Report, families: Sequence[_Family]) -> list[str]:
         said.append("Seeds were added after results had been seen, which was not declared: no level is exact.")
     if any((family.summary["baseline_check"] or {}).get("corrects") for family in tested):
         said.append("The baseline varies more over the seeds than the other systems, which makes verdicts less sure.")
+    if small := [family for family in tested if is_small(family.summary)]:
+        places = _join([f"{family.place} by {family.label}" for family in small])
+        said.append(
+            f"On {places}, the seeds vary less than the sentences on which they differ explain, probably by chance: "
+            "rely only on differences that would also be expected on other sentences."
+        )
     return said
 
 

@@ -15,6 +15,7 @@ from wordorder.config.pages import Page
 from wordorder.metrics.base import metric
 from wordorder.report.records import Record
 from wordorder.results.frames import groups, load_significance
+from wordorder.tables.comparisons import is_small
 
 LISTED = 12  # unfinished cells; the table of records lists all
 
@@ -166,6 +167,11 @@ def _power(family: dict[str, Any], name: str) -> str:
         said += " Seeds were added after results had been seen, without a declaration, so no level is exact."
     if (family["baseline_check"] or {}).get("corrects"):
         said += " The baseline varies more over seeds than the other systems do, so these verdicts need more seeds."
+    if is_small(family):
+        said += (
+            " The seeds vary less than the sentences on which they differ explain, probably by chance; then these "
+            "intervals are too narrow."
+        )
     return said
 
 

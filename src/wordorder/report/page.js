@@ -179,6 +179,7 @@ function compare(data, names) {
     }
     const heading = metric.lower ? `${metric.label} ↓` : metric.label;
     row.append(make("th", heading, { scope: "row" }), ...cells.map((text) => make("td", text)));
+    if (pair && metric.small) notes.push(`${metric.label}: the seeds vary less than the sentences on which they differ explain, so the interval is probably too narrow.`);
     for (const [one, two, verdict] of metric.declared) {
       if ([system, other].includes(one) && [system, other].includes(two)) notes.push(`Declared comparison: ${verdict}`);
     }

@@ -27,6 +27,7 @@ from wordorder.results.frames import groups, load_significance
 from wordorder.statistics.all_pairs import all_pairs
 from wordorder.statistics.blocked import Blocked, block
 from wordorder.statistics.verdicts import verdict
+from wordorder.tables.comparisons import is_small
 
 SENTENCES = 10
 
@@ -103,6 +104,7 @@ def _metric(name: str, rows: pd.DataFrame, diverged: set[str], tested: dict[str,
         "outcomes": decided,
         "margin": margin,
         "problem": found.problem,
+        "small": is_small(tested["family"] or {}),
         "why": _why(model, of),
         "declared": [[entry["system"], entry["baseline"], entry["verdict"]] for entry in tested["comparisons"]],
     }

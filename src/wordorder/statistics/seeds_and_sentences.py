@@ -123,6 +123,8 @@ class VarianceComponents:
         sentence: The effect of the choice of sentences on all systems and seeds.
         system_sentence: The effect of the choice of sentences on one system, with all its seeds.
         seed_sentence: The effect of the choice of sentences on single trainings, of one seed in one system or in all.
+        residual_sentence: The part of ``seed_sentence`` that is not common to all systems. The residual variance,
+            against which systems are compared, is the sum of ``system_seed`` and this part.
     """
 
     seed: float
@@ -130,6 +132,7 @@ class VarianceComponents:
     sentence: float
     system_sentence: float
     seed_sentence: float
+    residual_sentence: float
 
 
 def variance_components(scores: Array, resampled: Array) -> VarianceComponents:
@@ -146,13 +149,32 @@ def variance_components(scores: Array, resampled: Array) -> VarianceComponents:
     same_seed = (float(np.einsum("ijlj->", covariance)) / (k * n) - same_both) / (k - 1)
     total = float(covariance.sum()) / (k * n)
     neither = (total - same_both - (n - 1) * same_system - (k - 1) * same_seed) / ((k - 1) * (n - 1))
+    residual_sentence = same_both - same_system - same_seed + neither
     residual = residual_variance(scores)
     between_seeds = k * float(scores.mean(axis=0).var(ddof=1))
     estimates = VarianceComponents(
         seed=(between_seeds - residual) / k - (same_seed - neither),
-        system_seed=residual - (same_both - same_system - same_seed + neither),
+        system_seed=residual - residual_sentence,
         sentence=neither,
         system_sentence=same_system - neither,
         seed_sentence=same_both - same_system,
+        residual_sentence=residual_sentence,
     )
     return VarianceComponents(**{name: max(0.0, value) for name, value in vars(estimates).items()})
+
+
+def small_spread_p(residual: float, nu: float, residual_sentence: float) -> float:
+    """Return the probability that chance makes a residual variance this small, although seeds change only sentences.
+
+    The translations of two trainings differ in single sentences even if no seed is better than another, so that the
+    true residual variance is at least ``residual_sentence``. A much smaller estimate is chance, and it makes intervals
+    too narrow.
+
+    Args:
+        residual: The estimated residual variance.
+        nu: Its degrees of freedom.
+        residual_sentence: The component of :class:`VarianceComponents`, above 0.
+    """
+    from scipy import stats  # The import takes half a second, and reading studies does not need it.
+
+    return float(stats.chi2.cdf(nu * residual / residual_sentence, nu))

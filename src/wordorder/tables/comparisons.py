@@ -43,6 +43,7 @@ def significance_table(files: list[dict[str, Any]], report: Report) -> Table:
     notes = [note.format(kind=" or ".join(_KINDS[kind] for kind in kinds)) for note in _NOTES]
     notes += [_NOT_EXACT] if any(not family["level"]["exact"] for family in _tested(files)) else []
     notes += [_CHECKED] if any((family["baseline_check"] or {}).get("corrects") for family in _tested(files)) else []
+    notes += [_SMALL] if any(is_small(family) for family in _tested(files)) else []
     notes += [f"{metric(name).label}: {signature}" for name, signature in signatures.items()]
     notes += not_scored([lacking for file in files for lacking in file["not_scored"]])
     notes += [f"Without translations: {'; '.join(lost)}."] if lost else []
@@ -102,6 +103,20 @@ def comparisons_frame(files: list[dict[str, Any]]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def is_small(family: dict[str, Any]) -> bool:
+    """Return whether the seeds of a family vary less than the sentences on which they differ explain."""
+    return bool((family.get("spread_check") or {}).get("small"))  # Older bundles lack the check.
+
+
+def small_families(files: list[dict[str, Any]]) -> set[tuple[str, str, str, str]]:
+    """Return the dataset, size, test set and metric of each family that :func:`is_small`."""
+    return {
+        (file["dataset"], file["size"], file["test"], name)
+        for file, name, tested in _families(files)
+        if is_small(tested["family"] or {})
+    }
+
+
 def _where(file: dict[str, Any]) -> dict[str, Any]:
     return {key: file[key] for key in ("dataset", "size", "test")}
 
@@ -146,6 +161,12 @@ _NOT_EXACT = (
 _CHECKED = (
     "Where the baseline check has p below 0.05, the standard error uses the baseline's own spread. This reduces false "
     "findings but does not prevent them: such verdicts need more seeds."
+)
+_SMALL = (
+    "Where a note says that σ is too small, the seeds vary less than the sentences on which their translations differ "
+    "explain (p: the probability that chance makes σ this small). Then the intervals and the detectable difference are "
+    "probably too small, and false findings are more frequent than the level says. Rely only on verdicts that also "
+    "speak of other sentences."
 )
 _VARIANCE = (
     "Seed: what a seed adds to all systems alike, which cancels in differences. System × seed: what it adds to one "
@@ -271,6 +292,7 @@ def _shown_family(name: str, family: dict[str, Any]) -> Row:
     looks = f"looks at {', '.join(map(str, level['looks']))} seeds"
     notes += [looks] if len(level["looks"]) > 1 and level["exact"] else []
     notes += [f"{looks}, not declared: no level is exact"] if not level["exact"] else []
+    notes += [f"σ is too small (p = {family['spread_check']['p']:.3f})"] if is_small(family) else []
     spread = "" if low is None or high is None else f"({low:.{places}f} to {high:.{places}f})"
     detectable = number(family["detectable"], places)
     return {
