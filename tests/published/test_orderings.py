@@ -6,6 +6,7 @@ from itertools import combinations
 
 import pandas as pd
 import pytest
+from scipy import stats
 
 from evaluation_samples import frame_of, report
 from wordorder.config.published_scores import PublishedInStudy, PublishedScores, Shown
@@ -90,6 +91,37 @@ def test_the_test_is_of_the_systems_of_the_column() -> None:
     assert len(run) == 9
     for (better, worse), p in run["p"].items():
         assert p == pytest.approx(p_values[frozenset((better.lower(), worse.lower()))])
+
+
+def test_all_systems_of_the_study_estimate_the_residual_variance() -> None:
+    close = {"sinusoidal": [20.0, 20.3], "opr": [20.7, 21.01]}
+    alone = frame(close).loc[("OPR", "SINUSOIDAL")]
+    assert alone["verdict"] == "confirmed", "two systems with two seeds can agree by luck"
+    others = {"mine": [19.0, 20.4], "yours": [21.0, 20.2], "one_seed": [3.0, float("nan")]}
+    found = frame(close | others).loc[("OPR", "SINUSOIDAL")]
+    assert found["verdict"] == "not told apart"
+    known = {name: dict(enumerate(row)) for name, row in (close | others).items() if name != "one_seed"}
+    model = block(known)
+    t = abs(model.difference("opr", "sinusoidal")) / model.standard_error
+    assert found["p"] == pytest.approx(2 * stats.t.sf(t, 3)), "two systems are compared, four estimate the variance"
+    elsewhere = scores(others).assign(size="huge")
+    mixed = orderings_frame(
+        pd.concat([scores(close), elsewhere]), [beside(SHOWN, printed(PRINTED))], alpha=0.05
+    ).set_index(["better", "worse"])
+    assert mixed.loc[("OPR", "SINUSOIDAL"), "p"] == pytest.approx(alone["p"]), "another size has another variance"
+
+
+def test_a_pair_whose_seeds_vary_suspiciously_little_says_so_with_its_verdict() -> None:
+    shown, asked = [beside(SHOWN, printed(PRINTED))], report(["sinusoidal"], [1, 2, 3, 4])
+    for metric, said in (("bleu", True), ("chrf", False)):
+        table = orderings_table(scores(OURS), shown, asked, {("mini", "tiny", "news", metric)})
+        verdicts = table.data.set_index(["better", "worse"])["verdict"]
+        doubt = " (the seeds vary suspiciously little)" * said
+        assert verdicts["SINUSOIDAL", "LEARNED"] == f"contradicted{doubt}"
+        assert verdicts["OPR", "SINUSOIDAL"] == "not told apart"
+        row = frame_of(table.blocks[0]).iloc[0]
+        assert row["Contradicted on this test set"].count("; the seeds vary suspiciously little)") == 3 * said
+        assert "SINUSOIDAL > LEARNED (+1.00, -4.03" in row["Contradicted on this test set"]
 
 
 def test_of_a_metric_that_counts_errors_less_is_better() -> None:

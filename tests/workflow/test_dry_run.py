@@ -112,7 +112,7 @@ def test_the_target_of_a_study_asks_for_its_companions_too(config: Path, tmp_pat
         pytest.param("xlpe_mini", "published", {"measure_model", "compare_systems"}, marks=pytest.mark.slow),
         pytest.param("posnet_big", "published", {"compare_systems"}, marks=pytest.mark.slow),
         pytest.param("opr_k_mini", "published", set(), marks=pytest.mark.slow),
-        pytest.param("xlpe_mini", "orderings", set(), marks=pytest.mark.slow),
+        pytest.param("xlpe_mini", "orderings", {"compare_systems"}, marks=pytest.mark.slow),
     ],
 )
 def test_the_table_of_published_scores_waits_for_what_its_tables_hold(

@@ -240,7 +240,7 @@ def test_tables_and_figures_wait_for_what_they_show(workspace: Workspace) -> Non
     assert table("parameters") == records
     assert table("scores") == evaluations, "which follow the records of the trainings"
     assert table("significance") == significance
-    assert table("credibility") == evaluations + significance
+    assert table("credibility") == table("orderings") == evaluations + significance
     assert figure("mathematics") == []
     assert figure("scores") == evaluations
     assert figure("perplexity") == parts.studies.cell_files(study, "metrics.jsonl")

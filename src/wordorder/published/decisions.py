@@ -18,9 +18,10 @@ from wordorder.config.published_scores import ALIGNMENT, MEMORY, PublishedInStud
 from wordorder.files import read_text
 from wordorder.metrics.base import metric
 from wordorder.published.evidence import Evidence, Family, Found, slope_evidence
-from wordorder.published.orderings import Column
+from wordorder.published.orderings import DOUBT, Column
 from wordorder.published.quantities import load_printed
 from wordorder.results.frames import cell_folders, groups, load_metrics, load_records, load_significance
+from wordorder.tables.comparisons import small_families
 
 # Quantities other than scores for which lower is better.
 _COSTS = (MEMORY, ALIGNMENT[0])
@@ -65,6 +66,11 @@ class StudyResults:
             for name, tested in file["metrics"].items()
             if (tested.get("family") or {}).get("margin") is not None
         }
+
+    @cached_property
+    def doubtful(self) -> set[tuple[str, str, str, str]]:
+        """The dataset, size, test set and metric of each family in which the seeds vary suspiciously little."""
+        return small_families(load_significance(self.config.report, self.folder))
 
     @property
     def _trained(self) -> bool:
@@ -158,6 +164,8 @@ class Decider:
         pairs = decided.pairs(list(rows))
         named = {name for pair in pairs for name in pair}
         values = {name: place.ours.of(column, rows[name].encoding, rows[name].size) for name in named}
+        if any(values.values()):
+            values |= place.ours.others(column, [(rows[name].encoding, rows[name].size) for name in named])
         known = metric(column.metric) if column.is_score else None
         lower = known.lower_is_better if known else column.metric in _COSTS
         where = place.ours.place(column, rows[pairs[0][0]].size) if pairs else ("", "", "")
@@ -171,7 +179,12 @@ class Decider:
             lower_is_better=lower,
             margin=decided.margin or margin,
             at_least=decided.relation == "not worse",
-            note=place.other_languages,
+            note="; ".join(
+                [
+                    *filter(None, [place.other_languages]),
+                    *([DOUBT] if (where[0], where[2], where[1], column.metric) in study.doubtful else []),
+                ]
+            ),
         )
 
     # --------------------------------------------------------------------------------------------------- analyses

@@ -2,13 +2,14 @@
 
 A paper that prints 27.68 for one system and 27.48 for another states, from one run each, that the first is better. The
 order of a column, and of a whole table, is tested by permuting our systems. Single pairs are tested over our seeds by
-Tukey's test of the systems of the column, at a level corrected for the number of columns of the table. Published
-numbers only determine the claimed order; no test uses them.
+Tukey's test of the systems of the column, at a level corrected for the number of columns of the table. As in the other
+tests of a study, the residual variance is that of all its systems. Published numbers only determine the claimed order;
+no test uses them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, groupby
@@ -37,6 +38,11 @@ _PAIR_STATUSES = {
 }
 
 
+Place = tuple[str, str, str, str]
+"""A dataset, a size, a test set and a metric."""
+DOUBT = "the seeds vary suspiciously little"
+
+
 @dataclass(frozen=True)
 class Column:
     """A column of scores in a published table, with our scores.
@@ -46,12 +52,14 @@ class Column:
         index: The index of the column.
         scores: Our scores, from :func:`wordorder.published.quantities.load_printed`.
         level: The significance level of the table.
+        doubtful: The families (dataset, size, test, metric) in which the seeds vary suspiciously little.
     """
 
     shown: PublishedInStudy
     index: int
     scores: pd.DataFrame
     level: float
+    doubtful: Collection[Place] = ()
 
     @property
     def column(self) -> PublishedColumn:
@@ -85,10 +93,11 @@ class Column:
 
     @cached_property
     def pairs(self) -> Pairs:
-        """Tukey's test of our systems."""
-        diverged = [row.row for row, _ in self.printed if self._lack(row) is Status.DIVERGED]
+        """Tukey's test of our systems, with the residual variance of all systems of the study."""
+        diverged = {row.row for row, _ in self.printed if self._lack(row) is Status.DIVERGED}
         known = {name: of for name, of in self.own.items() if of and name not in diverged}
-        return all_pairs(block(known, diverged=diverged), alpha=self.level)
+        others = self.ours.others(self.column, [(row.encoding, row.size) for row, _ in self.printed])
+        return all_pairs(block(known | others, diverged=diverged), alpha=self.level, among={*known, *diverged})
 
     def _lack(self, row: PublishedScoresRow) -> Status | None:
         return self.ours.lack(self.column, row.encoding, row.size) if not self.own[row.row] else None
@@ -155,7 +164,14 @@ class Column:
         status = Status.UNTESTED
         if difference is not None:
             status = _PAIR_STATUSES[pair_outcome(difference.p, same_order=same, columns=columns, alpha=self.level)]
-        verdict = status.label + (f" ({self.other_languages})" if self.other_languages and difference else "")
+        remarks = [self.other_languages] if self.other_languages and difference else []
+        dataset, test = self.place
+        places = {(dataset, self.ours.place(self.column, row.size)[2], test) for row in (better, worse)}
+        if status in (Status.CONFIRMED, Status.CONTRADICTED) and any(
+            (*place, self.column.metric) in self.doubtful for place in places
+        ):
+            remarks.append(DOUBT)
+        verdict = status.label + (f" ({'; '.join(remarks)})" if remarks else "")
         p = difference and difference.p
         return {"gap": gap, "n": min(len(one), len(other)), "p": p, "same_order": same, "verdict": verdict}
 
@@ -222,13 +238,16 @@ class PublishedOrder:
                 )
 
 
-def published_orders(scores: pd.DataFrame, shown: Sequence[PublishedInStudy], *, alpha: float) -> list[PublishedOrder]:
+def published_orders(
+    scores: pd.DataFrame, shown: Sequence[PublishedInStudy], *, alpha: float, doubtful: Collection[Place] = ()
+) -> list[PublishedOrder]:
     """Return the published tables with their columns of scores and our scores.
 
     Args:
         scores: Our scores, from :func:`wordorder.published.quantities.load_printed`.
         shown: The published tables that the study shows.
         alpha: The significance level of each table.
+        doubtful: The families in which the seeds vary suspiciously little.
     """
     found = []
     ordered = sorted(shown, key=lambda each: (each.printed.paper, each.printed.table))
@@ -236,7 +255,7 @@ def published_orders(scores: pd.DataFrame, shown: Sequence[PublishedInStudy], *,
     tables = {name: list(own) for name, own in groupby(ordered, key=lambda e: (e.printed.paper, e.printed.table))}
     for paper, table in names:
         columns = [
-            Column(each, index, scores, alpha)
+            Column(each, index, scores, alpha, doubtful)
             for each in tables[paper, table]
             for index, column in enumerate(each.printed.columns)
             if column.is_score
@@ -265,16 +284,19 @@ def orderings_frame(scores: pd.DataFrame, shown: Sequence[PublishedInStudy], *, 
     return pd.DataFrame([row for order in published_orders(scores, shown, alpha=alpha) for row in order.rows])
 
 
-def orderings_table(scores: pd.DataFrame, shown: Sequence[PublishedInStudy], report: Report) -> Table:
+def orderings_table(
+    scores: pd.DataFrame, shown: Sequence[PublishedInStudy], report: Report, doubtful: Collection[Place] = ()
+) -> Table:
     """Build the table of orderings, with a block per published table and a row per column.
 
     Args:
         scores: Our scores, from :func:`wordorder.published.quantities.load_printed`.
         shown: The published tables that the study shows.
         report: The reported part of the study's configuration.
+        doubtful: The families (dataset, size, test, metric) in which the seeds vary suspiciously little.
     """
     level = level_of(report.alpha, report.seeds, report.looks)
-    orders = published_orders(scores, shown, alpha=level.level)
+    orders = published_orders(scores, shown, alpha=level.level, doubtful=doubtful)
     data = pd.DataFrame([row for order in orders for row in order.rows])
     blocks = []
     for order in orders:
@@ -300,8 +322,9 @@ _NOTES = (
     "columns of the table, p that of the column alone; 'all' permutes the systems of all columns together. 'Too few "
     "systems': no order of so few is unlikely enough.",
     "Confirmed, contradicted: pairs that our seeds order as printed, or the other way, by Tukey's test of the systems "
-    "of the column, at a level divided by the number of columns, with both differences (printed, ours). They apply to "
-    "other seeds on the same sentences; the table of significance says what holds for other sentences. If m pairs are "
+    "of the column, at a level divided by the number of columns, with both differences (printed, ours). All systems of "
+    "the study estimate the residual spread over the seeds, as they do for its verdicts. Both words apply to other "
+    "seeds on the same sentences; the table of significance says what holds for other sentences. If m pairs are "
     "confirmed, at least these m orders hold for other seeds, with a confidence of 95 %. 'Not told apart' does not "
     "contradict a paper, whose own scores are most often of one run each.",
     "Where ours are of other languages than the paper's, each line says so: such a pair says nothing about the printed "
@@ -348,10 +371,14 @@ def _named(pairs: pd.DataFrame, status: Status) -> str:
     if not chosen:
         return "none"
     languages = chosen[0]["other_languages"]
-    named = [f"{row['better']} > {row['worse']} ({row['published_gap']:+.2f}, {row['gap']:+.2f})" for row in chosen]
+    named = [
+        f"{row['better']} > {row['worse']} ({row['published_gap']:+.2f}, {row['gap']:+.2f}"
+        f"{f'; {DOUBT}' if DOUBT in row['verdict'] else ''})"
+        for row in chosen
+    ]
     return f"{f'{languages}: ' if languages else ''}{'; '.join(named)}"
 
 
 def _status(verdict: str) -> str:
-    """Remove the languages in parentheses from a verdict."""
+    """Remove the remarks in parentheses from a verdict."""
     return verdict.partition(" (")[0]

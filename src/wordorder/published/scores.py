@@ -104,6 +104,26 @@ class OurScores:
         kept = cells[cells["metric"] == column.metric].dropna(subset="score")
         return dict(zip(kept["seed"].tolist(), kept["score"].tolist(), strict=True))
 
+    def others(self, column: PublishedColumn, rows: Sequence[tuple[str, str]]) -> dict[str, dict[int, float]]:
+        """Return the scores of our other systems, on the same test set and at the same sizes.
+
+        Args:
+            column: The published column.
+            rows: The encodings and sizes of the published rows.
+
+        Returns:
+            The scores of each system by seed, under a name that is not that of a published row.
+        """
+        own = {(encoding, self.place(column, size)[2]) for encoding, size in rows}
+        dataset, test, _ = self.place(column, "")
+        keys = {"dataset": dataset, "test": test, "metric": column.metric}
+        cells = self.scores[(self.scores[list(keys)] == list(keys.values())).all(axis=1)].dropna(subset="score")
+        return {
+            f"{encoding}, {size}, not in the table": dict(zip(of["seed"].tolist(), of["score"].tolist(), strict=True))
+            for (encoding, size), of in groups(cells, ["encoding", "size"])
+            if size in {own_size for _, own_size in own} and (encoding, size) not in own
+        }
+
     def lack(self, column: PublishedColumn, encoding: str, size: str) -> Status:
         """Return why we have no number: no run was started, or all diverged, were not measured or were not scored."""
         cells = self._cells(column, encoding, size)

@@ -77,7 +77,8 @@ def build_table(name: str, report: Report, folder: str | Path, shown: Sequence[P
     if name in PUBLISHED_TABLES:
         printed = [(each.shown, each.printed) for each in shown]
         if name == "orderings":
-            return orderings.orderings_table(load_printed(report, folder), shown, report)
+            doubtful = comparison_table.small_families(results.load_significance(report, folder))
+            return orderings.orderings_table(load_printed(report, folder), shown, report, doubtful)
         tested = results.load_significance(report, folder) if any(table.marks_mean for _, table in printed) else []
         return published.published_table(load_printed(report, folder, printed), printed, report, OurMarks(tested))
     if name == "credibility":

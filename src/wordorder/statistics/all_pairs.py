@@ -7,7 +7,7 @@ for all systems and is estimated from all of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -57,10 +57,20 @@ class Pairs:
         return self.critical * self.model.standard_error
 
 
-def all_pairs(model: Blocked, *, alpha: float = 0.05) -> Pairs:
-    """Compare every system with every other by Tukey's test."""
-    k = model.declared
-    pairs = list(combinations(model.systems, 2))
+def all_pairs(model: Blocked, *, alpha: float = 0.05, among: Collection[str] | None = None) -> Pairs:
+    """Compare every system with every other by Tukey's test.
+
+    Args:
+        model: The scores.
+        alpha: The level.
+        among: The declared systems to compare, of which the model may lack some; by default all. The others only
+            contribute to the residual variance.
+
+    Returns:
+        The comparisons.
+    """
+    k = model.declared if among is None else len(among)
+    pairs = list(combinations([name for name in model.systems if among is None or name in among], 2))
     if model.problem is not None:
         return Pairs(model, alpha, model.problem, math.comb(k, 2), math.nan, {})
     critical, critical_equivalence = (tukey_critical(k, model.nu, level) / math.sqrt(2) for level in (alpha, 2 * alpha))
