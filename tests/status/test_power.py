@@ -12,9 +12,10 @@ from raises import raises
 from snakemake_runs import ROOT
 from wordorder.cli.main import main
 from wordorder.config.models import Looks
-from wordorder.files import write_json
+from wordorder.files import read_json, write_json
 from wordorder.statistics.power import seeds_needed
 from wordorder.status.power import spreads
+from wordorder.tables.summary import read_table
 from wordorder.workflow.configuration import Configuration
 
 CONFIG = ROOT / "config"
@@ -56,6 +57,37 @@ def test_after_a_run_the_spread_is_that_of_the_results(tmp_path: Path, capsys: p
     assert f"{needed[0]} ({needed[1]} to {needed[2]})" in printed
     assert f"With {needed[0]} seeds the study has {4 * (needed[0] or 0)} training" in printed
     assert "estimated" in printed
+
+
+def test_before_a_run_the_spread_is_that_of_the_reference_run(capsys: pytest.CaptureFixture[str]) -> None:
+    """The numbers are those of the committed tables, also for a baseline that varies more than the other systems."""
+    study, results = CONFIGURATION.study("xlpe_mini"), ROOT / "results"
+    found = {spread.place: spread for spread in spreads(study, CONFIGURATION, results, metric="bleu")}
+    table = read_table(results / "reference" / "xlpe_mini" / "tables" / "significance.csv")
+    corrected = 0
+    for (dataset, size, test), rows in table[table["metric"] == "bleu"].groupby(["dataset", "size", "test"]):
+        row, spread = rows.iloc[0], found.pop(f"{dataset}, {size}, {test} (reference run)")
+        corrected += row["baseline_check_p"] < 0.05
+        assert spread.detectable() == pytest.approx(row["detectable"])
+        assert spread.power(row["detectable"]) == pytest.approx(0.8)
+        needed = None if math.isnan(row["seeds_for_margin"]) else row["seeds_for_margin"]
+        assert spread.needed(row["margin"], spread.sigma) == needed
+        assert (spread.systems, spread.seeds, spread.nu) == (7, 2, pytest.approx(row["nu"]))
+    assert corrected == 1 and not found
+    assert main(["power", "opr", "--difference", "0.5", "--like", "opr_mini", "--root", str(CONFIG)]) == 0
+    assert "opr_mini: mini_ende, micro, test (reference run)" in capsys.readouterr().out
+
+
+def test_a_spread_that_is_too_small_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    measured(tmp_path, "demo", {"test": 0.25})
+    options = ["power", "demo", "--difference", "0.5", "--results", str(tmp_path), "--root", str(CONFIG)]
+    doubt = "this σ is probably too small, and so is the number of seeds"
+    assert main(options) == 0 and doubt not in capsys.readouterr().out
+    path = tmp_path / "demo" / "significance" / "grammar.micro.test.json"
+    content = read_json(path)
+    content["metrics"]["bleu"]["family"]["spread_check"] = {"p": 0.01, "small": True}
+    write_json(path, content)
+    assert main(options) == 0 and doubt in capsys.readouterr().out
 
 
 def test_another_study_lends_its_largest_spread(tmp_path: Path) -> None:

@@ -224,7 +224,8 @@ def power(
 
     Show for each family of comparisons the number of seeds that detects a true difference with 80 % probability, and
     the cost of these seeds. The number has a range, because the standard deviation over seeds is itself an estimate.
-    Before a study has run, give the standard deviation with --sigma or take it from a finished study with --like.
+    Before a study has run, its reference run gives the standard deviation, if there is one in results/reference. You
+    can also state it with --sigma, or take it from another study with --like.
     """
     from wordorder.config.models import metric_name
     from wordorder.status.plan import Cluster

@@ -19,7 +19,15 @@ _MOST_SEEDS = 10_000
 _NORMAL = 9.0  # standard deviations; the probability beyond is negligible
 
 
-def critical(k: int, n: int, *, alpha: float = 0.05, procedure: Procedure = "baseline", m: int | None = None) -> float:
+def critical(
+    k: int,
+    n: int,
+    *,
+    alpha: float = 0.05,
+    procedure: Procedure = "baseline",
+    m: int | None = None,
+    nu: float | None = None,
+) -> float:
     """Compute the |t| from which a comparison of ``k`` systems with ``n`` seeds is significant.
 
     Args:
@@ -28,11 +36,12 @@ def critical(k: int, n: int, *, alpha: float = 0.05, procedure: Procedure = "bas
         alpha: The level.
         procedure: The test.
         m: The declared number of comparisons, for all tests except that of all pairs; by default k - 1.
+        nu: The degrees of freedom; by default (k - 1)(n - 1).
 
     Returns:
         The critical |t|.
     """
-    nu = (k - 1) * (n - 1)
+    nu = (k - 1) * (n - 1) if nu is None else nu
     if procedure == "all pairs":
         return tukey_critical(k, nu, alpha) / math.sqrt(2)
     comparisons = k - 1 if m is None else m

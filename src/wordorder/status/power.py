@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +16,12 @@ from wordorder.comparison.levels import level_of
 from wordorder.config.models import Report, Study, metric_name
 from wordorder.errors import WordorderError
 from wordorder.metrics.base import metric
+from wordorder.results.bundle import STUDY, read_study, unpack_data
 from wordorder.results.frames import load_significance
-from wordorder.statistics.power import Procedure, detectable_difference, power, seeds_needed, sigma_range
+from wordorder.statistics.power import Procedure, critical, detectable_of, power_of, seeds_needed, sigma_range
 from wordorder.status.estimate import estimate
 from wordorder.status.plan import hours_text
+from wordorder.tables.comparisons import is_small
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.resources import TrainingTable
 from wordorder.workflow.study import comparisons
@@ -32,24 +35,29 @@ class Spread:
     Attributes:
         place: The dataset, size and test set, or the source of the standard deviation.
         metric: The metric.
-        sigma: The standard deviation, in points of the metric.
+        sigma: The standard deviation, in points of the metric. If the baseline varies more than the other systems, it
+            is the one with which differences from the baseline have their standard error.
         nu: The degrees of freedom of the estimate; infinite if the user stated the standard deviation.
+        nu_now: The degrees of freedom of the comparisons with the current seeds.
         systems: The number of systems.
         comparisons: The number of comparisons.
         procedure: The test procedure.
         seeds: The current number of seeds.
         level: The significance level of the comparisons.
+        small: Whether the seeds vary less than the sentences on which they differ explain.
     """
 
     place: str
     metric: str
     sigma: float
     nu: float
+    nu_now: float
     systems: int
     comparisons: int
     procedure: Procedure
     seeds: int
     level: float
+    small: bool = False
 
     @property
     def range(self) -> tuple[float, float]:
@@ -64,20 +72,25 @@ class Spread:
 
     def detectable(self) -> float:
         """Return the difference that the current seeds detect with 80 % probability."""
-        return detectable_difference(
-            self.sigma, self.systems, self.seeds, alpha=self.level, procedure=self.procedure, m=self.comparisons
-        )
+        return detectable_of(self._error, self.nu_now, self._critical)
 
     def power(self, difference: float) -> float:
         """Return the probability with which the current seeds detect a difference."""
-        return power(
-            difference,
-            self.sigma,
+        return power_of(difference, self._error, self.nu_now, self._critical)
+
+    @property
+    def _error(self) -> float:
+        return self.sigma * math.sqrt(2 / self.seeds)
+
+    @property
+    def _critical(self) -> float:
+        return critical(
             self.systems,
             self.seeds,
             alpha=self.level,
             procedure=self.procedure,
             m=self.comparisons,
+            nu=self.nu_now,
         )
 
 
@@ -120,47 +133,63 @@ def spreads(
         whose = (like or study).name
         raise WordorderError(
             f"The standard deviation over seeds is unknown, because the study '{whose}' has no comparisons by "
-            f"'{metric}' with at least two seeds in {results / whose}. Run the study first, state a standard deviation "
-            "with --sigma, or name a finished study with --like.",
+            f"'{metric}' with at least two seeds in {results / whose} and no reference run. Run the study first, state "
+            "a standard deviation with --sigma, or name a finished study with --like.",
             code="no-spread",
             path=results / whose,
         )
     if like is None:
         return found
     largest = max(found, key=lambda spread: spread.sigma)
-    return [_assumed(study, metric, largest.sigma, largest.nu, f"{like.name}: {largest.place}")]
+    place = f"{like.name}: {largest.place}"
+    return [_assumed(study, metric, largest.sigma, largest.nu, place, small=largest.small)]
 
 
-def _assumed(study: Study, name: str, sigma: float, nu: float, place: str) -> Spread:
+def _assumed(study: Study, name: str, sigma: float, nu: float, place: str, *, small: bool = False) -> Spread:
     family = comparisons(study)
-    systems = {side for comparison in family for side in (comparison.system, comparison.baseline)}
+    systems = len({side for comparison in family for side in (comparison.system, comparison.baseline)})
     procedure: Procedure = "baseline" if len({c.baseline for c in family}) == 1 else "declared pairs"
+    seeds = len(study.seed_numbers)
     level = level_of(study.significance.alpha, study.seed_numbers, study.looks).level
-    return Spread(place, name, sigma, nu, len(systems), len(family), procedure, len(study.seed_numbers), level)
+    nu_now = (systems - 1) * (seeds - 1)
+    return Spread(place, name, sigma, nu, nu_now, systems, len(family), procedure, seeds, level, small)
 
 
 def _measured(study: Study, configuration: Configuration, results: Path, name: str) -> list[Spread]:
-    """Return the standard deviation of each family of a finished study; none if its comparisons are missing."""
+    """Return the standard deviation of each family of a finished study or its reference run; none if there is none."""
     report = Report.model_validate(json.loads(report_slice(study, configuration)))
     try:
-        files = load_significance(report, results / study.name)
+        files, run = load_significance(report, results / study.name), ""
     except WordorderError as error:
         if error.code != "missing-file":
             raise
-        return []
+        files, run = _of_reference(results / "reference" / study.name), " (reference run)"
     return [
-        _of_family(f"{file['dataset']}, {file['size']}, {file['test']}", name, file["metrics"][name]["family"])
+        _of_family(f"{file['dataset']}, {file['size']}, {file['test']}{run}", name, file["metrics"][name])
         for file in files
         if name in file["metrics"] and (file["metrics"][name].get("family") or {}).get("sigma")
     ]
 
 
-def _of_family(place: str, name: str, family: dict[str, Any]) -> Spread:
-    seeds = len(family["seeds"])
+def _of_reference(bundle: Path) -> list[dict[str, Any]]:
+    """Return the significance tests of a bundle; none if it does not exist."""
+    if not (bundle / STUDY).is_file():
+        return []
+    with tempfile.TemporaryDirectory() as scratch:
+        unpack_data(bundle, Path(scratch))
+        return load_significance(read_study(bundle).report, scratch)
+
+
+def _of_family(place: str, name: str, tested: dict[str, Any]) -> Spread:
+    family, seeds = tested["family"], len(tested["family"]["seeds"])
     systems = round(family["nu"] / (seeds - 1)) + 1
     procedure: Procedure = "baseline" if family["procedure"] == "dunnett" else "declared pairs"
+    sigma, nu = family["sigma"], family["nu"]
+    for entry in tested["comparisons"]:
+        if entry["test"]:  # All tests of a family have the same standard error.
+            sigma, nu = entry["test"]["standard_error"] * math.sqrt(seeds / 2), entry["test"]["nu"]
     level = family["level"]["level"]
-    return Spread(place, name, family["sigma"], family["nu"], systems, family["comparisons"], procedure, seeds, level)
+    return Spread(place, name, sigma, nu, nu, systems, family["comparisons"], procedure, seeds, level, is_small(family))
 
 
 def power_text(
@@ -203,6 +232,12 @@ def power_text(
         f"{found[0].comparisons} comparisons of {found[0].systems} systems. In parentheses: 95 % interval, because σ "
         "is an estimate. σ is the standard deviation of a score over seeds, after the effect that a seed has on all "
         "systems is removed.",
+        *[
+            f"The seeds of {spread.place} vary less than the sentences on which they differ explain: this σ is "
+            "probably too small, and so is the number of seeds."
+            for spread in found
+            if spread.small
+        ],
         _cost(study, configuration, results, most, table) if most else "More than 10,000 seeds would be needed.",
     ]
     return "\n\n".join([text, *notes])
