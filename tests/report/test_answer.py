@@ -68,7 +68,7 @@ def test_without_a_margin_the_seeds_for_half_of_the_detectable_difference_are_na
     change(sample, lambda tested: tested["family"].update(margin=None, seeds_needed=None))
     family = read_json(sample[1] / "significance" / "pair.tiny.test_1.json")["metrics"]["bleu"]["family"]
     difference, sigma = family["detectable"] / 2, family["sigma"]
-    needed = _seeds_for(difference, family)
+    needed = _seeds_for(difference, family, sigma)
     assert needed is not None
     assert power(difference, sigma, 4, needed, m=3) >= 0.8 > power(difference, sigma, 4, needed - 1, m=3)
     assert f"In each system, half of this difference needs {needed} seeds ({needed - 3} more)." in of(sample).surer
@@ -78,7 +78,7 @@ def test_the_procedure_and_level_of_the_family_decide_the_number_of_seeds(sample
     family = read_json(sample[1] / "significance" / "pair.tiny.test_1.json")["metrics"]["bleu"]["family"]
     pairs = family | {"procedure": "declared pairs", "comparisons": 5, "level": {"level": 0.01}}
     wanted = seeds_needed(1.0, family["sigma"], 4, alpha=0.01, procedure="declared pairs", m=5)
-    assert _seeds_for(1.0, pairs) == wanted != _seeds_for(1.0, family)
+    assert _seeds_for(1.0, pairs, family["sigma"]) == wanted != _seeds_for(1.0, family, family["sigma"])
 
 
 def test_more_than_ten_thousand_seeds_and_enough_seeds_are_said(sample: Sample) -> None:
@@ -110,6 +110,11 @@ def test_what_makes_it_less_sure_is_said(sample: Sample) -> None:
     assert sum(" by BLEU, " in line and "the seeds vary less than the sentences" in line for line in said.sure) == 1
     assert any(", none would also be expected on other sentences" in line for line in said.sure)
     assert larger in said.surer
+    luck = "On test_1, more seeds would show whether the outcomes are luck: these vary suspiciously little."
+    assert luck in said.surer
+    assert ", on this test set only)" in said.found[0]
+    change(sample, lambda tested: [entry.update(reach="and on other sentences") for entry in tested["comparisons"]])
+    assert "on this test set only" not in of(sample).found[0]
 
 
 def test_cells_that_are_missing_are_counted(sample: Sample) -> None:

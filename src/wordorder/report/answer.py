@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -51,6 +52,12 @@ class _Family:
     def label(self) -> str:
         return metric(self.metric).label
 
+    @property
+    def sigma(self) -> float:
+        """The standard deviation behind the standard error, which a baseline with a larger one raises."""
+        error: float = next(entry["test"]["standard_error"] for entry in self.comparisons if entry["test"])
+        return error * math.sqrt(len(self.summary["seeds"]) / 2)
+
     def number(self, value: float, sign: str = "") -> str:
         return f"{value:{sign}.{metric(self.metric).digits}f}".replace("-", "−")
 
@@ -95,6 +102,11 @@ def _kind(entry: dict[str, Any]) -> str:
     return kind
 
 
+def _here_only(entry: dict[str, Any]) -> bool:
+    """Return whether a difference was found that might not hold on other sentences."""
+    return _kind(entry) in ("better", "worse") and entry["reach"] == "on this test set"
+
+
 def _found(main: Sequence[_Family]) -> list[str]:
     """Give the outcome on each test set, by the first metric."""
     said = [_outcomes(family) for family in main[:PLACES]]
@@ -110,8 +122,9 @@ def _outcomes(family: _Family) -> str:
     by_kind: dict[str, list[str]] = {}
     ordered = sorted(family.comparisons, key=lambda entry: -abs(entry["test"]["value"]) if entry["test"] else 0.0)
     for entry in ordered:
-        within = ", within the margin" if "," in entry["outcome"] else ""
-        value = f" ({family.number(entry['test']['value'], '+')}{within})" if entry["test"] else ""
+        remarks = ["within the margin"] if "," in entry["outcome"] else []
+        remarks += ["on this test set only"] if _here_only(entry) else []
+        value = f" ({', '.join([family.number(entry['test']['value'], '+'), *remarks])})" if entry["test"] else ""
         against = "" if len(baselines) == 1 else f" (against {entry['baseline']})"
         by_kind.setdefault(_kind(entry), []).append(f"{entry['system']}{against}{value}")
     parts = []
@@ -179,7 +192,7 @@ def _sure(report: Report, families: Sequence[_Family]) -> list[str]:
         other = sum(entry["reach"] == "and on other sentences" for entry in differ)
         said.append(
             f"Of {_several(len(differ), 'difference')}, {other if other else 'none'} would also be expected on other "
-            "sentences; the rest are shown only for these test sets."
+            f"sentences{'; the rest are shown only for these test sets' if other else ''}."
             if other < len(differ)
             else "All differences would also be expected on other sentences."
         )
@@ -219,6 +232,10 @@ def _surer(main: Sequence[_Family]) -> list[str]:
             if summary["problem"] == "fewer than two seeds":
                 said.append(f"{where}: finish at least two seeds of each system.")
             continue
+        if is_small(summary):
+            said.append(
+                f"{where}, more seeds would show whether the outcomes are luck: these vary suspiciously little."
+            )
         if not undecided:
             untested = family.count("untested")
             more = f"; {_several(untested, 'comparison')} could not be tested" if untested else ""
@@ -229,7 +246,7 @@ def _surer(main: Sequence[_Family]) -> list[str]:
             f"{where}, {_several(undecided, 'comparison')} {'is' if undecided == 1 else 'are'} undecided: {now} seeds "
             f"find a difference of {family.number(detectable)} {family.label} with 80 % probability."
         )
-        half = f"half of this difference needs {_seeds(_seeds_for(detectable / 2, summary), now)}"
+        half = f"half of this difference needs {_seeds(_seeds_for(detectable / 2, summary, family.sigma), now)}"
         if (margin := summary["margin"]) is None:
             said.append(f"In each system, {half}.")
         elif (needed := summary["seeds_needed"]) is not None and needed <= now:
@@ -239,21 +256,17 @@ def _surer(main: Sequence[_Family]) -> list[str]:
             said.append(f"In each system, {half}; {of_margin}.")
     if any(family.count("undecided") for family in main):
         said.append("Seeds added after seeing these results keep the level exact only as a declared look.")
-    if any(
-        _kind(entry) in ("better", "worse") and entry["reach"] == "on this test set"
-        for family in main
-        for entry in family.comparisons
-    ):
+    if any(_here_only(entry) for family in main for entry in family.comparisons):
         said.append("A larger test set would show whether the outcomes hold for other sentences.")
     return said
 
 
-def _seeds_for(difference: float, summary: dict[str, Any]) -> int | None:
+def _seeds_for(difference: float, summary: dict[str, Any], sigma: float) -> int | None:
     """Return the number of seeds that find a difference, by the procedure of a family."""
     systems = round(summary["nu"] / (len(summary["seeds"]) - 1)) + 1
     procedure: Procedure = "baseline" if summary["procedure"] == "dunnett" else "declared pairs"
     level, comparisons = summary["level"]["level"], summary["comparisons"]
-    return seeds_needed(difference, summary["sigma"], systems, alpha=level, procedure=procedure, m=comparisons)
+    return seeds_needed(difference, sigma, systems, alpha=level, procedure=procedure, m=comparisons)
 
 
 def _seeds(needed: int | None, now: int) -> str:
