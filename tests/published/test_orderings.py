@@ -93,6 +93,13 @@ def test_the_test_is_of_the_systems_of_the_column() -> None:
         assert p == pytest.approx(p_values[frozenset((better.lower(), worse.lower()))])
 
 
+def test_after_an_undeclared_look_no_level_is_exact() -> None:
+    shown, asked = [beside(SHOWN, printed(PRINTED))], report(["sinusoidal"], [1, 2, 3, 4])
+    for exact in (True, False):
+        notes = orderings_table(scores(OURS), shown, asked, exact=exact).notes
+        assert any("no level is exact" in note for note in notes) != exact
+
+
 def test_all_systems_of_the_study_estimate_the_residual_variance() -> None:
     close = {"sinusoidal": [20.0, 20.3], "opr": [20.7, 21.01]}
     alone = frame(close).loc[("OPR", "SINUSOIDAL")]

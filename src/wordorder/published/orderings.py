@@ -285,7 +285,12 @@ def orderings_frame(scores: pd.DataFrame, shown: Sequence[PublishedInStudy], *, 
 
 
 def orderings_table(
-    scores: pd.DataFrame, shown: Sequence[PublishedInStudy], report: Report, doubtful: Collection[Place] = ()
+    scores: pd.DataFrame,
+    shown: Sequence[PublishedInStudy],
+    report: Report,
+    doubtful: Collection[Place] = (),
+    *,
+    exact: bool = True,
 ) -> Table:
     """Build the table of orderings, with a block per published table and a row per column.
 
@@ -294,6 +299,7 @@ def orderings_table(
         shown: The published tables that the study shows.
         report: The reported part of the study's configuration.
         doubtful: The families (dataset, size, test, metric) in which the seeds vary suspiciously little.
+        exact: Whether the levels of the study's comparisons are exact.
     """
     level = level_of(report.alpha, report.seeds, report.looks)
     orders = published_orders(scores, shown, alpha=level.level, doubtful=doubtful)
@@ -312,7 +318,7 @@ def orderings_table(
             rows.append({"Column": text("all"), "Order": text(_order(outcome, whole.p_same, whole.p_reversed))})
         title = f"{order.paper}, {order.table}: the order of its systems, and that of ours."
         blocks.append(Block(title, rows))
-    return Table("orderings", data, blocks, [*_NOTES, *([] if level.exact else [_NOT_EXACT])])
+    return Table("orderings", data, blocks, [*_NOTES, *([] if level.exact and exact else [_NOT_EXACT])])
 
 
 _NOTES = (

@@ -77,8 +77,9 @@ def build_table(name: str, report: Report, folder: str | Path, shown: Sequence[P
     if name in PUBLISHED_TABLES:
         printed = [(each.shown, each.printed) for each in shown]
         if name == "orderings":
-            doubtful = comparison_table.small_families(results.load_significance(report, folder))
-            return orderings.orderings_table(load_printed(report, folder), shown, report, doubtful)
+            tested = results.load_significance(report, folder)
+            doubtful, exact = comparison_table.small_families(tested), comparison_table.all_exact(tested)
+            return orderings.orderings_table(load_printed(report, folder), shown, report, doubtful, exact=exact)
         tested = results.load_significance(report, folder) if any(table.marks_mean for _, table in printed) else []
         return published.published_table(load_printed(report, folder, printed), printed, report, OurMarks(tested))
     if name == "credibility":

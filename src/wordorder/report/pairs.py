@@ -27,7 +27,7 @@ from wordorder.results.frames import groups, load_significance
 from wordorder.statistics.all_pairs import all_pairs
 from wordorder.statistics.blocked import Blocked, block
 from wordorder.statistics.verdicts import verdict
-from wordorder.tables.comparisons import is_small
+from wordorder.tables.comparisons import all_exact, is_small
 
 SENTENCES = 10
 
@@ -49,9 +49,8 @@ def load(
         metrics and its sentences.
     """
     level = level_of(report.alpha, report.seeds, report.looks)
-    tested = {
-        (file["dataset"], file["size"], file["test"]): file["metrics"] for file in load_significance(report, results)
-    }
+    files = load_significance(report, results)
+    tested = {(file["dataset"], file["size"], file["test"]): file["metrics"] for file in files}
     places = []
     for text in texts:
         key = (text.dataset, text.size, text.test)
@@ -68,7 +67,7 @@ def load(
         places.append({"title": place(report, *key), "metrics": metrics} | _texts(text))
     return {
         "confidence": f"{100 * (1 - level.level):.3g}",
-        "exact": level.exact,
+        "exact": level.exact and all_exact(files),
         "count": SENTENCES,
         "systems": report.encodings,
         "places": places,

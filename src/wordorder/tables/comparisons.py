@@ -41,7 +41,7 @@ def significance_table(files: list[dict[str, Any]], report: Report) -> Table:
     )
     kinds = dict.fromkeys(file["settings"]["paired_test"] for file in files)
     notes = [note.format(kind=" or ".join(_KINDS[kind] for kind in kinds)) for note in _NOTES]
-    notes += [_NOT_EXACT] if any(not family["level"]["exact"] for family in _tested(files)) else []
+    notes += [] if all_exact(files) else [_NOT_EXACT]
     notes += [_CHECKED] if any((family["baseline_check"] or {}).get("corrects") for family in _tested(files)) else []
     notes += [_SMALL] if any(is_small(family) for family in _tested(files)) else []
     notes += [f"{metric(name).label}: {signature}" for name, signature in signatures.items()]
@@ -101,6 +101,11 @@ def comparisons_frame(files: list[dict[str, Any]]) -> pd.DataFrame:
         for entry in tested["comparisons"]
     ]
     return pd.DataFrame(rows)
+
+
+def all_exact(files: list[dict[str, Any]]) -> bool:
+    """Return whether the levels of all comparisons are exact: no undeclared look preceded them."""
+    return all(family["level"]["exact"] for family in _tested(files))
 
 
 def is_small(family: dict[str, Any]) -> bool:
