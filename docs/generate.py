@@ -236,7 +236,7 @@ def _file(name: str, file: ConfigurationFile) -> Iterator[str]:
     shown = (
         f"`config/{file.example}`" if example == text.rstrip("\n") else f"The first lines of `config/{file.example}`"
     )
-    yield f"# {file.path.rpartition('/')[2]}\n\n`config/{file.path}`: {file.contents}. {file.more}\n"
+    yield f"# {file.path}\n\n`config/{file.path}`: {file.contents}. {file.more}\n"
     yield f"## Example\n\n{shown}:\n\n```yaml\n{example}\n```\n"
     schema = json.loads((ROOT / "config" / "schema" / f"{name}.json").read_text("utf-8"))
     if schema.get("properties"):
@@ -269,6 +269,8 @@ def _keys(schema: dict[str, Any]) -> Iterator[str]:
     yield "| key | type | default | meaning |\n|---|---|---|---|"
     for key, about in schema["properties"].items():
         default = "required" if key in schema.get("required", ()) else f"`{json.dumps(about.get('default'))}`"
+        if isinstance(about.get("default"), dict) and about["default"]:
+            default = "those of its keys"
         yield f"| `{key}` | {_type(about)} | {_cell(default)} | {_cell(_text(about.get('description', '')))} |"
     yield ""
 

@@ -8,12 +8,15 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from raises import raises
 from snakemake_runs import ROOT
 from wordorder.cli.main import main
+from wordorder.encodings.none import NoEncoding, NoneConfig
+from wordorder.encodings.registry import register
 from wordorder.errors import WordorderError
 from wordorder.workflow import checks
 from wordorder.workflow.configuration import Configuration
@@ -49,6 +52,20 @@ def check_models(root: Path) -> None:
 
 def run_check(*arguments: str) -> int:
     return main(["check", *arguments])
+
+
+def test_an_error_that_is_mended_elsewhere_is_forgotten(root: Path, own_encodings: Path) -> None:
+    """An encoding may be missing because its file fails where a package is not installed; no file changes later."""
+    with (root / "encodings.yaml").open("a") as file:
+        file.write("\nmine: {type: later}\n")
+    with pytest.raises(WordorderError, match="unknown encoding 'later'"):
+        Configuration(root).catalogue.encoding("mine")
+
+    class LaterConfig(NoneConfig):
+        type: Literal["later"] = "later"  # type: ignore[assignment]
+
+    register(LaterConfig)(type("Later", (NoEncoding,), {}))
+    assert Configuration(root).catalogue.encoding("mine").folder == "mine"
 
 
 def test_positions_that_a_dataset_cannot_give_are_told(root: Path) -> None:

@@ -50,7 +50,7 @@ class Inspection:
     def __str__(self) -> str:
         lines = [f"{self.name}: {json.dumps(self.settings, ensure_ascii=False, default=str)}"]
         for texts in self.texts.values():
-            lines += ["", f"{texts['Title']}.", "", texts["Formula"]]
+            lines += ["", f"{texts['Title']}.", "", texts["Formula"].rstrip(), ""]
             for heading, text in texts.items():
                 if heading not in ("Title", "Formula"):
                     lines.append(textwrap.fill(f"{heading}: {text}", 100, break_long_words=False))

@@ -233,14 +233,20 @@ def _panels(encodings: Panels, columns: int, width: float, height: float) -> tup
 
 
 def heatmap(
-    panel: Axes, values: Vectors, labels: tuple[str, str], *, limit: float | None = None, square: bool = True
+    panel: Axes,
+    values: Vectors,
+    labels: tuple[str, str],
+    *,
+    limit: float | None = None,
+    square: bool = True,
+    signed: bool = True,
 ) -> AxesImage:
-    """Draw ``values`` from -``limit`` to ``limit``, by default the largest absolute value."""
+    """Draw ``values`` from -``limit`` (0 if not ``signed``) to ``limit``, by default the largest absolute value."""
     limit = limit or float(np.abs(values).max()) or 1.0
     image = panel.imshow(
         values,
-        cmap="RdBu_r",
-        vmin=-limit,
+        cmap="RdBu_r" if signed else "cividis",
+        vmin=-limit if signed else 0,
         vmax=limit,
         aspect="equal" if square else "auto",
         interpolation="nearest",

@@ -162,6 +162,9 @@ class Catalogue:
         return Described(folder, config, *of_encodings)._asdict()
 
     def _save(self, content: dict[str, dict[str, Any]]) -> None:
+        # Errors are not kept: what caused them, such as a package that is not installed, may be mended elsewhere.
+        if any("error" in entry for entry in content["encodings"].values()):
+            return
         with suppress(OSError, WordorderError):  # Without a writable cache, the workflow is only slower.
             write_text(self._file, json.dumps(content))
 
@@ -171,12 +174,12 @@ class Catalogue:
         for name in ("encodings.yaml", "sizes.yaml"):
             with suppress(OSError):
                 digest.update(Path(self.root, name).read_bytes())
-        digest.update(str(self.root).encode())
+        digest.update(str(self.root.resolve()).encode())
         package = Path(str(files("wordorder")))
         sources = [file for name in _PACKAGES for file in sorted((package / name).rglob("*.py"))]
         for file in [Path(__file__), *sources, *(file for kind in _KINDS for file in plugin_files(kind))]:
             status = file.stat()
-            digest.update(f"{file}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
+            digest.update(f"{file.resolve()}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
         for kind in _KINDS:
             for point in entry_points(group=f"wordorder.{kind}"):
                 digest.update(f"{point.name}\0{point.value}\0{point.dist and point.dist.version}\n".encode())
