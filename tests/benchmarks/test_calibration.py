@@ -100,3 +100,16 @@ def test_other_references_are_refused(arguments: list[str], tmp_path: Path) -> N
     with pytest.raises(WordorderError) as caught:
         find_pools(parse_options([*arguments[:-1], str(tmp_path)]))
     assert (caught.value.code, caught.value.path) == ("other-references", folder / "test.target")
+
+
+def test_a_warning_of_a_small_spread_singles_out_false_findings(arguments: list[str]) -> None:
+    from calibration import Family, find_pools, parse_options
+    from small_spread import outcome
+
+    (pool,) = find_pools(parse_options([*arguments, "--pools", "1", "--sentences", "300"]))
+    random = np.random.default_rng(4)
+    small, found, further = np.array([outcome(Family(pool, 0.0, 3, 2), random) for _ in range(200)], dtype=bool).T
+    # Of 200 studies, 10 are expected to have a warning, and more than 21 with a probability below 0.1 %.
+    assert 2 <= small.sum() <= 21
+    assert found[small].mean() >= 3 * found[~small].mean()
+    assert further.sum() <= found.sum() and not (further & ~found).any()
