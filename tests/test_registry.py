@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import tomllib
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -78,21 +79,21 @@ def test_an_unknown_backend_is_reported_before_any_job(monkeypatch: pytest.Monke
         configuration.catalogue.check_models(configuration.study("demo"))
 
 
-def test_the_entry_point_of_the_guide_is_found(plugins: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    described = tomllib.loads(block("extending.md", "toml"))["project"]
-    ((group, points),) = described["entry-points"].items()
-    ((name, module),) = points.items()
-    site = plugins.with_name("site-packages")
-    write(site / f"{module}.py", plugin("encodings"))
-    # What pip leaves behind for this project.
-    folder = site / f"{described['name'].replace('-', '_')}-{described['version']}.dist-info"
-    metadata = f"Metadata-Version: 2.1\nName: {described['name']}\nVersion: {described['version']}\n"
-    write(folder / "METADATA", metadata)
-    write(folder / "entry_points.txt", f"[{group}]\n{name} = {module}\n")
+def test_the_distribution_of_the_guide_can_be_installed(plugins: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("setuptools", minversion="70")  # builds projects that name no other builder
+    project, site = plugins.with_name("project"), plugins.with_name("site-packages")
+    write(project / "pyproject.toml", block("extending.md", "toml"))
+    write(project / "slope.py", plugin("encodings"))
+    offline = ["--no-deps", "--no-build-isolation", "--no-index", "--quiet"]
+    subprocess.run(
+        [sys.executable, "-m", "pip", "install", *offline, "--target", str(site), str(project)],
+        capture_output=True,
+        check=True,
+    )
     monkeypatch.syspath_prepend(str(site))
-    registry = registry_of(group.removeprefix("wordorder."))
+    registry = registry_of("encodings")
     assert "slope" in registry
-    assert registry.module("slope").__name__ == module
+    assert registry.module("slope").__file__ == str(site / "slope.py")
 
 
 def test_the_folder_wordorder_plugins_of_a_project_is_the_default(

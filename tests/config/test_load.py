@@ -163,9 +163,13 @@ STUDY_MISTAKES = [
     (("A small study", ""), [{"code": "wrong-type", "line": 2, "key": "title"}]),
     (
         ("[bleu]", "[bleu, blue]"),
-        [{"code": "invalid-value", "line": 10, "key": "metrics[1]"}],
+        [{"code": "unknown-name", "line": 10, "key": "metrics[1]", "suggestion": "bleu"}],
     ),
-    (("[bleu]", "[bleu, {comet: {modell: m}}]"), [{"code": "invalid-value", "line": 10, "key": "metrics[1]"}]),
+    (
+        ("[bleu]", "[bleu, {comet: {modell: m}}]"),
+        [{"code": "unknown-key", "line": 10, "key": "metrics[1].comet.modell", "suggestion": "model"}],
+    ),
+    (("[bleu]", "[bleu, {comet: {model: 3}}]"), [{"code": "wrong-type", "line": 10, "key": "metrics[1].comet.model"}]),
     (("[bleu]", "[bleu, {bleu: {}}]"), [{"code": "duplicate-entry", "line": 10, "key": "metrics[1]"}]),
     (
         ("[bleu]", "[bleu, 3]"),

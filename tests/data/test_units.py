@@ -80,6 +80,5 @@ def test_a_vocabulary_numbers_frequent_units_first() -> None:
     assert vocabulary.units == ["b", "a", "c", "d"] and vocabulary.size == 5
     numbers = vocabulary.numbers([["d", "new", "b"], []])
     assert [row.tolist() for row in numbers] == [[4, 0, 1], []]
-    assert Vocabulary.build(sentences, minimum=2).units == ["b", "a"]
     with pytest.raises(ValueError, match="'a'"):
         Vocabulary(["a", "a"])

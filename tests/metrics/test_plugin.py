@@ -59,7 +59,7 @@ def plugins(tmp_path: Path) -> Path:
 def run(*commands: list[str], plugins: Path) -> subprocess.CompletedProcess[str]:
     """Run wordorder commands, one after another until one fails."""
     code = "import json, sys; from wordorder.cli.main import main; sys.exit(any(map(main, json.loads(sys.argv[1]))))"
-    environment = os.environ | {"WORDORDER_PLUGINS": str(plugins)}
+    environment = os.environ | {"WORDORDER_PLUGINS": str(plugins), "WORDORDER_ERRORS": "json"}
     arguments = [sys.executable, "-c", code, json.dumps(commands)]
     return subprocess.run(arguments, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
 
@@ -68,18 +68,18 @@ def run(*commands: list[str], plugins: Path) -> subprocess.CompletedProcess[str]
     ("settings", "said"),
     [
         ("unit: characters", None),
-        ("unit: syllables", "line 5: 'metrics[1]' is wrong: the settings of 'length_error' are not valid"),
-        ("units: words", "its keys are unit"),
+        ("unit: syllables", {"code": "unknown-choice", "key": "metrics[1].length_error.unit"}),
+        ("units: words", {"code": "unknown-key", "key": "metrics[1].length_error.units", "suggestion": "unit"}),
     ],
 )
 def test_a_study_may_name_it_and_its_settings_are_checked(
-    settings: str, said: str | None, tmp_path: Path, plugins: Path
+    settings: str, said: dict[str, str] | None, tmp_path: Path, plugins: Path
 ) -> None:
     study = tmp_path / "own_metric.yaml"
     study.write_text(STUDY.replace("UNIT", settings))
     done = run(["check", str(study)], plugins=plugins)
     assert (done.returncode == 0) == (said is None), done.stderr
-    assert (said or "") in done.stderr
+    assert said is None or (said | {"line": 5}).items() <= json.loads(done.stderr).items()
 
 
 def test_it_is_unknown_without_the_folder(tmp_path: Path) -> None:
@@ -87,7 +87,9 @@ def test_it_is_unknown_without_the_folder(tmp_path: Path) -> None:
     study.write_text(STUDY.replace("UNIT", ""))
     (tmp_path / "plugins").mkdir()
     done = run(["check", str(study)], plugins=tmp_path / "plugins")
-    assert done.returncode == 1 and "There is no metric 'length_error'" in done.stderr
+    assert done.returncode == 1
+    error = json.loads(done.stderr)
+    assert (error["code"], error["key"], error["found"]) == ("unknown-name", "metrics[1]", "length_error")
 
 
 def evaluated(results: Path, metrics: Sequence[Any], plugins: Path) -> dict[str, str]:

@@ -10,7 +10,7 @@ from scipy import stats
 
 from evaluation_samples import frame_of, report
 from wordorder.config.published_scores import PublishedInStudy, PublishedScores, Shown
-from wordorder.published.orderings import orderings_frame, orderings_table
+from wordorder.published.orderings import orderings_table, published_orders
 from wordorder.published.scores import published_table
 from wordorder.statistics.all_pairs import all_pairs
 from wordorder.statistics.blocked import block
@@ -61,6 +61,10 @@ OURS = {
     "opr": [20.5, 19.9, 20.4, 20.1],  # above sinusoidal, by chance
     "relative": [20.9, 20.1, 20.0, float("nan")],
 }
+
+
+def orderings_frame(scores: pd.DataFrame, shown: list[PublishedInStudy], *, alpha: float) -> pd.DataFrame:
+    return pd.DataFrame([row for order in published_orders(scores, shown, alpha=alpha) for row in order.rows])
 
 
 def frame(ours: dict[str, list[float]], metric: str = "bleu") -> pd.DataFrame:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from wordorder.statistics.all_pairs import all_pairs, declared_pairs, tukey_test
+from wordorder.statistics.all_pairs import Pair, all_pairs, declared_pairs
 from wordorder.statistics.blocked import block
 from wordorder.statistics.distributions import dunnett_sf, tukey_sf
 from wordorder.statistics.dunnett import against_baseline
@@ -18,6 +19,11 @@ from wordorder.statistics.over_seeds import holm
 
 def by_seed(*values: float) -> dict[int, float]:
     return dict(enumerate(values, start=1))
+
+
+def p_values(scores: Mapping[str, Mapping[int, float]]) -> dict[Pair, float]:
+    """Return the adjusted p-value of each pair of systems."""
+    return {pair: found.p for pair, found in all_pairs(block(scores)).differences.items()}
 
 
 def test_the_quadrature_agrees_with_scipy() -> None:
@@ -38,17 +44,17 @@ def test_a_pair_is_tested_as_scipy_tests_it_once_the_seeds_are_equally_hard(syst
     scores = random.normal(size=(systems, seeds))
     scores -= scores.mean(axis=0)
     hard = random.normal(0, 10, seeds)
-    p_values = tukey_test({str(i): dict(enumerate(row + hard)) for i, row in enumerate(scores)})
-    assert len(p_values) == systems * (systems - 1) / 2
+    found = p_values({str(i): dict(enumerate(row + hard)) for i, row in enumerate(scores)})
+    assert len(found) == systems * (systems - 1) / 2
     error = np.sqrt(((scores - scores.mean(axis=1, keepdims=True)) ** 2).sum() / (systems - 1) / (seeds - 1) / seeds)
-    for (one, other), p in p_values.items():
+    for (one, other), p in found.items():
         q = abs(scores[int(one)].mean() - scores[int(other)].mean()) / error
         assert p == pytest.approx(stats.studentized_range.sf(q, systems, (systems - 1) * (seeds - 1)), abs=1e-9)
 
 
 def test_two_systems_are_compared_by_the_paired_t_test() -> None:
     one, other = [20.0, 20.6, 20.3, 21.0], [20.9, 21.2, 21.3, 21.1]
-    p = tukey_test({"one": by_seed(*one), "other": by_seed(*other)})
+    p = p_values({"one": by_seed(*one), "other": by_seed(*other)})
     assert p == {("one", "other"): pytest.approx(stats.ttest_rel(one, other).pvalue)}
 
 
@@ -84,6 +90,6 @@ def test_two_seeds_of_many_systems_are_enough_for_what_is_plain() -> None:
 
 
 def test_what_cannot_be_tested_is_in_no_pair() -> None:
-    assert tukey_test({}) == tukey_test({"a": by_seed(1, 2)}) == tukey_test({"a": by_seed(1, 2), "b": by_seed(3)}) == {}
-    assert tukey_test({"a": by_seed(1, 1), "b": by_seed(3, 3)}) == {}, "no variance"
-    assert list(tukey_test({"a": by_seed(1, 2), "b": by_seed(3), "c": by_seed(2, 2, 3)})) == [("a", "c")]
+    assert p_values({}) == p_values({"a": by_seed(1, 2)}) == p_values({"a": by_seed(1, 2), "b": by_seed(3)}) == {}
+    assert p_values({"a": by_seed(1, 1), "b": by_seed(3, 3)}) == {}, "no variance"
+    assert list(p_values({"a": by_seed(1, 2), "b": by_seed(3), "c": by_seed(2, 2, 3)})) == [("a", "c")]

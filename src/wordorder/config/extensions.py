@@ -55,7 +55,7 @@ class ByName:
             # Strict types, as in JSON: the text "8" and the truth value true are not numbers.
             return model.model_validate_json(json.dumps(value), strict=True)
         except ValidationError as error:
-            raise MemberError(self, model, error) from error
+            raise MemberError(model, error, field=self) from error
 
     def _name(self, value: Any, base: type[BaseModel]) -> str:
         """Return the name of the member that a value names."""
@@ -68,8 +68,7 @@ class ByName:
         if not isinstance(name, str):
             raise _wrong(base, "string_type", (self.key,), name)
         if name not in self.registry:
-            unknown = PydanticCustomError("unknown_member", "unknown {noun}", {"noun": self.registry.noun})
-            raise _wrong(base, unknown, (self.key,), name)
+            raise _wrong(base, unknown_member(self.kind, name), (self.key,), name)
         return name
 
     def _write(self, value: BaseModel, info: core_schema.SerializationInfo) -> dict[str, Any]:
@@ -100,11 +99,25 @@ class ByName:
 
 
 class MemberError(ValueError):
-    """The mistakes of one field whose model is in a registry."""
+    """The mistakes of one field whose model is in a registry.
 
-    def __init__(self, field: ByName, model: type[BaseModel], error: ValidationError) -> None:
+    Attributes:
+        model: The model.
+        error: The mistakes.
+        at: The keys below the field that lead to the value of the model.
+        field: The field, if it is marked with :class:`ByName`.
+    """
+
+    def __init__(
+        self, model: type[BaseModel], error: ValidationError, *, at: tuple[str, ...] = (), field: ByName | None = None
+    ) -> None:
         super().__init__("; ".join(f"{'.'.join(map(str, d['loc']))}: {d['msg']}" for d in error.errors()))
-        self.field, self.model, self.error = field, model, error
+        self.model, self.error, self.at, self.field = model, error, at, field
+
+
+def unknown_member(kind: str, name: str) -> PydanticCustomError:
+    """Return the error that a kind of extension has no member of this name."""
+    return PydanticCustomError("unknown_member", "unknown name '{name}'", {"kind": kind, "name": name})
 
 
 def _wrong(

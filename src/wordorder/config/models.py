@@ -7,6 +7,7 @@ elsewhere in a study does not rerun it.
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, PlainValidator, RootModel, Tag, ValidationError, model_validator
@@ -15,9 +16,9 @@ from wordorder.config.analyses import Analyses
 from wordorder.config.base import Model, Name, Positive, Rate
 from wordorder.config.datasets import Preparation
 from wordorder.config.encodings import AnyEncoding
+from wordorder.config.extensions import MemberError, unknown_member
 from wordorder.config.published_scores import Shown
 from wordorder.config.sizes import ModelSize
-from wordorder.errors import WordorderError
 from wordorder.registry import registry_of
 
 # ------------------------------------------------------------------------------------------- models and recipe
@@ -132,16 +133,15 @@ def _metric(entry: Any) -> Any:
     if not isinstance(entry, str) and not named:
         raise ValueError("it must be the name of a metric, or one name with its settings, such as {comet: {model: …}}")
     name = metric_name(entry)
+    if name not in registry_of("metrics"):
+        raise unknown_member("metrics", name)
+    settings = registry_of("metrics").get(name).Settings
+    given = entry[name] if named and entry[name] is not None else {}
     try:
-        settings = registry_of("metrics").get(name).Settings
-        given = settings.model_validate((entry[name] or {}) if named else {})
-    except WordorderError as error:
-        raise ValueError(str(error).removesuffix(".")) from error
+        parsed = settings.model_validate_json(json.dumps(given), strict=True)
     except ValidationError as error:
-        found = "; ".join(f"{'.'.join(map(str, e['loc'])) or name}: {e['msg']}" for e in error.errors())
-        keys = ", ".join(settings.model_fields) or "none"
-        raise ValueError(f"the settings of '{name}' are not valid ({found}); its keys are {keys}") from error
-    changed = given.model_dump(mode="json", exclude_defaults=True)
+        raise MemberError(settings, error, at=(name,)) from error
+    changed = parsed.model_dump(mode="json", exclude_defaults=True)
     return {name: changed} if changed else name
 
 

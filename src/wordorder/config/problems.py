@@ -18,6 +18,7 @@ from wordorder.config.document import Document, Location, Problem, quoted
 from wordorder.config.extensions import ByName, MemberError
 from wordorder.config.published import COUNT
 from wordorder.errors import closest, nearest
+from wordorder.registry import registry_of
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -97,7 +98,7 @@ def _problems(
     for details in error.errors():
         cause = details.get("ctx", {}).get("error")
         if isinstance(cause, MemberError):  # The model of the field is in another registry.
-            location = (*at, *_written(details["loc"], model))
+            location = (*at, *_written(details["loc"], model), *cause.at)
             yield from _problems(cause.error, cause.model, location, cause.field)
         # Pydantic counts only the entries of a tuple that are correct.
         elif details["type"] != "too_short" or len(details["input"]) < details["ctx"]["min_length"]:
@@ -124,8 +125,8 @@ def _problem(details: ErrorDetails, model: type[BaseModel], at: Location, field:
     if kind == "extra_forbidden":
         return _unknown_key(location, fields(model, details["loc"][:-1]), field if len(details["loc"]) == 1 else None)
     if kind == "unknown_member":
-        assert field is not None
-        return unknown(location, str(found), field.registry.noun, field.registry.names())
+        registry = registry_of(context["kind"])
+        return unknown(location, context["name"], registry.noun, registry.names())
     if kind == "value_error":
         return Problem(location, f"{name} is wrong: {context['error']}.", found=found)
     if kind == "literal_error":

@@ -104,13 +104,12 @@ class Vocabulary:
             raise ValueError(f"the unit '{twice}' is listed twice")
 
     @classmethod
-    def build(cls, sentences: Iterable[Sequence[str]], *, minimum: int = 1) -> Vocabulary:
-        """Collect the tokens with at least ``minimum`` occurrences, most frequent first, then alphabetically."""
+    def build(cls, sentences: Iterable[Sequence[str]]) -> Vocabulary:
+        """Collect the tokens, most frequent first, then alphabetically."""
         counts: Counter[str] = Counter()
         for sentence in sentences:
             counts.update(sentence)
-        kept = [unit for unit, count in counts.items() if count >= minimum]
-        return cls(sorted(kept, key=lambda unit: (-counts[unit], unit)))
+        return cls(sorted(counts, key=lambda unit: (-counts[unit], unit)))
 
     @property
     def size(self) -> int:

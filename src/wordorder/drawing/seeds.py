@@ -13,6 +13,7 @@ from wordorder.config.models import Report
 from wordorder.drawing.lines import at, places, title
 from wordorder.drawing.style import PALETTE, panels, wrap
 
+_LINE = 18  # characters of a name that fit into one line
 _SEED, _MEAN, _BASELINE = PALETTE[5], "#000000", PALETTE[1]
 
 
@@ -54,10 +55,10 @@ def draw(frame: pd.DataFrame, report: Report, values: Mapping[str, str], *, shar
     return figure
 
 
-def halve(name: str, width: int = 18) -> str:
+def halve(name: str) -> str:
     """Break a long name into two lines at the mark nearest to its middle; two slanted lines fit into a column."""
     cuts = [i + 1 for i, character in enumerate(name[:-1]) if character in "_+.-"]
-    if len(name) <= width or not cuts:
+    if len(name) <= _LINE or not cuts:
         return name
     cut = min(cuts, key=lambda i: abs(i - len(name) / 2))
     return f"{name[:cut]}\n{name[cut:]}"

@@ -219,7 +219,16 @@ class PublishedOrder:
 
     @property
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield a row for each pair of systems with different printed scores in each column."""
+        """Yield a row for each pair of systems with different printed scores in each column.
+
+        The keys paper, table, column, better and worse name the pair, as the paper orders it; others name our
+        encodings, sizes, dataset, test and metric. other_languages is set if our languages differ from the paper's.
+        published_gap and gap are the differences better minus worse; ours is that of means over seeds. n is the smaller
+        number of seeds. p, same_order, verdict and level belong to the pair, and the keys that start with "order" to
+        the test of the column's order. The verdicts "confirmed" and "contradicted" are significant at ``level``.
+        "untested" pairs have too few seeds or no variance. Other verdicts ("not run", "diverged", "not scored") say why
+        a score is missing.
+        """
         count = max(1, len(self.tested))
         for column in self.columns:
             for better, worse, published_gap in column.ordered():
@@ -262,26 +271,6 @@ def published_orders(
         ]
         found.append(PublishedOrder(paper, table, columns, alpha))
     return found
-
-
-def orderings_frame(scores: pd.DataFrame, shown: Sequence[PublishedInStudy], *, alpha: float) -> pd.DataFrame:
-    """Return one row per pair of systems with different printed scores.
-
-    Args:
-        scores: Our scores, from :func:`wordorder.published.quantities.load_printed`.
-        shown: The published tables that the study shows.
-        alpha: The significance level of each table.
-
-    Returns:
-        The columns paper, table, column, better and worse name the pair, as the paper orders it; others name our
-        encodings, sizes, dataset, test and metric. other_languages is set if our languages differ from the paper's.
-        published_gap and gap are the differences better minus worse; ours is that of means over seeds. n is the smaller
-        number of seeds. p, same_order, verdict and level belong to the pair, and the columns that start with "order" to
-        the test of the column's order. The verdicts "confirmed" and "contradicted" are significant at ``level``.
-        "untested" pairs have too few seeds or no variance. Other verdicts ("not run", "diverged", "not scored") say why
-        a score is missing.
-    """
-    return pd.DataFrame([row for order in published_orders(scores, shown, alpha=alpha) for row in order.rows])
 
 
 def orderings_table(

@@ -35,15 +35,12 @@ from wordorder.results.frames import groups
 from wordorder.tables.table import MISSING, Block, Cell, Row, Table, number, text
 
 
-def prediction_interval(
-    values: Sequence[float], runs: int = 1, probability: float = 0.95
-) -> tuple[float, float] | None:
-    """Compute the prediction interval of the mean of further runs.
+def prediction_interval(values: Sequence[float], runs: int = 1) -> tuple[float, float] | None:
+    """Compute the 95 % prediction interval of the mean of further runs.
 
     Args:
         values: The numbers of our n runs.
         runs: The number of further runs.
-        probability: The probability that the interval contains their mean.
 
     Returns:
         Both ends of the interval; None for fewer than two values.
@@ -51,19 +48,18 @@ def prediction_interval(
     if len(values) < 2:
         return None
     middle, spread = float(np.mean(values)), float(np.std(values, ddof=1))
-    half = prediction_reach(len(values), runs, probability) * spread
+    half = prediction_reach(len(values), runs) * spread
     return middle - half, middle + half
 
 
-def prediction_reach(n: int, runs: int = 1, probability: float = 0.95) -> float:
-    """Return the half width of the prediction interval of n ≥ 2 values, in standard deviations.
+def prediction_reach(n: int, runs: int = 1) -> float:
+    """Return the half width of the 95 % prediction interval of n ≥ 2 values, in standard deviations.
 
     Args:
         n: The number of values.
         runs: The number of further runs.
-        probability: The probability that the interval contains their mean.
     """
-    return float(stats.t.ppf((1 + probability) / 2, n - 1)) * math.sqrt(1 / runs + 1 / n)
+    return float(stats.t.ppf(0.975, n - 1)) * math.sqrt(1 / runs + 1 / n)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from itertools import combinations
 
 from scipy import stats
 
-from wordorder.statistics.blocked import Blocked, Difference, Problem, around, block
+from wordorder.statistics.blocked import Blocked, Difference, Problem, around
 from wordorder.statistics.distributions import tukey_critical, tukey_sf
 from wordorder.statistics.over_seeds import holm
 
@@ -126,13 +126,3 @@ def _difference(
         interval=around(value, critical * error),
         equivalence_interval=around(value, critical_equivalence * error),
     )
-
-
-def tukey_test(scores: Mapping[str, Mapping[int, float]]) -> dict[Pair, float]:
-    """Return the adjusted p-value of each pair of systems, in the order of ``scores``: system -> seed -> score.
-
-    Systems with fewer than two seeds are in no pair, and those without any do not count. There is no pair if nothing
-    can be tested.
-    """
-    model = block({name: of for name, of in scores.items() if of})
-    return {pair: found.p for pair, found in all_pairs(model).differences.items()}

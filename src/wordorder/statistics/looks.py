@@ -37,16 +37,6 @@ def obrien_fleming_levels(looks: Sequence[int], *, alpha: float = 0.05) -> list[
     return [float(2 * stats.norm.sf(bound)) for bound in bounds]
 
 
-def pocock_level(looks: Sequence[int], *, alpha: float = 0.05) -> float:
-    """Compute the common level of all looks (Pocock 1977)."""
-    times = np.array(looks) / looks[-1]
-
-    def excess(bound: float) -> float:
-        return sum(_crossing(times[: i + 1], [bound] * (i + 1)) for i in range(len(looks))) - alpha
-
-    return float(2 * stats.norm.sf(optimize.brentq(excess, 0.0, 20.0, xtol=1e-12)))
-
-
 def _crossing(times: Array, bounds: Sequence[float]) -> float:
     """Return the probability that |Z| first exceeds its bound at the last of these times, for a Brownian motion."""
     position, density = np.zeros(1), np.ones(1)

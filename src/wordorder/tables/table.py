@@ -76,7 +76,7 @@ def number(
     return Cell(f"{value:{sign}{',' if group else ''}.{digits}f}{unit}{mark}", float(value), is_number=True)
 
 
-def mean_and_sd(values: Sequence[float], wanted: int, digits: int = 2, mark: str = "", *, sd: bool = True) -> Cell:
+def mean_and_sd(values: Sequence[float], wanted: int, digits: int = 2, mark: str = "") -> Cell:
     """Create a cell such as "35.21 ± 0.34 (n = 3) a": mean, standard deviation (n - 1), count and mark.
 
     Args:
@@ -84,13 +84,12 @@ def mean_and_sd(values: Sequence[float], wanted: int, digits: int = 2, mark: str
         wanted: The number of seeds that were requested; "(n = 2 of 3)" if some have no value.
         digits: The number of decimals.
         mark: Significance letters or a paper's mark.
-        sd: Whether to print the standard deviation.
     """
     series = pd.Series(values, dtype=float).dropna()
     count = f"(n = {len(series)}{f' of {wanted}' if len(series) < wanted else ''})"
     if series.empty:
         return Cell(NOTHING, None, count, mark)
-    spread = f"± {series.std():.{digits}f} " if sd and len(series) > 1 else ""
+    spread = f"± {series.std():.{digits}f} " if len(series) > 1 else ""
     return Cell(f"{series.mean():.{digits}f}", float(series.mean()), f"{spread}{count}", mark)
 
 
