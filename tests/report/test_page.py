@@ -7,6 +7,8 @@ import hashlib
 import json
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -30,6 +32,13 @@ Sample = tuple[Page, Path, Path]
 def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sample, str]:
     sample = write_sample(tmp_path_factory.mktemp("page"))
     return sample, build_page(*sample)
+
+
+def test_tables_and_pages_are_made_without_pytorch() -> None:
+    """Each is a process of its own, of which the import would be half."""
+    code = "import sys, wordorder.report.page; print('wordorder.report.build' in sys.modules, 'torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "False"]
 
 
 @pytest.fixture

@@ -16,7 +16,6 @@ from wordorder.config.published_scores import PARAMETERS, PublishedColumn, Publi
 from wordorder.published.decisions import Decider, StudyResults
 from wordorder.published.evidence import Evidence, Found, seeds_to_decide, together
 from wordorder.published.scores import OurScores
-from wordorder.published.stated import proposition
 from wordorder.tables.table import MISSING, Block, Cell, Row, Table, format_p, number, text
 
 _DERIVED = "derived"
@@ -231,6 +230,8 @@ _COMPUTED = "Computed: counts of parameters are those of our models, in millions
 
 
 def _computed(found: Contradiction, paper: Paper) -> list[str]:
+    from wordorder.published.stated import proposition
+
     counts = [_count(count, paper) for count in found.counts]
     return counts + [f"{each.claim}: {each.measured:.6g}" for each in map(proposition, found.propositions)]
 
