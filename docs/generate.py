@@ -374,7 +374,8 @@ def _encoding(found: Inspection, presets: list[str], scores: pd.DataFrame) -> st
     if cost:
         lines.append(f"Cost\n: {cost}\n")
     schema = REGISTRY.get(found.name).configuration.model_json_schema()
-    lines += ["## Keys\n\nAn entry of `encodings.yaml` with this type has these keys:\n", *_keys(schema)]
+    schema["properties"].pop("type")
+    lines += ["## Keys\n\nAn entry of `encodings.yaml` has these keys besides `type`:\n", *_keys(schema)]
     own = scores[scores["encoding"].isin([found.name, *presets])]
     if len(own):
         lines.append(_RESULTS)
