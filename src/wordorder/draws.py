@@ -34,4 +34,5 @@ def moved(values: Tensor, to: torch.device) -> Tensor:
     own = values[:1] if one_row else values
     # From memory that can be swapped out, the driver copies more than 64 KiB only while the host waits.
     own = own.pin_memory() if to.type == "cuda" else own
-    return own.to(to, non_blocking=True).expand(values.shape)
+    there = own.to(to, non_blocking=True)
+    return there.expand(values.shape) if one_row else there

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -52,7 +54,7 @@ def without_dropout(model: nn.Module) -> None:
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
 @pytest.mark.parametrize("name", CONFIGURATIONS)
-def test_a_packed_batch_has_the_loss_and_gradients_of_a_padded_one(name: str, norm: str) -> None:
+def test_packed_batches_and_rows_of_sentences_have_the_loss_and_gradients_of_padded_ones(name: str, norm: str) -> None:
     torch.manual_seed(0)
     try:
         encoding = build(CONFIGURATIONS[name], Transformer.shape(SIZE))
@@ -63,14 +65,36 @@ def test_a_packed_batch_has_the_loss_and_gradients_of_a_padded_one(name: str, no
     source, gold = sentences(LENGTHS), sentences(LENGTHS, seed=1)
     inputs = torch.cat((torch.full((len(gold), 1), BEGIN), gold[:, :-1]), dim=1)
     batch = Batch(source, inputs, gold, places_of(LENGTHS), sum(LENGTHS), positions_of(source).reordered)
+    batches = [batch, replace(batch, source_places=places_of(LENGTHS))]
+    if model.shares_rows:
+        batches.append(in_rows(batch))
+    assert model.shares_rows or name not in ("none", "sinusoidal", "learned", "opr", "headxl", "rope")
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     found = []
-    for places in (None, places_of(LENGTHS)):
-        batch.source_places = places
+    for each in batches:
         torch.manual_seed(0)
-        loss, _ = TranslationObjective(model, 0.1)(batch)
+        loss, _ = TranslationObjective(model, 0.1)(each)
         found.append((loss, *torch.autograd.grad(loss, parameters, allow_unused=True)))
-    for padded, packed in zip(*found, strict=True):
-        assert (padded is None) == (packed is None)
-        if padded is not None:
-            assert_close(packed, padded, rtol=1e-4, atol=1e-5)
+    for padded, *others in zip(*found, strict=True):
+        for other in others:
+            assert (padded is None) == (other is None)
+            if padded is not None:
+                assert_close(other, padded, rtol=1e-4, atol=1e-5)
+
+
+def in_rows(batch: Batch) -> Batch:
+    """Put the first two sentences into one row, and the third into another, with padding between and behind them."""
+    places = torch.tensor([[0, 0, 0, 0, 0, -1, 1, 1, -1], [2] * 7 + [-1] * 2])
+    positions = torch.tensor([[*range(5), 0, 0, 1, 0], [*range(7), 0, 0]])
+    real = places >= 0
+    numbers = torch.where(real, torch.where(places == 1, 2, 1), 0)
+
+    def moved(tokens: Tensor) -> Tensor:
+        return tokens[places, positions].where(real, 0)
+
+    assert batch.source_positions is not None
+    rows = torch.stack((numbers, positions))
+    return Batch(
+        moved(batch.source), moved(batch.target_input), moved(batch.target_output), real.flatten().nonzero().flatten(),
+        batch.target_tokens, moved(batch.source_positions), source_rows=rows, target_rows=rows, longest=7,
+    )  # fmt: skip

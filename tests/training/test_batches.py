@@ -22,7 +22,7 @@ from wordorder.model.batch import BEGIN, END, PAD
 from wordorder.model.checkpoint import build_model
 from wordorder.model.objective import TranslationObjective
 from wordorder.training import loop
-from wordorder.training.batches import ahead, collate, epoch_batches, joined, plan_batches
+from wordorder.training.batches import ahead, collate, collate_rows, epoch_batches, joined, plan_batches
 from wordorder.training.lengths import kept_pairs
 from wordorder.training.state import StateDirectory
 
@@ -73,6 +73,38 @@ def test_a_batch_holds_what_the_corpus_says(corpus: ParallelCorpus) -> None:
     assert collate(corpus, np.array([3])).real is None
 
 
+def test_rows_hold_every_sentence_once_and_little_padding(corpus: ParallelCorpus) -> None:
+    chosen = np.random.default_rng(0).permutation(len(corpus))[:280]
+    batch = collate_rows(corpus, chosen)
+    assert batch.source_rows is not None and batch.target_rows is not None
+    found = []
+    for row in range(len(batch.source)):
+        numbers, positions = batch.source_rows[:, row]
+        for number in range(1, int(numbers.max()) + 1):
+            own, other = numbers == number, batch.target_rows[0, row] == number
+            source, target = batch.source[row][own].tolist(), batch.target_output[row][other].tolist()
+            assert source[-1] == target[-1] == END
+            assert batch.target_input[row][other].tolist() == [BEGIN, *target[:-1]]
+            assert positions[own].tolist() == list(range(len(source)))
+            assert batch.target_rows[1, row][other].tolist() == list(range(len(target)))
+            found.append((source[:-1], target[:-1]))
+    assert sorted(found) == sorted((corpus.source(i).tolist(), corpus.target(i).tolist()) for i in chosen)
+    for tokens, (numbers, _) in ((batch.source, batch.source_rows), (batch.target_input, batch.target_rows)):
+        assert tokens.shape == (len(tokens), 256) and bool(((numbers == 0) == (tokens == PAD)).all())
+        assert float((tokens != PAD).double().mean()) > 0.8
+    assert batch.real is not None
+    assert sorted(batch.real.tolist()) == (batch.target_output.flatten() != PAD).nonzero().flatten().tolist()
+    assert batch.longest == 1 + max(*corpus.source_lengths[chosen], *corpus.target_lengths[chosen])
+
+
+def test_rows_are_as_wide_as_the_longest_sentence_needs(tmp_path: Path) -> None:
+    sentences = ([4] * 300, [5]), ([4], [5] * 200), ([6], [7])
+    write_corpus(tmp_path / "corpus", sentences, vocabulary_size=9)
+    batch = collate_rows(ParallelCorpus.open(tmp_path / "corpus"), np.arange(3))
+    assert batch.source.shape == batch.target_input.shape == (1, 320)
+    assert batch.longest == 301
+
+
 def test_a_batch_brings_the_positions_of_its_corpus(tmp_path: Path) -> None:
     write_corpus(tmp_path / "corpus", [([4], [5]), ([6, 7, 8], [5, 6]), ([], [4]), ([9, 9], [4])], vocabulary_size=10)
     rows = [[0], [2, 0, 1], [], [1, 0]]
@@ -86,6 +118,9 @@ def test_a_batch_brings_the_positions_of_its_corpus(tmp_path: Path) -> None:
     moved = batch.to(torch.device("meta")).source_positions
     assert moved is not None and moved.device.type == "meta" and moved.shape == (3, 4)
     assert collate(corpus, np.array([2])).source_positions.tolist() == [[0]]  # type: ignore[union-attr]
+    rows = collate_rows(corpus, np.array([3, 1, 2])).source_positions
+    assert rows is not None and rows.shape == (1, 256)
+    assert rows[0, :8].tolist() == [2, 0, 1, 3, 1, 0, 2, 0]  # the longest sentence comes first
 
 
 def test_long_pairs_are_left_out_and_the_others_come_as_if_there_were_no_others(
@@ -229,9 +264,10 @@ def test_batches_are_joined_as_long_as_no_side_is_too_long(tmp_path: Path) -> No
     assert [list(each) for each in joined(corpus, batches, 99)] == [[0, 1, 2, 3, 4]]
 
 
-def test_joined_micro_batches_train_the_same_model_to_rounding(tmp_path: Path) -> None:
+@pytest.mark.parametrize("encoding", ["sinusoidal", "t5"])  # in rows of several sentences, and packed
+def test_joined_micro_batches_train_the_same_model_to_rounding(tmp_path: Path, encoding: str) -> None:
     corpus = ParallelCorpus.open(write_reversals(tmp_path / "train", pairs=60, seed=1))
-    asked = cell(max_epochs=2, accumulate=3, dropout=0.0)
+    asked = cell(encoding={"type": encoding}, max_epochs=2, accumulate=3, dropout=0.0)
     weights, losses, tokens, made = [], [], [], []
     for pass_tokens in (0, 200, 10_000):
         torch.manual_seed(1)
@@ -242,7 +278,9 @@ def test_joined_micro_batches_train_the_same_model_to_rounding(tmp_path: Path) -
             state=StateDirectory(tmp_path / str(pass_tokens)), save_seconds=math.inf, stop_requested=lambda: False,
             pass_tokens=pass_tokens,
         )  # fmt: skip
-        made.append(len(trainer.prepare(trainer.groups()[0]).batches))
+        batches = trainer.prepare(trainer.groups()[0]).batches
+        made.append(len(batches))
+        assert (batches[0].source_rows is not None) == (pass_tokens > 0 and encoding == "sinusoidal")
         trainer.run()
         weights.append(torch.nn.utils.parameters_to_vector(model.parameters()).detach())
         losses.append(trainer.counters.best_loss)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from training_runs import cell, write_reversals
-from wordorder.config.load import load_sizes
+from wordorder.config.load import load_sizes, load_study
 from wordorder.data.binary import ParallelCorpus
 from wordorder.training.counting import DEVICE, Dispatches, count_update
 
@@ -91,7 +91,7 @@ def test_operations_of_the_device_are_counted_and_views_are_not_kernels() -> Non
 
 def test_an_update_is_counted_without_training_anything(tmp_path: Path) -> None:
     corpus = ParallelCorpus.open(write_reversals(tmp_path / "train", pairs=60, seed=1))
-    one, two = (count_update(cell(batch_tokens=64, accumulate=number), corpus) for number in (1, 2))
+    one, two = (count_update(cell(batch_tokens=64, accumulate=number), corpus, pass_tokens=0) for number in (1, 2))
     assert (one.micro_batches, two.micro_batches) == (1, 2)
     assert two.target_tokens > one.target_tokens
     assert one.report.host_waits == 1  # which reads the means
@@ -101,17 +101,28 @@ def test_an_update_is_counted_without_training_anything(tmp_path: Path) -> None:
     assert names["_fused_adamw_"] == names["_foreach_norm"] == 1
 
 
-def test_an_update_at_base_size_stays_within_its_budget(tmp_path: Path) -> None:
-    """Operations that the host hands to the device: the budget of one micro-batch, and of eight in one pass."""
+@pytest.mark.parametrize("study", ["posnet", "opr"])
+def test_an_update_at_base_size_stays_within_its_budget(study: str, tmp_path: Path) -> None:
+    """Operations that the host hands to the device: an update is one pass of eight micro-batches."""
     corpus = ParallelCorpus.open(write_reversals(tmp_path / "train", pairs=900, seed=1))
+    recipe = load_study(study, "config").recipe.model_copy(update={"batch_tokens": 512, "precision": "fp32"})
+    assert recipe.accumulate == 8
     size = load_sizes("config")["base"]
-    one = cell(batch_tokens=512).model_copy(update={"size": size})
-    eight = cell(batch_tokens=512, accumulate=8).model_copy(update={"size": size})
-    counts = [
-        count_update(one, corpus), count_update(eight, corpus), count_update(eight, corpus, pass_tokens=8 * 512)
-    ]  # fmt: skip
-    assert [each.micro_batches for each in counts] == [1, 8, 1]
-    assert counts[1].target_tokens == counts[2].target_tokens > 6 * counts[0].target_tokens
-    assert counts[0].update.operations <= 1600
-    assert counts[2].update.operations <= 1720 < counts[1].update.operations / 7
-    assert not any(each.update.host_waits for each in counts)
+    asked = {name: cell(encoding={"type": name}).model_copy(update={"size": size, "recipe": recipe}) for name in NAMES}
+    counts = {name: count_update(each, corpus) for name, each in asked.items()}
+    apart = count_update(asked["sinusoidal"], corpus, pass_tokens=0)
+    assert [each.micro_batches for each in counts.values()] == [1] * len(NAMES)
+    assert apart.micro_batches == 8 and apart.target_tokens == counts["sinusoidal"].target_tokens
+    assert max(each.update.operations for each in counts.values()) <= 1600 < apart.update.operations / 7
+    assert not any(each.update.host_waits for each in (*counts.values(), apart))
+
+
+NAMES = ("sinusoidal", "learned", "opr", "none")
+
+
+def test_an_update_in_packed_passes_hands_over_fewer_operations(tmp_path: Path) -> None:
+    corpus = ParallelCorpus.open(write_reversals(tmp_path / "train", pairs=900, seed=1))
+    asked = cell(encoding={"type": "t5"}, batch_tokens=512, accumulate=8)
+    apart, packed = count_update(asked, corpus), count_update(asked, corpus, pass_tokens=8 * 512)
+    assert (apart.micro_batches, packed.micro_batches) == (8, 1)
+    assert packed.update.operations < apart.update.operations / 5 and not packed.update.host_waits

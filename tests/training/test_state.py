@@ -162,9 +162,36 @@ def test_background_writes_give_the_same_files(tmp_path: Path) -> None:
     assert all((states[False] / name).read_bytes() == (states[True] / name).read_bytes() for name in names)
 
 
-def test_a_background_write_that_fails_is_an_error_at_the_next_save(tmp_path: Path) -> None:
+def test_a_background_write_that_fails_is_an_error_at_a_later_save(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     directory = StateDirectory(tmp_path / "file", background=True)
     directory.save({"update": 1})
     with pytest.raises(WordorderError, match="cannot be written"):
-        directory.save({"update": 2})
+        for update in (2, 3):
+            directory.save({"update": update})
+
+
+def test_a_checkpoint_and_a_state_are_saved_one_after_the_other_without_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a validation; only a third write waits for the first."""
+    may_write = threading.Event()
+
+    def slowly(path: Path, tensors: Any) -> None:
+        may_write.wait(30)
+        save_tensors(path, tensors)
+
+    monkeypatch.setattr(state, "save_tensors", slowly)
+    directory = StateDirectory(tmp_path, background=True)
+    directory.save_checkpoint(1, {"weight": torch.ones(2)}, keep=1)
+    directory.save({"update": 1})
+    third = threading.Thread(target=directory.save, args=[{"update": 2}])
+    third.start()
+    third.join(0.2)
+    assert third.is_alive() and not list(tmp_path.glob("*.pt"))
+    may_write.set()
+    third.join(30)
+    directory.wait()
+    found = directory.load()
+    assert found is not None and found["update"] == 2
+    assert len(directory.checkpoints()) == 1

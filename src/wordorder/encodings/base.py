@@ -58,10 +58,13 @@ class Positions:
         drawn: The random numbers that :meth:`Encoding.draw` gave each sentence for this pass, (B, D), or None.
         state: The states that :meth:`AttentionEncoding.gates` returned for these tokens in one attention, (B, L, S), or
             None.
-        lengths: The number of tokens of each sentence, (B, 1) int64. None if it is not yet known, as in a target.
+        lengths: The number of tokens of each sentence, (B, 1) int64. None if it is not yet known, as in a target, or if
+            rows hold several sentences.
         tokens: The subword indices of the tokens, (B, L) int64. Controls read them; models set them.
         ascending: ``absolute`` itself if its positions are known to ascend from token to token; see :attr:`ordered`.
         shared: What layers compute once per pass, see :meth:`once`; models set it. None if nothing is shared.
+        sentences: The sentence of each token among those of its row, from 1, and 0 at padding, (B, L) int64. None if
+            each row is one sentence.
     """
 
     absolute: Tensor
@@ -73,12 +76,23 @@ class Positions:
     tokens: Tensor | None = None
     ascending: Tensor | None = None
     shared: dict[Hashable, Any] | None = None
+    sentences: Tensor | None = None
 
     @staticmethod
     def range(length: int, *, offset: int = 0, on: device | str = "cpu") -> Positions:
         """Create the positions offset, offset + 1, … of ``length`` tokens, shared by all sentences of a batch."""
         absolute = arange(offset, offset + length, device=on)[None]
         return Positions(absolute, offset + length, ascending=absolute)
+
+    @staticmethod
+    def of_rows(rows: Tensor, longest: int) -> Positions:
+        """Create the positions of tokens in rows that hold several sentences.
+
+        Args:
+            rows: The number of each token's sentence in its row, and its position in the sentence, (2, B, L) int64.
+            longest: The number of tokens of the longest sentence.
+        """
+        return Positions(rows[1], longest, sentences=rows[0])
 
     @property
     def ordered(self) -> bool:
@@ -338,10 +352,13 @@ class Encoding(nn.Module):
         absolute: True if the encoding marks each position at the embeddings. A composition of two absolute encodings is
             an error, because their sum is neither of them.
         relative: True if the encoding depends only on distances: shifting all positions of a sentence changes nothing.
+        one_by_one: True if the encoding acts on each token by its own position only, without a look at other tokens and
+            without random numbers per sentence. Then a GPU may put several sentences into one row of a batch.
     """
 
     absolute: bool = False
     relative: bool = False
+    one_by_one: bool = False
     configuration: ClassVar[type[EncodingConfig]]
 
     def __init__(self, config: EncodingConfig, shape: Shape) -> None:

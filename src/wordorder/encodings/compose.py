@@ -150,6 +150,7 @@ class Composed(Encoding):
         super().__init__(config, shape)
         parts = [build(part, shape) for part in config.compose] if parts is None else parts
         self.parts = nn.ModuleList(parts)
+        self.one_by_one = all(part.one_by_one for part in parts)
         for stack in config.stacks:
             for layer in range(shape.layers(stack)):
                 for place, what in _EXCLUSIVE.items():

@@ -73,6 +73,7 @@ class Control(Encoding):
         places = encoding.config.places
         assert places is not None
         self.encoding, self.places = encoding, places
+        self.one_by_one = encoding.one_by_one
         limits = [encoding.limit(stack) for stack in encoding.config.stacks]
         most = min((limit for limit in limits if limit is not None), default=None)
         if most is not None and places > most:

@@ -76,6 +76,8 @@ class CrossLingualConfig(EncodingConfig):
 class CrossLingualEncoding(WaveEncoding):
     """Sinusoids of the absolute positions and of the reordered ones."""
 
+    one_by_one = True
+
     def __init__(self, config: CrossLingualConfig, shape: Shape) -> None:
         super().__init__(config, shape, frequencies(shape.dim))
 

@@ -39,6 +39,7 @@ class Learned(Encoding):
     """Adds a learned vector per position to the scaled embeddings."""
 
     absolute = True
+    one_by_one = True
 
     def __init__(self, config: LearnedConfig, shape: Shape) -> None:
         super().__init__(config, shape)

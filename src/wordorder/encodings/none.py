@@ -23,3 +23,5 @@ class NoneConfig(EncodingConfig):
 @register(NoneConfig)
 class NoEncoding(Encoding):
     """Does nothing."""
+
+    one_by_one = True

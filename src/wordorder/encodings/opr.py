@@ -49,5 +49,7 @@ def frequencies(dim: int, k: float) -> Tensor:
 class OPR(WaveEncoding):
     """Adds P to the scaled embeddings."""
 
+    one_by_one = True
+
     def __init__(self, config: OPRConfig, shape: Shape) -> None:
         super().__init__(config, shape, frequencies(shape.dim, config.k))

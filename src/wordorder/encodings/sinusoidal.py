@@ -68,5 +68,7 @@ def rotation(offset: int, dim: int) -> Tensor:
 class Sinusoidal(WaveEncoding):
     """Adds P to the scaled embeddings."""
 
+    one_by_one = True
+
     def __init__(self, config: SinusoidalConfig, shape: Shape) -> None:
         super().__init__(config, shape, frequencies(shape.dim))

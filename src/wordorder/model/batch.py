@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import torch
@@ -30,6 +30,10 @@ class Batch:
             waits for a device to count. None if it is not known.
         source_places: Places of the source tokens in the flattened ``source``, (N,) int64. If they and ``real`` are
             given, models may leave padding out.
+        source_rows: If rows hold several sentences, the number of each source token's sentence in its row, from 1 and 0
+            at padding, and its position in this sentence, (2, B, S) int64. Otherwise None.
+        target_rows: The same of target tokens, (2, B, T).
+        longest: If rows hold several sentences, the number of tokens of the longest one.
     """
 
     source: Tensor
@@ -40,6 +44,9 @@ class Batch:
     source_positions: Tensor | None = None
     source_lengths: Tensor | None = None
     source_places: Tensor | None = None
+    source_rows: Tensor | None = None
+    target_rows: Tensor | None = None
+    longest: int = 0
 
     def pinned(self) -> Batch:
         """Move the batch to memory that is never swapped out, from which a GPU copies while the host continues."""
@@ -50,7 +57,7 @@ class Batch:
         return self._with(lambda part: moved(part, where))
 
     def _with(self, change: Callable[[Tensor], Tensor]) -> Batch:
-        names = ("source", "target_input", "target_output", "real", "source_positions", "source_places")
-        parts = {name: part for name in names if (part := getattr(self, name)) is not None}
+        names = [each.name for each in fields(self) if each.name != "source_lengths"]
+        parts = {name: part for name in names if isinstance(part := getattr(self, name), Tensor)}
         changed: dict[str, Any] = {name: change(part) for name, part in parts.items()}
         return replace(self, **changed)

@@ -218,7 +218,7 @@ class DecoderLayer(nn.Module):
                 weights_reader=weights_reader,
                 layout=layout,
             )
-            return attended.view_as(inner)
+            return attended if cache is None else attended.view_as(inner)
 
         def attend_to_source(inner: Tensor) -> Tensor:
             attended: Tensor = self.cross_attention(

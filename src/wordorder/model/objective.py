@@ -95,12 +95,17 @@ class TranslationObjective(nn.Module):
         Returns:
             The smoothed loss, and the negative log-likelihood in nats.
         """
-        positions = Positions.range(batch.source.size(1), on=batch.source.device).with_reordered(batch.source_positions)
+        if batch.source_rows is None or batch.target_rows is None:
+            positions, target_positions = Positions.range(batch.source.size(1), on=batch.source.device), None
+        else:
+            positions = Positions.of_rows(batch.source_rows, batch.longest)
+            target_positions = Positions.of_rows(batch.target_rows, batch.longest)
         packed = self.transformer.packs and batch.source_places is not None and batch.real is not None
         hidden = self.transformer(
             batch.source,
             batch.target_input,
-            source_positions=positions,
+            source_positions=positions.with_reordered(batch.source_positions),
+            target_positions=target_positions,
             source_lengths=batch.source_lengths,
             places=(batch.source_places, batch.real) if packed else None,
         )

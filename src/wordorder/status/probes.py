@@ -179,6 +179,7 @@ def probes_text(probes: Sequence[dict[str, Any]]) -> str:
                     "GPU GB": f"{gpu_bytes / GB:.1f}" if gpu_bytes else None,
                     "of peak": f"{speed * entry['flops_per_token'] / most:.1%}" if speed and most else None,
                     "memory GB": f"{probe['process_bytes'] / GB:.1f}" if speed else None,
+                    "passes": str(entry["passes"]) if "passes" in entry else None,
                     "operations": f"{entry['operations']:,}",
                     "host waits": f"{entry['host_waits']:,}",
                 }

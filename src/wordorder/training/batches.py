@@ -18,6 +18,7 @@ from wordorder.model.batch import BEGIN, END, PAD, Batch
 from wordorder.training.lengths import kept_pairs
 
 Indices = NDArray[np.int64] | NDArray[np.int32]
+_WIDTH, _MULTIPLE = 256, 64  # Rows of several sentences have this width, or a multiple of 64 that the longest needs.
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -203,6 +204,109 @@ def collate(corpus: ParallelCorpus, sentences: Indices, *, packed: bool = False)
         source_lengths=torch.from_numpy(corpus.source_lengths[sentences] + 1),
         source_places=_places(source_lengths) if packed else None,
     )
+
+
+def collate_rows(corpus: ParallelCorpus, sentences: Indices) -> Batch:
+    """Collect sentence pairs into a batch whose rows hold several sentences, so that almost nothing is padding.
+
+    Args:
+        corpus: The sentence pairs, with reordered positions if the encoding needs them.
+        sentences: The numbers of the pairs, (N,).
+    """
+    lengths = corpus.source_lengths[sentences] + 1, corpus.target_lengths[sentences] + 1
+    longest = int(max(side.max() for side in lengths))
+    width = max(_WIDTH, -(-longest // _MULTIPLE) * _MULTIPLE)
+    rows = _rows(*lengths, width)
+    sentences = sentences[np.concatenate(rows)]
+    counts = np.array([len(row) for row in rows])
+    source, target = (_Side(side[np.concatenate(rows)], counts, width) for side in lengths)
+    sources, targets = (
+        np.concatenate([read(int(each)) for each in sentences]) for read in (corpus.source, corpus.target)
+    )
+    own = corpus.positions
+    positions = None if own is None else np.concatenate([own[int(each)] for each in sentences])
+    return Batch(
+        source=source.tokens(sources, end=True),
+        target_input=target.tokens(targets, begin=True),
+        target_output=target.tokens(targets, end=True),
+        real=torch.from_numpy(target.places),
+        target_tokens=len(target.places),
+        source_positions=None if positions is None else source.reordered(positions),
+        source_rows=source.rows(),
+        target_rows=target.rows(),
+        longest=longest,
+    )
+
+
+def _rows(source: NDArray[np.int32], target: NDArray[np.int32], width: int) -> list[list[int]]:
+    """Distribute sentence pairs over rows: the longest pair first, each into the first row in which both sides fit.
+
+    Args:
+        source: The tokens of each source, (N,).
+        target: The tokens of each target, (N,).
+        width: The tokens that a row holds of each side.
+
+    Returns:
+        The pairs of each row.
+    """
+    order = np.argsort(-np.maximum(source, target), kind="stable")
+    room = np.full((2, len(order)), width)
+    rows: list[list[int]] = []
+    for pair, own, other in zip(order.tolist(), source[order].tolist(), target[order].tolist(), strict=True):
+        fits = (room[0, : len(rows) + 1] >= own) & (room[1, : len(rows) + 1] >= other)
+        row = int(fits.argmax())
+        if row == len(rows):
+            rows.append([])
+        rows[row].append(pair)
+        room[0, row] -= own
+        room[1, row] -= other
+    return rows
+
+
+class _Side:
+    """The places of one side's tokens in rows of several sentences.
+
+    Args:
+        lengths: The tokens of each sentence, in the order of the rows, (N,).
+        counts: The number of sentences of each row, (R,).
+        width: The tokens that a row holds.
+
+    Attributes:
+        places: The places of the tokens in the flattened rows, sentence by sentence, (tokens,) int64.
+    """
+
+    def __init__(self, lengths: NDArray[np.int32], counts: NDArray[np.int64], width: int) -> None:
+        self.shape = len(counts), width
+        self._lengths = lengths.astype(np.int64)
+        before = np.cumsum(self._lengths) - self._lengths  # Tokens of the sentences before each sentence.
+        first = np.cumsum(counts) - counts  # The first sentence of each row.
+        starts = before - np.repeat(before[first], counts) + np.repeat(np.arange(len(counts)) * width, counts)
+        self._positions = np.arange(self._lengths.sum()) - np.repeat(before, self._lengths)
+        self._numbers = np.repeat(np.arange(len(lengths)) - np.repeat(first, counts) + 1, self._lengths)
+        self.places = np.repeat(starts, self._lengths) + self._positions
+        self._last = self._positions == np.repeat(self._lengths - 1, self._lengths)
+
+    def _filled(self, values: NDArray[np.int64], others: NDArray[np.int64] | int) -> torch.Tensor:
+        rows = np.empty(self.shape, dtype=np.int64)
+        rows[:] = others
+        rows.reshape(-1)[self.places] = values
+        return torch.from_numpy(rows)
+
+    def tokens(self, subwords: NDArray[np.integer], *, begin: bool = False, end: bool = False) -> torch.Tensor:
+        """Return the tokens of all sentences, (R, width), with BEGIN before or END behind each sentence."""
+        values = np.full(len(self.places), BEGIN if begin else END)
+        values[self._positions > 0 if begin else ~self._last] = subwords
+        return self._filled(values, PAD)
+
+    def reordered(self, positions: NDArray[np.integer]) -> torch.Tensor:
+        """Return the reordered positions, (R, width); the end of each sentence keeps its own position."""
+        values = self._positions.copy()
+        values[~self._last] = positions
+        return self._filled(values, 0)
+
+    def rows(self) -> torch.Tensor:
+        """Return the number of each token's sentence in its row, and its position in it, (2, R, width)."""
+        return torch.stack((self._filled(self._numbers, 0), self._filled(self._positions, 0)))
 
 
 def real_places(lengths: Sequence[int]) -> torch.Tensor | None:

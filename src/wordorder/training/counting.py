@@ -38,10 +38,12 @@ from wordorder.model.attention import base as attention
 from wordorder.model.attention.sdpa import SDPA
 from wordorder.model.checkpoint import build_model
 from wordorder.model.objective import TranslationObjective
+from wordorder.training import device
 from wordorder.training.loop import Trainer
 from wordorder.training.state import StateDirectory
 
 DEVICE = torch.device("meta")
+ASSUMED_MEMORY = 80_000_000_000  # The free bytes of a GPU where there is none.
 
 # The host needs the result of these operations to continue, so it waits for the device.
 _ASK = frozenset({"_local_scalar_dense", "equal", "is_nonzero", "masked_select", "nonzero", "_unique2", "unique_dim"})
@@ -242,7 +244,7 @@ class Update:
     target_tokens: int
 
 
-def count_update(cell: Cell, corpus: ParallelCorpus, *, pass_tokens: int = 0) -> Update:
+def count_update(cell: Cell, corpus: ParallelCorpus, *, pass_tokens: int | None = None) -> Update:
     """Count the operations and host waits of an update, without a GPU and without training the model.
 
     A first update, which fills the tables of the encoding and the state of the optimizer, is not counted.
@@ -250,12 +252,16 @@ def count_update(cell: Cell, corpus: ParallelCorpus, *, pass_tokens: int = 0) ->
     Args:
         cell: The training run; its recipe sets the number and size of the micro-batches.
         corpus: The training pairs, with reordered positions if the encoding needs them.
-        pass_tokens: Tokens up to which micro-batches are joined; see :func:`.device.pass_tokens`.
+        pass_tokens: Tokens up to which micro-batches are joined, see :func:`.device.pass_tokens`; by default as many as
+            this machine's GPU would take, or a GPU with 80 GB.
 
     Returns:
         The counts.
     """
     model = build_model(cell, corpus.vocabulary_size)
+    if pass_tokens is None:
+        gpu = torch.device("cuda")
+        pass_tokens = device.pass_tokens(gpu, model, free=None if torch.cuda.is_available() else ASSUMED_MEMORY)
     fabric = Fabric(strategy=SingleDeviceStrategy(DEVICE, accelerator=_Meta()))
     with tempfile.TemporaryDirectory() as folder, as_on_a_gpu():
         trainer = Trainer(

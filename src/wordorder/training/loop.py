@@ -21,7 +21,7 @@ from wordorder.errors import Interrupted
 from wordorder.model.batch import Batch
 from wordorder.model.objective import TranslationObjective
 from wordorder.progress import Progress
-from wordorder.training.batches import Indices, ahead, collate, epoch_batches, joined, plan_batches
+from wordorder.training.batches import Indices, ahead, collate, collate_rows, epoch_batches, joined, plan_batches
 from wordorder.training.metrics import Metrics
 from wordorder.training.processes import Processes
 from wordorder.training.schedule import learning_rate
@@ -99,7 +99,8 @@ class Trainer:
         shard_optimizer: Each process keeps the moments of its share of the parameters only (Rajbhandari et al. 2020,
             ZeRO, stage 1). The weights are bit-identical with and without it.
         pass_tokens: The largest number of tokens of each side in one pass through the model. Micro-batches of an update
-            are joined up to it and packed without padding. With 0, each is a separate pass, with padding.
+            are joined up to it, in rows of several sentences or packed without padding. With 0, each is a
+            separate pass, with padding.
     """
 
     def __init__(
@@ -243,7 +244,10 @@ class Trainer:
         # A process without a micro-batch still takes part in the exchange of gradients, with weight 0.
         mine, packed = mine or group[:1], self.pass_tokens > 0
         passes = joined(self.train_corpus, mine, self.pass_tokens) if packed else mine
-        batches = [collate(self.train_corpus, sentences, packed=packed) for sentences in passes]
+        if packed and self.objective.transformer.shares_rows:
+            batches = [collate_rows(self.train_corpus, sentences) for sentences in passes]
+        else:
+            batches = [collate(self.train_corpus, sentences, packed=packed) for sentences in passes]
         on_gpu = self.fabric.device.type == "cuda"
         return Prepared([batch.pinned() for batch in batches] if on_gpu else batches, tokens, counts=counts)
 

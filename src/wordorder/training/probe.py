@@ -130,8 +130,12 @@ def probe(
         memory = peak_memory()["process_bytes"]
         for name, cell in cells.items():
             data.positions = positions if cell.encoding.needs_reordered else None
-            update = count_update(cell, data).update
-            found[name] |= {"operations": update.operations, "host_waits": update.host_waits}
+            counted = count_update(cell, data)
+            found[name] |= {
+                "passes": counted.micro_batches,
+                "operations": counted.update.operations,
+                "host_waits": counted.update.host_waits,
+            }
     hardware = environment()["hardware"]
     on_gpu = torch.cuda.is_available()
     return {
@@ -175,6 +179,7 @@ def _measured(cell: Cell, corpus: ParallelCorpus, folder: Path, seconds: float) 
             save_seconds=float("inf"),
             stop_requested=stopwatch,
             processes=processes,
+            pass_tokens=device.pass_tokens(fabric.device, model),
         )
         trainer.run()
     except _TimeIsUp:

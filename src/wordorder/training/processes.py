@@ -188,6 +188,7 @@ class Processes:
 def _data_parallel() -> DDPStrategy:
     known = inspect.signature(DistributedDataParallel).parameters
     settings: dict[str, Any] = {[name for name in _SYNC_BUFFERS if name in known][-1]: False}
+    settings["gradient_as_bucket_view"] = True  # Exchanged gradients are not copied back, one kernel per parameter.
     return DDPStrategy(**settings)
 
 

@@ -224,7 +224,7 @@ def _train(
         stop_requested=stop_requested,
         processes=processes,
         shard_optimizer=_shards(model, shard_optimizer, processes, fabric.device),
-        pass_tokens=device.pass_tokens(fabric.device),
+        pass_tokens=device.pass_tokens(fabric.device, model),
     )
     with Meter(fabric.device) as meter:
         counters = trainer.run()

@@ -86,7 +86,7 @@ class StateDirectory:
         return stale
 
     def save(self, state: dict[str, Any]) -> None:
-        """Replace the last saved state. An error of a background write is raised at the next save or :meth:`wait`."""
+        """Replace the last saved state. An error of a background write is raised at a later save or :meth:`wait`."""
         self._writer.run(lambda copies: save_tensors(self._last, copies), state)
 
     def wait(self) -> None:

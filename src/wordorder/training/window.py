@@ -49,8 +49,8 @@ class Window:
             loss: Its summed loss, ().
             nll: Its summed negative log-likelihood in nats, ().
         """
-        self.sums[0] += loss.detach()
-        self.sums[1] += nll
+        self.sums[0].add_(loss.detach())
+        self.sums[1].add_(nll)
 
     def add_update(self, norm: Tensor, tokens: int) -> None:
         """Add an update.
@@ -59,7 +59,7 @@ class Window:
             norm: Its gradient norm, ().
             tokens: Its target tokens in all processes.
         """
-        self.sums[2] += norm.detach()
+        self.sums[2].add_(norm.detach())
         self.updates += 1
         self.tokens += tokens
 

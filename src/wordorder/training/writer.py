@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -19,29 +20,29 @@ class Writer:
 
     def __init__(self, *, background: bool = False) -> None:
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="writer") if background else None
-        self._pending: Future[None] | None = None
+        self._pending: deque[Future[None]] = deque()
 
     def run(self, write: Callable[[Any], None], state: Any) -> None:
-        """Write a state as it is now, after the previous write has ended.
+        """Write a state as it is now, after the previous writes. The method waits while two others have not ended.
 
         Args:
             write: Writes the state.
             state: Tensors in dictionaries and lists. A background write gets copies on the CPU.
 
         Raises:
-            Exception: The error of the previous write, or of this one if it is not in the background.
+            Exception: The error of an earlier write, or of this one if it is not in the background.
         """
-        self.wait()
         if self._worker is None:
             write(state)
-        else:
-            self._pending = self._worker.submit(write, _copied(state))
+            return
+        while self._pending and (len(self._pending) > 1 or self._pending[0].done()):
+            self._pending.popleft().result()
+        self._pending.append(self._worker.submit(write, _copied(state)))
 
     def wait(self) -> None:
-        """Wait for the last write, and raise its error if it failed."""
-        pending, self._pending = self._pending, None
-        if pending is not None:
-            pending.result()
+        """Wait for all writes, and raise the error of one that failed."""
+        while self._pending:
+            self._pending.popleft().result()
 
 
 def _copied(state: Any) -> Any:

@@ -147,6 +147,11 @@ class Translator(nn.Module, ABC):
     def new_caches(self) -> Sequence[DecoderCache]:
         """Create the caches of a decoder that has not read anything."""
 
+    @property
+    def shares_rows(self) -> bool:
+        """Whether rows of a training batch may hold several sentences."""
+        return False
+
     def room(self, source_tokens: int) -> int | None:
         """Return the largest number of target positions after a source of this length; None if any number works."""
         return self.encoding.limit("decoder")
@@ -162,6 +167,7 @@ class Translator(nn.Module, ABC):
         target: Tensor,
         *,
         source_positions: Positions | None = None,
+        target_positions: Positions | None = None,
         source_lengths: Tensor | None = None,
         places: tuple[Tensor, Tensor] | None = None,
     ) -> Tensor:
@@ -171,6 +177,8 @@ class Translator(nn.Module, ABC):
             source: Source tokens, (B, S), padded at the right.
             target: Target tokens that start with BEGIN, (B, T), padded at the right.
             source_positions: Positions of the source; by default 0, 1, ….
+            target_positions: Positions of the target, for a model that takes several sentences per row
+                (``shares_rows``); by default 0, 1, ….
             source_lengths: Number of tokens of each source, (B,) int64 on the CPU, for models whose host must know it.
             places: The places of the real tokens in the flattened source and target, (N,) int64 each, for a model that
                 leaves padding out (``packs``).
@@ -187,7 +195,8 @@ class Translator(nn.Module, ABC):
     def _drawn(self, positions: Positions, tokens: Tensor) -> Positions:
         """Add source tokens (B, S), their number per sentence, and the random numbers of the encoding for this pass."""
         drawn = self.encoding.draw(len(tokens))
-        lengths = None if self.one_stream else (tokens != PAD).sum(1, keepdim=True)
+        unknown = self.one_stream or positions.sentences is not None
+        lengths = None if unknown else (tokens != PAD).sum(1, keepdim=True)
         drawn = None if drawn is None else moved(drawn, tokens.device)
         return replace(positions, drawn=drawn, lengths=lengths, tokens=tokens, shared={})
 

@@ -184,6 +184,7 @@ class LSTMTranslator(Translator):
         target: Tensor,
         *,
         source_positions: Positions | None = None,
+        target_positions: Positions | None = None,
         source_lengths: Tensor | None = None,
         places: tuple[Tensor, Tensor] | None = None,
     ) -> Tensor:

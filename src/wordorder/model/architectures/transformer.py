@@ -23,7 +23,7 @@ from wordorder.model.architectures.base import Translator, register
 from wordorder.model.attention.multihead import KeyValueCache
 from wordorder.model.layers import DecoderLayer, EncoderLayer
 from wordorder.model.layout import Layout, layout_of
-from wordorder.model.masks import causal_mask, padding_mask
+from wordorder.model.masks import causal_mask, padding_mask, sentence_mask
 from wordorder.model.places import refuse_idle
 
 
@@ -91,6 +91,11 @@ class Transformer(Translator):
         """Return "transformer-", the layers of encoder and decoder, and the model size."""
         return f"transformer-{size.encoder_layers}x{size.decoder_layers}-{size.dim}"
 
+    @property
+    @override
+    def shares_rows(self) -> bool:
+        return self.encoding.one_by_one
+
     @override
     def forward(
         self,
@@ -98,13 +103,14 @@ class Transformer(Translator):
         target: Tensor,
         *,
         source_positions: Positions | None = None,
+        target_positions: Positions | None = None,
         source_lengths: Tensor | None = None,
         places: tuple[Tensor, Tensor] | None = None,
     ) -> Tensor:
         source_places, target_places = places or (None, None)
         memory = self._encode(source, source_positions, layout_of(source, source_places))
         layout = layout_of(target, target_places)
-        x = self._decode(target, memory, layout)
+        x = self._decode(target, memory, layout, target_positions)
         return layout.to_sentences(x) if places is None else x
 
     def encode(self, source: Tensor, *, positions: Positions | None = None) -> Memory:
@@ -126,7 +132,8 @@ class Transformer(Translator):
     def _encoded(self, source: Tensor, positions: Positions, layout: Layout) -> tuple[Tensor, Tensor | None]:
         """Return the encoder's output in the layout, (B·S | N, d), and the padding mask."""
         embedded, drop = self._embed(self.source_embedding, source, positions, "encoder")
-        x, mask = layout.from_sentences(embedded), padding_mask(source)
+        x, rows = layout.from_sentences(embedded), positions.sentences
+        mask = padding_mask(source) if rows is None else sentence_mask(rows, rows)
         for number, layer in enumerate(self.encoder):
             encoding = self.encoding.attention("encoder", number)
             reader = self._reader("encoder", number)
@@ -140,19 +147,23 @@ class Transformer(Translator):
         layout = layout_of(target)
         return layout.to_sentences(self._decode(target, memory, layout))
 
-    def _decode(self, target: Tensor, memory: Memory, layout: Layout) -> Tensor:
+    def _decode(self, target: Tensor, memory: Memory, layout: Layout, positions: Positions | None = None) -> Tensor:
         """Return the hidden states in the layout, (B·T | N, d)."""
         drawn = memory.positions.drawn
-        positions = Positions.range(target.size(1), on=target.device)
+        positions = positions or Positions.range(target.size(1), on=target.device)
         positions = replace(positions, drawn=drawn, tokens=target, shared={})
         embedded, drop = self._embed(self.target_embedding, target, positions, "decoder")
         x = layout.from_sentences(embedded)
-        mask = causal_mask(target.size(1), on=target.device)
+        rows, source_rows = positions.sentences, memory.positions.sentences
+        if rows is None or source_rows is None:
+            mask, memory_mask = causal_mask(target.size(1), on=target.device), memory.mask
+        else:
+            mask, memory_mask = sentence_mask(rows, rows, causal=True), sentence_mask(rows, source_rows)
         for number, layer in enumerate(self.decoder):
             x = layer(
                 x,
                 memory=memory.keys_values[number],
-                memory_mask=memory.mask,
+                memory_mask=memory_mask,
                 memory_positions=memory.positions,
                 mask=mask,
                 encoding=self.encoding.attention("decoder", number),
