@@ -1,4 +1,4 @@
-# A thin front: every line that runs is shown, and each also works by hand (docs/environments.md).
+# Make shows each command that it runs; you can also run these commands yourself (docs/environments.md).
 # Variables: make demo PYTHON=python3.12 VENV=/scratch/wordorder CORES=8 PROFILE=slurm
 
 PYTHON ?= python3
@@ -10,7 +10,7 @@ PROFILE ?= local
 STUDY ?= demo
 MINUTES ?= 10
 
-# The tools of the environment come first, also for what they start themselves (snakefmt starts shfmt).
+# The tools of the environment come first in PATH, also for programs that they start (snakefmt starts shfmt).
 export PATH := $(abspath $(VENV))/bin:$(PATH)
 # A container may forbid Python to keep compiled modules; every process would then compile all that it imports again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -39,7 +39,7 @@ report: study  ## Build Snakemake's report, results/STUDY/report.html
 	snakemake $(STUDY) --report results/$(STUDY)/report.html
 
 gpu-report: STUDY = posnet
-gpu-report: setup  ## Measure what STUDY (posnet) needs of this GPU: speed, memory, forward passes; about 20 minutes
+gpu-report: setup  ## Measure speed, memory and forward passes of STUDY (posnet) on this GPU, in about 20 minutes
 	wordorder gpu-report $(STUDY) --output results/gpu_report/$(STUDY)
 
 reference: setup  ## Write the finished study STUDY to results/reference as a small bundle
@@ -49,11 +49,11 @@ verify-reference: setup  ## Score the translations of STUDY in results/reference
 	texts=$$(wordorder stage reference-texts results/reference/$(STUDY)) && snakemake $$texts --profile $(PROFILE) --cores $(CORES)
 	wordorder stage verify-reference results/reference/$(STUDY)
 
-rebuild-references: setup  ## Make the tables of all bundles in results/reference again from their translations
+rebuild-references: setup  ## Recreate the tables of all bundles in results/reference from their translations
 	texts=$$(wordorder stage reference-texts results/reference/*) && snakemake $$texts --profile $(PROFILE) --cores $(CORES)
 	wordorder stage rebuild-reference results/reference/*
 
-pages: setup  ## Make the study pages of all bundles in results/reference, in build/pages; trains nothing
+pages: setup  ## Create the study pages of all bundles in results/reference, in build/pages, without training
 	texts=$$(wordorder stage reference-texts --sources results/reference/*) && snakemake $$texts --profile $(PROFILE) --cores $(CORES)
 	wordorder stage reference-pages results/reference/* --output build/pages --processes $(CORES)
 	@echo "The page to open is $(CURDIR)/build/pages/index.html"
@@ -77,12 +77,12 @@ fidelity: setup-dev  ## Compare the encodings with packages of other authors, an
 	python tests/support/fidelity.py
 	WORDORDER_FIDELITY=1 pytest tests/fidelity
 
-benchmarks: setup-dev  ## Run the benchmarks, for hours on a quiet machine, and remake the tables of docs/benchmarks.md
+benchmarks: setup-dev  ## Run the benchmarks, which takes hours on a quiet machine, and rewrite the tables of docs/benchmarks.md
 	requirements/install $(PYTHON) $(VENV) main --editable '.[ja,zh,dev,benchmark]'
 	snakemake --cores $(CORES) results/data/multi30k/binary/train/meta.json
 	python benchmarks/remake.py
 
-fuzz: setup-dev  ## Damage files, inputs and answers of servers for about MINUTES minutes, each time others
+fuzz: setup-dev  ## Test with damaged files, inputs and server answers for about MINUTES minutes, different ones each time
 	WORDORDER_FUZZ_MINUTES=$(MINUTES) pytest -n 2 tests/fuzz
 
 docs: setup-dev  ## Build the documentation site in build/site; a dead link fails
@@ -110,7 +110,7 @@ lock:  ## Resolve the pinned versions of both environments again
 	requirements/lock $(PYTHON) main
 	requirements/lock $(PYTHON) comet
 
-audit: $(AUDIT_VENV)/.stamp  ## Look for known vulnerabilities in the pinned versions (needs a network); fails where it cannot look
+audit: $(AUDIT_VENV)/.stamp  ## Search the pinned versions for known vulnerabilities; fails without a network
 	$(AUDIT_VENV)/bin/pip-audit --strict --no-deps --disable-pip --requirement requirements/main.lock
 	$(AUDIT_VENV)/bin/pip-audit --strict --no-deps --disable-pip --requirement requirements/comet.lock
 
@@ -127,12 +127,12 @@ $(AUDIT_VENV)/.stamp:
 	$(AUDIT_VENV)/bin/python -m pip install pip-audit==2.10.1 cyclonedx-bom==7.5.0
 	touch $@
 
-# The stamps say which lock and extras an environment was last brought up to.
+# The stamps record the lock and the extras with which an environment was last updated.
 $(VENV)/.stamp: pyproject.toml requirements/main.lock
 	requirements/install $(PYTHON) $(VENV) main --editable '.[ja,zh]'
 	touch $@
 
-# The developers' environment holds all of the users'.
+# The developers' environment contains that of users.
 $(VENV)/.stamp-dev: pyproject.toml requirements/main.lock
 	requirements/install $(PYTHON) $(VENV) main --editable '.[ja,zh,dev]'
 	touch $(VENV)/.stamp $@
