@@ -259,24 +259,23 @@ def test_what_is_not_declared_does_nothing(name: str, length: int, seed: int) ->
 
 
 @every_encoding
-@few
-@given(length=st.integers(1, 6), seed=seeds)
 @torch.no_grad()
-def test_every_backend_that_may_be_chosen_gives_what_the_eager_one_gives(name: str, length: int, seed: int) -> None:
+def test_every_backend_that_may_be_chosen_gives_what_the_eager_one_gives(name: str) -> None:
     """Fused kernels run on CPUs too; FlexAttention without a compiler, as PyTorch's own reference of its kernels."""
     encoding = model_of(name).encoding
-    positions = replace(Positions.range(length), tokens=torch.arange(length)[None])
-    queries, keys, values = _inputs(positions, seed)
-    padding = padding_mask(torch.tensor([[5] * length, [5] + [PAD] * (length - 1)]))
-    for stack in STACKS:
-        attention = encoding.attention(stack, 0)
-        mask = padding if stack == "encoder" else causal_mask(length, on=queries.device)
-        read = replace(positions, state=attention.gates(_layer_input(queries), positions))
-        asked = Attention(queries, keys, values, mask, attention, read, read, queries)
-        expected = BACKENDS.get("eager").attend(asked)
-        needs = needs_of(attention, dropout=False, weights=False)
-        for backend in (each for each in BACKENDS if each.fits("cuda", needs)):
-            assert_same(backend.attend(asked), expected)
+    for length in (1, 6):  # FlexAttention takes a tenth of a second for each
+        positions = replace(Positions.range(length), tokens=torch.arange(length)[None])
+        queries, keys, values = _inputs(positions, length)
+        padding = padding_mask(torch.tensor([[5] * length, [5] + [PAD] * (length - 1)]))
+        for stack in STACKS:
+            attention = encoding.attention(stack, 0)
+            mask = padding if stack == "encoder" else causal_mask(length, on=queries.device)
+            read = replace(positions, state=attention.gates(_layer_input(queries), positions))
+            asked = Attention(queries, keys, values, mask, attention, read, read, queries)
+            expected = BACKENDS.get("eager").attend(asked)
+            needs = needs_of(attention, dropout=False, weights=False)
+            for backend in (each for each in BACKENDS if each.fits("cuda", needs)):
+                assert_same(backend.attend(asked), expected)
 
 
 def test_absolute_encodings_are_not_relative() -> None:
