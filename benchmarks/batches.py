@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from wordorder.data.binary import ParallelCorpus, write_corpus
 from wordorder.files import write_json
-from wordorder.training.batches import Indices, ahead, collate, plan_batches
+from wordorder.training.batches import Indices, ahead, collate_rows, plan_batches
 from wordorder.training.record import environment
 
 BATCH_TOKENS, ACCUMULATE, AHEAD = 4096, 8, 2
@@ -56,7 +56,7 @@ def planning(pairs: int) -> dict[str, Any]:
 
 
 def waiting(speed: float, updates: int) -> dict[str, Any]:
-    """Make the batches of updates in the background for a consumer of ``speed`` target tokens per second."""
+    """Make updates in the background, in rows of several sentences, for ``speed`` target tokens per second."""
     generator = np.random.default_rng(0)
     sides = zip(*lengths(SAMPLE, generator), strict=True)
     pairs = ((list(generator.integers(4, 32_000, s)), list(generator.integers(4, 32_000, t))) for s, t in sides)
@@ -67,7 +67,7 @@ def waiting(speed: float, updates: int) -> dict[str, Any]:
         groups = [batches[start : start + ACCUMULATE] for start in range(0, len(batches), ACCUMULATE)][:updates]
 
         def make(group: list[Indices]) -> int:
-            return sum(collate(corpus, sentences).target_tokens for sentences in group)
+            return collate_rows(corpus, np.concatenate(group)).target_tokens
 
         waited = worked = 0.0
         made = ahead(make, groups, depth=AHEAD)
