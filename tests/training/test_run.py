@@ -456,3 +456,18 @@ def test_the_optimizer_is_shared_out_where_memory_is_scarce(
     assert run_module._shards(model, "always", processes, fabric.device)
     assert not run_module._shards(model, "never", processes, fabric.device)
     assert run_module._shards(model, "auto", processes, fabric.device) == shared
+
+
+def test_too_little_memory_for_a_pass_is_an_error_that_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def update(self: Trainer, prepared: object) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    monkeypatch.setattr(run_module, "_listen", lambda: lambda: False)  # The signals are those of the tests.
+    monkeypatch.setattr(device, "prepare", lambda precision: None)
+    monkeypatch.setattr(device, "pass_tokens", lambda on, model: 12_345)
+    monkeypatch.setattr(Trainer, "update", update)
+    corpora = {name: write_reversals(tmp_path / name, pairs=20, seed=1) for name in ("train", "valid")}
+    with raises("out-of-memory", key=device.PASS_TOKENS, found=12_345, says="batch_tokens"):
+        run(cell(), **corpora, **outputs(tmp_path))

@@ -128,6 +128,7 @@ def probe(
             data.positions = positions if cell.encoding.needs_reordered else None
             found[name] = _measured(cell, data, folder / str(number), max(left, 0.0) / (len(cells) - number))
         memory = peak_memory()["process_bytes"]
+        _free()
         for name, cell in cells.items():
             data.positions = positions if cell.encoding.needs_reordered else None
             counted = count_update(cell, data)
@@ -158,9 +159,8 @@ def _measured(cell: Cell, corpus: ParallelCorpus, folder: Path, seconds: float) 
     )
     fabric.launch()
     fabric.seed_everything(cell.seed, verbose=False)
-    gc.collect()  # This frees the previous model.
+    _free()
     if fabric.device.type == "cuda":
-        torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats(fabric.device)
     stopwatch, processes = _Stopwatch(seconds, fabric.device), Processes(fabric)
     processes.is_first = False  # No process shows the progress of these updates.
@@ -197,6 +197,13 @@ def _measured(cell: Cell, corpus: ParallelCorpus, folder: Path, seconds: float) 
     if fabric.device.type == "cuda":
         measured["gpu_bytes"] = torch.cuda.max_memory_reserved(fabric.device)
     return measured
+
+
+def _free() -> None:
+    """Free the memory of earlier models."""
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
 
 
 def _simulated(folder: Path, vocabulary_size: int) -> ParallelCorpus:

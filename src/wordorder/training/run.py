@@ -226,8 +226,19 @@ def _train(
         shard_optimizer=_shards(model, shard_optimizer, processes, fabric.device),
         pass_tokens=device.pass_tokens(fabric.device, model),
     )
-    with Meter(fabric.device) as meter:
-        counters = trainer.run()
+    try:
+        with Meter(fabric.device) as meter:
+            counters = trainer.run()
+    except torch.OutOfMemoryError as error:
+        tokens = trainer.pass_tokens or cell.recipe.batch_tokens
+        raise WordorderError(
+            f"The memory of the GPU is too small for a pass of {tokens:,} tokens per side through this model. Set the "
+            f"environment variable {device.PASS_TOKENS} to a smaller number; 0 makes each micro-batch a separate pass. "
+            "If a micro-batch is too large, lower 'batch_tokens' in the study's recipe and raise 'accumulate'.",
+            code="out-of-memory",
+            key=device.PASS_TOKENS,
+            found=tokens,
+        ) from error
     usages = processes.gather(meter.usage(trainer.update_seconds, trainer.batch_seconds))
     operations = operations_per_token(model, corpus_ratio(train))
     record = {
