@@ -232,6 +232,18 @@ print(sorted(slow & set(sys.modules)), file=sys.stderr)
     assert done.returncode == 0 and done.stderr == "[]\n"
 
 
+@pytest.mark.parametrize("command", ["models", "status demo"])
+def test_commands_that_only_read_files_start_without_pytorch(command: str) -> None:
+    code = f"""
+import sys
+from wordorder.cli.main import main
+assert main({command.split()}) == 0
+print(sorted({{"torch", "matplotlib", "scipy", "sacrebleu", "snakemake"}} & set(sys.modules)), file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(__file__).parents[2])
+    assert done.returncode == 0 and done.stderr.splitlines()[-1] == "[]"
+
+
 def test_the_shell_completes_commands_and_studies(tmp_path: Path) -> None:
     (tmp_path / "config/studies").mkdir(parents=True)
     for name in ("first", "second"):

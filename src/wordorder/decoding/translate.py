@@ -25,6 +25,7 @@ from wordorder.decoding.beam import Hypothesis, max_length, search
 from wordorder.draws import repeatable
 from wordorder.errors import WordorderError
 from wordorder.model.architectures.base import Translator
+from wordorder.model.packed import packed
 from wordorder.progress import Progress
 from wordorder.training.batches import pad_positions, pad_sources
 from wordorder.training.device import finished_model
@@ -85,6 +86,7 @@ def translate(
     device = next(model.parameters()).device
     if config.precision == "bf16":
         model = copy.deepcopy(model).bfloat16()
+    model = packed(model)
     found: dict[Sentence, list[Hypothesis]] = {}
     with Progress("translate", total=len(set(keys)), unit="sentences") as progress:
         for number, batch in enumerate(plan(keys, config)):

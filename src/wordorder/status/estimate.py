@@ -16,12 +16,9 @@ from wordorder.config.datasets import Dataset
 from wordorder.config.load import load_encodings, load_sizes
 from wordorder.config.models import Recipe, Study
 from wordorder.files import read_json, read_object
-from wordorder.model.checkpoint import count_parameters
-from wordorder.model.counts import sketched
 from wordorder.status.data_size import PAIR_BYTES, prepared_bytes
 from wordorder.status.hardware import ASSUMED_CORE, ASSUMED_GPU, ASSUMED_UTILISATION, demand_peak
 from wordorder.status.probes import load_probes, speeds_of
-from wordorder.training.usage import operations_per_token
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.models import cell_files
 from wordorder.workflow.resources import Row, TrainingTable
@@ -160,6 +157,11 @@ def estimate(
     Raises:
         WordorderError: Nothing was measured and the peak speed of the hardware is unknown.
     """
+    # Only models that are built here need PyTorch; 'wordorder status' and 'wordorder models' start without it.
+    from wordorder.model.checkpoint import count_parameters
+    from wordorder.model.counts import sketched
+    from wordorder.training.usage import operations_per_token
+
     root, files = configuration.root, cell_files(study, configuration, results)
     sizes, encodings = load_sizes(root), load_encodings(root, study.encodings)
     parts = []

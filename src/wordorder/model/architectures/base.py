@@ -17,7 +17,6 @@ from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from wordorder.config.models import Recipe
 from wordorder.config.sizes import ArchitectureSize
@@ -190,7 +189,8 @@ class Translator(nn.Module, ABC):
 
     def logits(self, hidden: Tensor) -> Tensor:
         """Compute logits, (…, d) to (…, V)."""
-        return functional.linear(hidden, self.output.weight)
+        logits: Tensor = self.output(hidden)
+        return logits
 
     def _drawn(self, positions: Positions, tokens: Tensor) -> Positions:
         """Add source tokens (B, S), their number per sentence, and the random numbers of the encoding for this pass."""
