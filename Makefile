@@ -78,8 +78,8 @@ fidelity: setup-dev  ## Compare the encodings with packages of other authors, an
 	WORDORDER_FIDELITY=1 pytest tests/fidelity
 
 benchmarks: setup-dev  ## Run the benchmarks, which takes hours on a quiet machine, and rewrite the tables of docs/benchmarks.md
-	requirements/install $(PYTHON) $(VENV) main --editable '.[ja,zh,dev,benchmark]'
-	snakemake --cores $(CORES) results/data/multi30k/binary/train/meta.json
+	requirements/install $(PYTHON) $(VENV) main --editable '.[ja,zh,dev,benchmark,export]'
+	snakemake --cores $(CORES) results/data/multi30k/binary/train/meta.json results/data/multi30k/binary/test_2016_flickr/meta.json
 	python benchmarks/remake.py
 
 fuzz: setup-dev  ## Test with damaged files, inputs and server answers for about MINUTES minutes, different ones each time

@@ -15,39 +15,28 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from decoding_common import RANDOM_LENGTH, clocked, random_model, share_equal
 from torch import nn
 from transformers import GenerationConfig, M2M100Config, M2M100ForConditionalGeneration, MarianConfig, MarianMTModel
 
-from wordorder.config.models import Cell, Decoding, Recipe
+from wordorder.config.models import Decoding
 from wordorder.data.binary import ParallelCorpus
 from wordorder.decoding.beam import max_length
 from wordorder.decoding.translate import plan, translate
-from wordorder.model.architectures.transformer import Transformer, TransformerSize
+from wordorder.model.architectures.transformer import Transformer
 from wordorder.model.batch import BEGIN, END, PAD
-from wordorder.model.checkpoint import build_model, load_model
+from wordorder.model.checkpoint import load_model
 from wordorder.training.batches import collate, pad_sources
 from wordorder.training.device import prepare
 
-TINY = TransformerSize(encoder_layers=3, decoder_layers=3, dim=256, ffn_dim=1024, heads=4, dropout=0.1)
 POSITIONS = 512
 SPECIAL = {"pad_token_id": PAD, "bos_token_id": BEGIN, "eos_token_id": END, "decoder_start_token_id": BEGIN}
-RANDOM_LENGTH = 15  # tokens of every hypothesis of a random model, about those of a caption
-
-
-def random_model(vocabulary: int) -> Transformer:
-    torch.manual_seed(1)
-    cell = Cell(encoding={"type": "sinusoidal"}, size=TINY, recipe=Recipe(norm="post", max_updates=1), seed=1)
-    model = build_model(cell, vocabulary).eval()
-    with torch.no_grad():
-        model.output.weight[END].zero_()  # never among the best
-    return model
 
 
 def as_peer(model: Transformer) -> Any:
@@ -168,12 +157,6 @@ def as_it_comes(function: Callable[[], Any]) -> Any:
         torch.use_deterministic_algorithms(True, warn_only=True)
 
 
-def clocked(function: Callable[[], Any]) -> tuple[dict[str, float], Any]:
-    clock, cpu = time.perf_counter(), time.process_time()
-    result = function()
-    return {"clock": time.perf_counter() - clock, "cpu": time.process_time() - cpu}, result
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", type=Path, help="trained model with sinusoidal positions (default: random weights)")
@@ -256,10 +239,6 @@ def ratios(seconds: dict[str, list[dict[str, float]]]) -> dict[str, dict[str, li
             pairs = list(zip(rounds, ours, strict=True))
             found[name] = {kind: [peer[kind] / our[kind] for peer, our in pairs] for kind in ("clock", "cpu")}
     return found
-
-
-def share_equal(some: list[list[int]], others: list[list[int]]) -> float:
-    return sum(mine == theirs for mine, theirs in zip(some, others, strict=True)) / len(some)
 
 
 def report(record: dict[str, Any]) -> None:

@@ -64,12 +64,19 @@ def _reordering(record: dict[str, Any]) -> str:
     return f"{importlib.import_module('reordering').report(record['results'])}"
 
 
+def _decoding(record: dict[str, Any]) -> str:
+    return str(importlib.import_module("decoding_ctranslate2").table(record["results"]))
+
+
 BENCHMARKS = {
     "training": Benchmark(
         "Training",
         ("--corpus", "results/data/multi30k/binary/train", "--updates", "4", "--warmup", "2", "--json"),
         "training.json",
         _training,
+    ),
+    "decoding_ctranslate2": Benchmark(
+        "Decoding, compared with CTranslate2", ("--output",), "decoding_ctranslate2.json", _decoding
     ),
     "encoding_cost": Benchmark(
         "What an encoding costs",

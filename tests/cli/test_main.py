@@ -244,6 +244,20 @@ print(sorted({{"torch", "matplotlib", "scipy", "sacrebleu", "snakemake"}} & set(
     assert done.returncode == 0 and done.stderr.splitlines()[-1] == "[]"
 
 
+def test_pages_tables_and_drawings_start_without_pytorch() -> None:
+    names = "report.page report.reference tables.study comparison.significance metrics.scores published.paper"
+    names += " figures.catalogue figures.scores figures.comparisons figures.perplexity figures.reordering"
+    modules = [f"wordorder.{name}" for name in names.split()]
+    modules += [
+        f"wordorder.analyses.{path.stem}"
+        for path in Path(main.__code__.co_filename).parents[1].glob("analyses/[a-z]*.py")
+    ]
+    assert len(modules) > 20
+    code = f"import sys, {', '.join(modules)}; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
 def test_the_shell_completes_commands_and_studies(tmp_path: Path) -> None:
     (tmp_path / "config/studies").mkdir(parents=True)
     for name in ("first", "second"):

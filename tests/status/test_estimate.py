@@ -71,6 +71,7 @@ def test_the_hours_are_those_of_the_cells_that_are_left(tmp_path: Path, capsys: 
     assert main(["plan", "demo", "--root", str(CONFIG), "--results", str(tmp_path)]) == 0
     said = capsys.readouterr().out
     assert "12 cells, 1 done, 11 to train; 8.8 hours of training" in said and "stimated" not in said
+    assert "Wall time: 48 min if all training runs run at once" in said
 
 
 def test_a_study_is_planned_with_its_companions(

@@ -230,10 +230,13 @@ _COMPUTED = "Computed: counts of parameters are those of our models, in millions
 
 
 def _computed(found: Contradiction, paper: Paper) -> list[str]:
-    from wordorder.published.stated import proposition
+    computed = [_count(count, paper) for count in found.counts]
+    if found.propositions:
+        # Propositions are computed with PyTorch. Pages and tables without them start without it.
+        from wordorder.published.stated import proposition
 
-    counts = [_count(count, paper) for count in found.counts]
-    return counts + [f"{each.claim}: {each.measured:.6g}" for each in map(proposition, found.propositions)]
+        computed += [f"{each.claim}: {each.measured:.6g}" for each in map(proposition, found.propositions)]
+    return computed
 
 
 def _count(count: Count, paper: Paper) -> str:

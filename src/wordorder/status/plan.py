@@ -14,7 +14,7 @@ from wordorder.errors import WordorderError
 from wordorder.files import read_text
 from wordorder.status.data_size import RULE, DataSize
 from wordorder.status.estimate import PAIR_TOKENS, Part
-from wordorder.status.text import all_of, disk_size, sections, text_table
+from wordorder.status.text import all_of, disk_size, duration, sections, text_table
 from wordorder.workflow.resources import TrainingTable
 
 _RETRIES = 3  # The default for profiles that do not set it.
@@ -126,7 +126,7 @@ def _table(parts: Sequence[Part], cluster: Cluster | None) -> str:
                 "parameters": f"{part.parameters / 1e6:.2f} M",
                 "tokens per cell": _tokens(part),
                 "speed": str(part.speed),
-                "longest": f"{part.longest:,.1f} h" if part.longest else "",
+                "longest": duration(part.longest) if part.longest else "",
                 "job limit": _limit(part, cluster) if cluster else "",
                 "hours left": f"{part.hours:,.1f}" if part.hours is not None else "unknown",
             }
@@ -161,9 +161,9 @@ def _totals(whose: str, parts: Sequence[Part], price: float | None, at_once: int
     longest = max((part.longest or 0.0 for part in known), default=0.0)
     if longest:
         one_by_one = sum((part.hours or 0.0) / part.devices for part in known)
-        wall = f"Wall time: {longest:,.1f} hours if all training runs run at once"
+        wall = f"Wall time: {duration(longest)} if all training runs run at once"
         if at_once:
-            wall += f", at least {max(longest, one_by_one / at_once):,.1f} hours with {at_once} at once"
+            wall += f", at least {duration(max(longest, one_by_one / at_once))} with {at_once} at once"
         lines.append(f"{wall}, plus the time that jobs wait in the queue.")
     if price is not None and known:
         gpu_hours = sum(part.hours or 0.0 for part in known if part.speed.device == "cuda")

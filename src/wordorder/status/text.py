@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -50,3 +51,8 @@ def all_of(studies: Sequence[Study]) -> str:
 def disk_size(number: int) -> str:
     """Format a number of bytes in GB, or in MB if it is small."""
     return f"{number / 1e9:,.1f} GB" if number >= 1e8 else f"{number / 1e6:,.1f} MB"
+
+
+def duration(hours: float) -> str:
+    """Format a duration in hours, or in minutes, rounded up, if it is shorter than one hour."""
+    return f"{hours:,.1f} hours" if hours >= 1 else f"{max(1, math.ceil(60 * hours))} min"
