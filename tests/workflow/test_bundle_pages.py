@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from evaluation_samples import family, report, sentences, write_finished_study, write_lines
 from little_study import Workspace
+from raises import raises
 from wordorder.cli.main import main
 from wordorder.errors import WordorderError
 from wordorder.files import write_json
@@ -139,7 +140,7 @@ def test_what_a_page_needs_is_named(original: Path, tmp_path: Path, damage: Call
 
 
 def test_two_bundles_of_one_study_are_refused(original: Path, tmp_path: Path) -> None:
-    with pytest.raises(WordorderError, match="same name"):
+    with raises("duplicate-entry", key="bundles"):
         write_pages(
             [original / "bundles/little"] * 2, Configuration(original / "config"), original / "data", tmp_path / "out"
         )

@@ -58,7 +58,7 @@ def test_an_error_that_is_mended_elsewhere_is_forgotten(root: Path, own_encoding
     """An encoding may be missing because its file fails where a package is not installed; no file changes later."""
     with (root / "encodings.yaml").open("a") as file:
         file.write("\nmine: {type: later}\n")
-    with pytest.raises(WordorderError, match="unknown encoding 'later'"):
+    with raises("invalid-configuration", key="mine", says="'later'"):
         Configuration(root).catalogue.encoding("mine")
 
     class LaterConfig(NoneConfig):

@@ -69,6 +69,7 @@ def jobs_of(studies: list[Study]) -> dict[str, int]:
     }
 
 
+@pytest.mark.slow
 def test_a_second_dry_run_starts_without_pytorch(tmp_path: Path) -> None:
     """Its import takes longer than the rest of a dry-run; the first dry-run caches what the encodings say."""
     command = "import sys; from snakemake.cli import main\ntry: main()\nfinally: print('torch' in sys.modules)"
