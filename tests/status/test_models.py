@@ -87,6 +87,14 @@ def test_unused_models_are_listed_and_removed(workspace: Workspace, capsys: pyte
     assert new.is_dir() and (new.parent / "cell.json").is_file() and old["sinusoidal/1"].is_dir()
 
 
+def test_no_folder_stays_of_an_encoding_without_models(workspace: Workspace) -> None:
+    models = workspace.folder / "results/models/pair"
+    (models / "gone/mini/0123456789/1").mkdir(parents=True)
+    (models / "gone/mini/0123456789/cell.json").write_text("{}")
+    assert run(workspace, "--unused", "--remove") == 0
+    assert {folder.name for folder in models.iterdir()} == {"opr", "sinusoidal"}
+
+
 def test_a_study_with_a_mistake_keeps_every_model(workspace: Workspace) -> None:
     (workspace.config / "studies/other.yaml").write_text("name: other\nbased_on: nothing\n")
     assert run(workspace, "--unused", "--remove") == 1

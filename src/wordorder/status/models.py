@@ -91,6 +91,9 @@ def remove(models: Sequence[StoredModel]) -> None:
         )
     for model in models:
         shutil.rmtree(model.folder)
-        address = model.folder.parent
+        address, size, encoding = model.folder.parents[:3]
         if not any(path.is_dir() for path in address.iterdir()):  # Only cell.json is left.
             shutil.rmtree(address)
+        for folder in (size, encoding):
+            if not any(folder.iterdir()):
+                folder.rmdir()
