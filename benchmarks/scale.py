@@ -2,11 +2,12 @@
 
     python benchmarks/scale.py --pairs 100000 500000 --folder SCRATCH [--output benchmarks/records/scale.json]
 
-Each stage is a separate process with one thread, as in the workflow. Each number of pairs is run from the beginning;
-two numbers show what grows. The last table extrapolates from the two largest to --target pairs in --shards shards. A
-stage that runs in shards is then as many jobs, and a stage that uses a sample sees no more than its limit. The text has
-25 words per sentence on average, frequencies by Zipf's law over --types word types, one word in a hundred that occurs
-once, and a target order that depends on the words, so that the aligner and the parser have something to learn.
+Each stage is a separate process with one thread, as in the workflow. An interrupted run resumes after its last stage.
+Two numbers of pairs show what grows. The last table extrapolates from the two largest to --target pairs in --shards
+shards. A stage that runs in shards is then as many jobs, and a stage that uses a sample sees no more than its default
+limit. The text has 25 words per sentence on average, frequencies by Zipf's law over --types word types, one word in a
+hundred that occurs once, and a target order that depends on the words, so that the aligner and the parser have
+something to learn.
 """
 
 from __future__ import annotations
@@ -204,20 +205,29 @@ def measured(job: Sequence[object], log: Path) -> dict[str, float]:
 
 
 def run(pairs: int, options: argparse.Namespace) -> dict[str, Any]:
-    """Run all stages on this many pairs, and return the time and memory of each."""
+    """Run all stages on this many pairs, and return the time and memory of each.
+
+    The measurements so far are in a file, from which an interrupted run resumes.
+    """
     folder = options.folder / str(pairs)
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    write_pairs(folder / "corpus.source", folder / "corpus.target", sentences(pairs, options.types))
+    so_far = folder / "measured.json"
+    if not so_far.exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        write_pairs(folder / "corpus.source", folder / "corpus.target", sentences(pairs, options.types))
+        write_json(so_far, {}, checksum="none")
     shards = max(1, round(pairs * options.shards / options.target))
-    found = {}
+    found = json.loads(so_far.read_text())
     for stage in stages(folder, shards, options):
+        if stage.name in found:
+            continue
         jobs = [measured(job, folder / "log") for job in stage.jobs]
         found[stage.name] = {
             "jobs": len(jobs),
             **{key: sum(job[key] for job in jobs) for key in ("seconds", "cpu_seconds")},
             "peak_bytes": max(job["peak_bytes"] for job in jobs),
         }
+        write_json(so_far, found, checksum="none")
         print(f"{pairs:,} pairs: {stage.name} {found[stage.name]}", file=sys.stderr, flush=True)
     sizes = {side: (folder / f"corpus.{side}").stat().st_size for side in SIDES}
     shutil.rmtree(folder)
@@ -247,8 +257,9 @@ def growth(runs: Sequence[dict[str, Any]], stage: Stage) -> dict[str, tuple[floa
 def extrapolated(runs: Sequence[dict[str, Any]], options: argparse.Namespace) -> list[dict[str, Any]]:
     """Extrapolate each stage to --target pairs: jobs, hours and memory; stages that use a sample stop at its limit."""
     rows = []
-    for stage in stages(Path(), 1, options):
-        lines, jobs = growth(runs, stage), options.shards if stage.sharded else len(stage.jobs)
+    unlimited = argparse.Namespace(**{**vars(options), "sample": None})
+    for measured_stage, stage in zip(stages(Path(), 1, options), stages(Path(), 1, unlimited), strict=True):
+        lines, jobs = growth(runs, measured_stage), options.shards if stage.sharded else len(stage.jobs)
         pairs = min(options.target / options.shards if stage.sharded else options.target, stage.cap or options.target)
         hours, memory = (start + slope * pairs for start, slope in (lines["cpu_seconds"], lines["peak_bytes"]))
         rows.append(

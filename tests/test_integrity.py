@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from raises import raises
+from wordorder.cli.main import main
 from wordorder.files import atomic, read_bytes, read_json, sha256, write_json, write_text
-from wordorder.integrity import check_inside, note_of, record
+from wordorder.integrity import check_inside, demand_below, note_of, record
 
 
 def write_inside(path: Path, content: bytes) -> None:
@@ -56,6 +57,86 @@ def test_the_remedy_for_translations_names_the_rule_that_makes_them(tmp_path: Pa
 def test_a_file_without_a_checksum_file_is_accepted(tmp_path: Path) -> None:
     (tmp_path / "by_hand.txt").write_bytes(b"text")
     assert read_bytes(tmp_path / "by_hand.txt") == b"text"
+
+
+def test_a_file_that_lost_its_checksum_is_refused_where_all_must_have_one(tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    demand_below(results)
+    write_json(results / "deep" / "a.json", {"score": 17.25})
+    (results / "deep" / "a.json").write_bytes(b'{"score": 71.25}')
+    note_of(results / "deep" / "a.json").unlink()
+    (results / "by_hand.txt").write_bytes(b"text")
+    for path in (results / "deep" / "a.json", results / "by_hand.txt"):
+        with raises("damaged-file", path=path, says=f"wordorder stage seal {path}"):
+            read_bytes(path)
+        assert main(["stage", "seal", str(path)]) == 0
+        read_bytes(path)
+        path.write_bytes(b"{}")
+        with raises("damaged-file", path=path, says=note_of(path).name):
+            read_bytes(path)
+        assert main(["stage", "seal", str(path)]) == 0
+        assert read_bytes(path) == b"{}"
+
+
+def test_two_files_that_change_places_with_their_checksums_are_refused(tmp_path: Path) -> None:
+    demand_below(tmp_path / "results")
+    first, second = (tmp_path / "results" / f"ä{seed}" / "scores.json" for seed in (1, 2))
+    for seed, path in enumerate((first, second)):
+        write_json(path, {"score": seed})
+        subprocess.run(["sha256sum", "--check", "--quiet", note_of(path).name], cwd=path.parent, check=True)
+    first.parent.rename(tmp_path / "results" / "aside")
+    second.parent.rename(first.parent)
+    (tmp_path / "results" / "aside").rename(second.parent)
+    for path in (first, second):
+        with raises("damaged-file", path=path, says="moved"):
+            read_json(path)
+    (tmp_path / "results").rename(tmp_path / "elsewhere")
+    with raises("damaged-file", says="moved"):
+        read_json(tmp_path / "elsewhere" / "ä1" / "scores.json")
+    (tmp_path / "elsewhere" / "ä1").rename(tmp_path / "elsewhere" / "ä3")
+    (tmp_path / "elsewhere" / "ä2").rename(tmp_path / "elsewhere" / "ä1")
+    assert read_json(tmp_path / "elsewhere" / ".." / "elsewhere" / "ä1" / "scores.json") == {"score": 0}
+    (tmp_path / "by_hand").write_bytes(b"text")
+    assert read_bytes(tmp_path / "elsewhere" / ".." / "by_hand") == b"text"
+
+
+def test_a_folder_of_an_earlier_version_demands_checksums_after_it_was_sealed(tmp_path: Path) -> None:
+    (tmp_path / "old").mkdir()
+    for name in ("a.json", "model.pt"):
+        (tmp_path / "old" / name).write_bytes(b"{}")
+    demand_below(tmp_path / "old")
+    read_bytes(tmp_path / "old" / "a.json")
+    assert main(["stage", "seal", str(tmp_path / "old")]) == 0
+    assert check_inside(tmp_path / "old" / "model.pt", "") == 2
+    read_bytes(tmp_path / "old" / "model.pt")
+    note_of(tmp_path / "old" / "a.json").unlink()
+    with raises("damaged-file", path=tmp_path / "old" / "a.json"):
+        read_bytes(tmp_path / "old" / "a.json")
+
+
+@pytest.mark.parametrize("call", range(3))
+def test_a_process_that_is_killed_between_two_renames_leaves_a_file_with_its_checksum(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: int
+) -> None:
+    demand_below(tmp_path / "results")
+    path = tmp_path / "results" / "a"
+    write_text(path, "one")
+    replace, left = os.replace, [call]
+
+    def replace_or_die(source: Path, target: Path) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise KeyboardInterrupt
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", replace_or_die)
+    with pytest.raises(KeyboardInterrupt):
+        write_text(path, "two")
+    assert read_bytes(path) == (b"two" if call == 2 else b"one")
+    monkeypatch.undo()
+    write_text(path, "three")
+    assert read_bytes(path) == b"three"
+    subprocess.run(["sha256sum", "--check", "--quiet", ".a.sha256"], cwd=path.parent, check=True)
 
 
 def test_a_rewritten_file_has_the_new_checksum_only(tmp_path: Path) -> None:
@@ -115,18 +196,16 @@ def test_equal_contents_have_equal_bytes_and_a_second_seal_changes_nothing(tmp_p
     for name in ("a", "b"):
         write_inside(tmp_path / name, b"content")
     before = (tmp_path / "a").read_bytes()
-    record(tmp_path / "a", "inside")
+    record(tmp_path / "a", "inside", tmp_path / "a")
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes() == before
 
 
 def test_a_file_of_an_earlier_version_can_be_sealed(tmp_path: Path) -> None:
-    from wordorder.cli.main import main
-
-    (tmp_path / "old").write_bytes(b"old")
+    (tmp_path / "old.pt").write_bytes(b"old")
     with raises("damaged-file", says="wordorder stage seal"):
-        check_inside(tmp_path / "old", "")
-    assert main(["stage", "seal", str(tmp_path / "old")]) == 0
-    assert check_inside(tmp_path / "old", "") == 3
+        check_inside(tmp_path / "old.pt", "")
+    assert main(["stage", "seal", str(tmp_path / "old.pt")]) == 0
+    assert check_inside(tmp_path / "old.pt", "") == 3
 
 
 KILLED = """

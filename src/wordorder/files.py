@@ -21,12 +21,12 @@ from typing import IO, Any, cast
 
 from wordorder import integrity
 from wordorder.errors import WordorderError
-from wordorder.integrity import Checksum
+from wordorder.integrity import PARTIAL, Checksum
 
 # Error codes for a full disk or an exceeded limit.
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-# Folders in which files are written, and the lock that shows whether their owner is alive.
-_PARTIAL, _LOCK = ".partial", ".lock"
+# The lock that shows whether the owner of a folder in which files are written is alive.
+_LOCK = ".lock"
 _YOUNG, _OLD = 60.0, 86_400.0  # seconds
 # the devices /dev/zero, /dev/full, /dev/random and /dev/urandom
 _ENDLESS = {os.makedev(1, minor) for minor in (5, 7, 8, 9)}
@@ -69,12 +69,12 @@ def atomic(path: str | Path, *, checksum: Checksum = "beside") -> Iterator[Path]
 @contextmanager
 def _workplace(path: Path) -> Iterator[Path]:
     """Make a folder next to ``path`` for files that are being written. Its lock shows that its owner is alive."""
-    for leftover in path.parent.glob(f".{glob.escape(path.name)}.*{_PARTIAL}"):
+    for leftover in path.parent.glob(f".{glob.escape(path.name)}.*{PARTIAL}"):
         if _is_abandoned(leftover):
             _remove(leftover)
     while True:
         # Random, because two machines that share a disk may have processes of one number.
-        folder = path.with_name(f".{path.name}.{secrets.token_hex(6)}{_PARTIAL}")
+        folder = path.with_name(f".{path.name}.{secrets.token_hex(6)}{PARTIAL}")
         folder.mkdir()
         try:
             with (folder / _LOCK).open("w") as lock:
@@ -133,7 +133,7 @@ def _refuse_special(path: Path) -> None:
 def _concerns(error: OSError, path: Path) -> bool:
     """Return whether ``error`` is about the location of ``path`` and not about another file that the block opened."""
     named = Path(error.filename) if isinstance(error.filename, str | os.PathLike) else None
-    inside = named is not None and any(place.name.endswith(_PARTIAL) for place in (named, *named.parents))
+    inside = named is not None and any(place.name.endswith(PARTIAL) for place in (named, *named.parents))
     return inside or any(_names(error, place) for place in (path, *path.parents))
 
 
@@ -153,16 +153,13 @@ def _sync(path: Path) -> None:
 
 def move_into_place(temporary: Path, path: Path, checksum: Checksum = "beside") -> None:
     """Rename a finished file or directory to ``path``, after its bytes and its checksum have reached the disk."""
-    integrity.record(temporary, checksum)
+    integrity.record(temporary, checksum, path)
     _sync(temporary)
-    new, note = integrity.note_of(temporary), integrity.note_of(path)
-    note.unlink(missing_ok=True)  # Done first, so that a new file never has an old checksum.
-    if path.is_dir() and temporary.is_dir():
-        _replace_directory(temporary, path)
-    else:
-        os.replace(temporary, path)
-    if new.exists():
-        os.replace(new, note)
+    with integrity.replacing(path, temporary):
+        if path.is_dir() and temporary.is_dir():
+            _replace_directory(temporary, path)
+        else:
+            os.replace(temporary, path)
 
 
 def _replace_directory(temporary: Path, path: Path) -> None:
@@ -192,7 +189,7 @@ def _remove(path: Path) -> None:
 
 def remove_leftovers(directory: Path) -> None:
     """Remove what killed processes left of :func:`atomic` in ``directory``, where no living process may be writing."""
-    for leftover in directory.glob(f".*{_PARTIAL}"):
+    for leftover in directory.glob(f".*{PARTIAL}"):
         _remove(leftover)
 
 

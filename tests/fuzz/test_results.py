@@ -13,6 +13,7 @@ from page_sample import write_sample
 from wordorder.cli.main import main
 from wordorder.errors import WordorderError
 from wordorder.files import read_json, write_json
+from wordorder.integrity import is_note, note_of, seal
 from wordorder.report.page import build_page
 
 
@@ -41,14 +42,29 @@ def test_another_value_is_shown_or_a_sentence(
 
 def test_damage_never_changes_the_page(sample: tuple[Any, Path, Path], tmp_path: Path) -> None:
     page, results, data = sample
+    seal([results, data])
     whole = build_page(page, results, data)
     files = sorted(path for folder in (results, data) for path in folder.rglob("*") if path.is_file())
-    unnoticed = 0
-    for _, generator in cases(60):
-        path = generator.choice(files)
-        content = path.read_bytes()
-        path.write_bytes(damaged(content, generator)[1])
+    files = [path for path in files if path.name != ".checksums"]
+    contents = {path: path.read_bytes() for path in files}
+    for name, generator in cases(60):
+        path, other = generator.choice(files), generator.choice(files)
+        kind = generator.choice(("damage", "damage without checksum", "exchange", "exchange with checksums"))
+        if kind.startswith("damage"):
+            path.write_bytes(damaged(contents[path], generator)[1])
+        else:
+            _exchange(path, other)
+        if kind == "damage without checksum":
+            note_of(path).unlink(missing_ok=True)
+        elif kind == "exchange with checksums" and not (is_note(path) or is_note(other)):
+            _exchange(note_of(path), note_of(other))
         with suppress(WordorderError):
-            unnoticed += build_page(page, results, data) != whole
-        path.write_bytes(content)
-    assert unnoticed == 0
+            assert build_page(page, results, data) == whole, f"case {name}: {kind} of {path} ({other})"
+        for file, content in contents.items():
+            file.write_bytes(content)
+
+
+def _exchange(first: Path, second: Path) -> None:
+    content = first.read_bytes()
+    first.write_bytes(second.read_bytes())
+    second.write_bytes(content)

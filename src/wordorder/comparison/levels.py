@@ -90,4 +90,4 @@ def remember_look(path: Path, seeds: Sequence[int]) -> None:
     """Add a look at these seeds, unless it is known."""
     looks = read_looks(path)
     if list(seeds) not in looks:
-        write_json(path, [*looks, list(seeds)], checksum="none")  # Users may edit the file.
+        write_json(path, [*looks, list(seeds)])

@@ -16,6 +16,7 @@ only the decoding ''. A study with several decodings reports each test set once 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -158,8 +159,9 @@ def write_index(
         "evaluations": dict(evaluations),
         "measures": dict(measures),
     }
-    if path.is_file() and read_object(path) == content:
-        return
+    with suppress(WordorderError):  # damaged: it is written again
+        if path.is_file() and read_object(path) == content:
+            return
     write_json(path, content)
 
 

@@ -13,7 +13,7 @@ from wordorder.config import load
 from wordorder.config.datasets import Dataset, Download
 from wordorder.data.download import missing
 from wordorder.errors import WordorderError
-from wordorder.integrity import remove_orphans
+from wordorder.integrity import demand_below, remove_orphans
 from wordorder.workflow.configuration import Configuration, one_of
 from wordorder.workflow.data import DataRules
 from wordorder.workflow.exits import exit_on_error
@@ -110,6 +110,8 @@ class Plan:
                 "the folder if you do not need it.",
                 file=sys.stderr,
             )
+        for name in ("data", "models", "scores", "slices"):
+            demand_below(Path("results", name))
         self._store.write()
         self._studies.write_indexes()
 

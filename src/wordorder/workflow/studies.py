@@ -13,6 +13,7 @@ from wordorder.config.models import Study, SystemsScoring, metric_name
 from wordorder.config.pages import CONTROLS
 from wordorder.config.published_scores import PUBLISHED_TABLES
 from wordorder.figures.catalogue import figure_of
+from wordorder.integrity import demand_below
 from wordorder.metrics.base import SystemsMetric, build
 from wordorder.metrics.scores import system_metrics
 from wordorder.results.index import is_old, text_of, write_index
@@ -71,6 +72,7 @@ class StudyRules:
     def write_indexes(self) -> None:
         """Write the index of each study of this run; call this method when a workflow starts."""
         for name in sorted(self._asked):
+            demand_below(Path("results", name))
             study = self.configuration.study(name)
             folders = {
                 (cell.dataset, cell.size, cell.encoding, cell.seed): "../"
