@@ -106,6 +106,20 @@ def test_a_strange_address(url: str, tmp_path: Path) -> None:
     assert not (tmp_path / "file").exists()
 
 
+@pytest.mark.parametrize("proxy", ["http://u:{}@127.0.0.1:x", "http:/u:{}@h", "http://u:{}@x..y:1", "ftp:u:{}@h", "{}"])
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_no_error_names_the_password_of_a_proxy(
+    proxy: str, scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = "plantedsecret0123456789"
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.setenv(f"{scheme}_proxy", proxy.format(secret))
+    with pytest.raises(WordorderError) as caught:
+        download(Download(url=f"{scheme}://example.invalid/x", **ENTRY), tmp_path / "file", mirror=None, pause=0)
+    assert secret not in str(caught.value)
+
+
 @pytest.mark.parametrize("part", [b"", BODY[:50]])
 def test_416_with_and_without_a_part(part: bytes, tmp_path: Path) -> None:
     def only_416(_: random.Random) -> bytes:

@@ -136,6 +136,13 @@ def opener() -> urllib.request.OpenerDirector:
     return opener
 
 
+def _without_proxies(text: str) -> str:
+    """Remove the addresses of proxies, which may hold passwords, from the message of an error."""
+    for address in urllib.request.getproxies().values():
+        text = text.replace(address, "the address in the environment") if address else text
+    return text
+
+
 def _fetch(entry: Download, url: str, output: Path, pause: float) -> None:
     try:
         scheme = urlsplit(url).scheme
@@ -179,7 +186,7 @@ def _fetch_part(entry: Download, url: str, part: Path, pause: float) -> None:
             if failures == ATTEMPTS:
                 size = _size(part)
                 kept = f"; the first {size} bytes are kept in {part} for the next attempt" if size else ""
-                raise Unusable(f"cannot be reached or breaks off ({error}){kept}") from error
+                raise Unusable(f"cannot be reached or breaks off ({_without_proxies(str(error))}){kept}") from error
             time.sleep(pause * 2 ** (failures - 1))
 
 
@@ -211,7 +218,8 @@ def _fetch_rest(entry: Download, url: str, part: Path) -> None:
             raise Unusable(f"answers {error.code} {error.reason}") from error
         raise _Interrupted(f"status {error.code} {error.reason}") from error
     except (http.client.InvalidURL, ValueError) as error:  # UnicodeError of a host's name
-        raise Unusable(f"is not a valid address, or redirects to an invalid one ({error})") from error
+        why = _without_proxies(str(error))
+        raise Unusable(f"is not a valid address, or redirects to an invalid one ({why})") from error
     except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError, ssl.SSLError) as error:
         raise _Interrupted(str(getattr(error, "reason", error)) or type(error).__name__) from error
 
