@@ -240,3 +240,10 @@ def test_a_place_that_cannot_be_written_is_said_before_it_is(tmp_path: Path) -> 
         check_writable(tmp_path / "file" / "below")
     with raises("not-a-file", tmp_path):
         check_writable(tmp_path)
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="reading address 0 fails as a broken disk does")
+def test_a_broken_disk_is_an_error_that_names_the_file(tmp_path: Path) -> None:
+    (tmp_path / "text").symlink_to("/proc/self/mem")
+    with raises("unreadable-file", path=tmp_path / "text"), open_bytes(tmp_path / "text") as file:
+        file.read(10)

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -114,13 +115,15 @@ def test_a_folder_of_an_earlier_version_demands_checksums_after_it_was_sealed(tm
         read_bytes(tmp_path / "old" / "a.json")
 
 
+@pytest.mark.parametrize("has_checksum", [True, False])
 @pytest.mark.parametrize("call", range(3))
 def test_a_process_that_is_killed_between_two_renames_leaves_a_file_with_its_checksum(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: int, has_checksum: bool
 ) -> None:
-    demand_below(tmp_path / "results")
     path = tmp_path / "results" / "a"
-    write_text(path, "one")
+    if has_checksum:
+        demand_below(path.parent)
+    write_text(path, "one", checksum="beside" if has_checksum else "none")
     replace, left = os.replace, [call]
 
     def replace_or_die(source: Path, target: Path) -> None:
@@ -130,9 +133,10 @@ def test_a_process_that_is_killed_between_two_renames_leaves_a_file_with_its_che
         replace(source, target)
 
     monkeypatch.setattr(os, "replace", replace_or_die)
-    with pytest.raises(KeyboardInterrupt):
+    with suppress(KeyboardInterrupt):
         write_text(path, "two")
-    assert read_bytes(path) == (b"two" if call == 2 else b"one")
+    assert left[0] < 0 or not has_checksum
+    assert read_bytes(path) == (b"two" if call == 2 or (call == 1 and not has_checksum) else b"one")
     monkeypatch.undo()
     write_text(path, "three")
     assert read_bytes(path) == b"three"
@@ -164,6 +168,16 @@ def test_a_writer_that_replaces_both_files_disturbs_no_reader(tmp_path: Path, mo
     monkeypatch.setattr(Path, "read_bytes", read_late)
     assert read_bytes(tmp_path / "a") == b"two"
     assert first
+
+
+def test_a_name_that_is_not_utf_8_has_a_checksum(tmp_path: Path) -> None:
+    demand_below(tmp_path / "results")
+    path = tmp_path / "results" / os.fsdecode(b"a\xff")
+    write_text(path, "text")
+    assert read_bytes(path) == b"text"
+    path.write_bytes(b"taxt")
+    with raises("damaged-file", path=path):
+        read_bytes(path)
 
 
 def test_each_file_of_a_folder_has_a_checksum(tmp_path: Path) -> None:

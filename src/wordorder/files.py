@@ -25,6 +25,7 @@ from wordorder.integrity import PARTIAL, Checksum
 
 # Error codes for a full disk or an exceeded limit.
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_FAILING = (errno.EIO, errno.ESTALE, errno.ETIMEDOUT)  # a broken disk, or a server that does not answer
 # The lock that shows whether the owner of a folder in which files are written is alive.
 _LOCK = ".lock"
 _YOUNG, _OLD = 60.0, 86_400.0  # seconds
@@ -209,7 +210,7 @@ def reading(path: str | Path) -> Iterator[None]:
             raise WordorderError(
                 f"{path} is damaged: {error}. Delete it and fetch or make it again.", code="damaged-file", path=path
             ) from error
-        if _names(error, Path(path)):
+        if _names(error, Path(path)) or error.errno in _FAILING:
             raise WordorderError(
                 f"{path} cannot be read: {error.strerror}.", code="unreadable-file", path=path
             ) from error

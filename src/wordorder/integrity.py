@@ -82,7 +82,7 @@ def _is_inside(path: Path) -> bool:
 
 
 def _line(path: Path) -> bytes:
-    return f"{digest(path)}  {path.name}\n".encode()
+    return f"{digest(path)}  ".encode() + os.fsencode(path.name) + b"\n"
 
 
 def _place_line(path: Path) -> bytes:
@@ -116,12 +116,13 @@ def replacing(path: Path, temporary: Path) -> Iterator[None]:
         yield
         return
     before = _read(old)
-    if before is None and path.is_file():
-        before = _line(path)
-    both = new.with_name(f"{new.name}.both")
-    _write(both, new.read_bytes() + (before or b""))
-    os.replace(both, old)
-    yield
+    if before is None and path.exists():  # It has no checksum in the meantime, as it had none before.
+        yield
+    else:
+        both = new.with_name(f"{new.name}.both")
+        _write(both, new.read_bytes() + (before or b""))
+        os.replace(both, old)
+        yield
     os.replace(new, old)
 
 
