@@ -10,6 +10,7 @@ from little_study import Workspace
 from wordorder.config.models import Decoding, Evaluation
 from wordorder.errors import WordorderError
 from wordorder.files import read_json
+from wordorder.integrity import seal
 from wordorder.results.evaluate import evaluate
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("finished_study")]  # one process, so that the study is run once
@@ -25,6 +26,7 @@ def model(study: Workspace) -> Path:
     for file in (data / "binary/test").iterdir():
         (data / "binary/copy" / file.name).write_bytes(file.read_bytes())
     (data / "raw/copy.target").write_bytes((data / "raw/test.target").read_bytes())
+    seal([data / "raw/copy.target"])
     return study.folder / study.cell("opr", "model.pt")
 
 
