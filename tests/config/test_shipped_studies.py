@@ -9,8 +9,9 @@ import pytest
 
 from raises import raises
 from tiny_models import CONFIG
-from wordorder.config.load import load_study
+from wordorder.config.load import load_encodings, load_sizes, load_study
 from wordorder.config.models import Recipe
+from wordorder.model.architectures.transformer import TransformerSize
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.models import cell_files
 
@@ -67,3 +68,15 @@ def test_the_document_of_a_paper_names_every_key_and_dataset_of_its_recipes(name
     for member in [study, *(load_study(companion, CONFIG) for companion in study.companions)]:
         assert all(f"`{dataset}`" in text for dataset in member.datasets), member.name
     assert [key for key in Recipe.model_fields if f"`{key}`" not in text] == []
+
+
+@pytest.mark.parametrize("name", ["posnet", "xlpe", "opr"])
+def test_a_sweep_of_a_paper_shares_the_model_of_the_default(name: str) -> None:
+    """An entry with the number that is the default at the size of the model would be trained a second time."""
+    study, encodings, sizes = load_study(name, CONFIG), load_encodings(CONFIG), load_sizes(CONFIG)
+    for member in (study, *(load_study(companion, CONFIG) for companion in study.companions)):
+        for size in (sizes[own] for own in member.sizes if isinstance(sizes[own], TransformerSize)):
+            quarters = {"kernel_dim": size.dim // 4, "tau": size.heads // 4}
+            for encoding in member.encodings:
+                given = encodings[encoding].model_dump(exclude_defaults=True)
+                assert not quarters.items() & {(key, given.get(key)) for key in quarters}, (member.name, encoding)

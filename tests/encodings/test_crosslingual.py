@@ -33,13 +33,15 @@ def sinusoid(positions: Tensor) -> Tensor:
 def fused(encoding: Any) -> Tensor:
     """Equation 7, written out."""
     absolute, reordered = sinusoid(POSITIONS.absolute), sinusoid(POSITIONS.reordered)  # type: ignore[arg-type]
+    if encoding.config.fusion == "sum":
+        return absolute + reordered
     u, v = encoding.fuse.absolute, encoding.fuse.reordered
     if u.dim() == 1:
         u, v = torch.diag(u), torch.diag(v)
     return torch.tanh(absolute @ u + reordered @ v)
 
 
-@pytest.mark.parametrize("fusion", ["full", "diagonal"])
+@pytest.mark.parametrize("fusion", ["full", "diagonal", "sum"])
 def test_inxl_adds_the_fused_positions(fusion: str) -> None:
     encoding = built(type="inxl", fusion=fusion)
     x = torch.randn(2, 4, DIM)
@@ -47,7 +49,7 @@ def test_inxl_adds_the_fused_positions(fusion: str) -> None:
     assert_close(encoding.add_to_embeddings(x, POSITIONS, "decoder"), x + sinusoid(torch.arange(4)))
 
 
-@pytest.mark.parametrize("fusion", [None, "full", "diagonal"])
+@pytest.mark.parametrize("fusion", [None, "full", "diagonal", "sum"])
 def test_headxl_gives_tau_heads_the_reordered_positions(fusion: str | None) -> None:
     encoding = built(type="headxl", tau=3, fusion=fusion)
     embedded = torch.randn(2, 4, DIM)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,18 @@ import pytest
 from evaluation_samples import METRICS, report, write_finished_study
 from raises import raises
 from tiny_models import CONFIG
-from wordorder.config.claims import ByAnalysis, ByProposition, ByTable, ByTrend, Contradiction, PaperClaims
+from wordorder.config.claims import (
+    ByAnalysis,
+    ByGain,
+    ByPrinted,
+    ByProposition,
+    ByTable,
+    ByTrend,
+    Contradiction,
+    PaperClaims,
+)
 from wordorder.config.load import (
+    dataset_names,
     load_claims,
     load_encodings,
     load_published,
@@ -24,7 +35,15 @@ from wordorder.config.load import (
 from wordorder.config.pages import Paper, PublishedReport
 from wordorder.config.published_scores import PublishedInStudy, PublishedScores, Shown
 from wordorder.published import stated
-from wordorder.published.evidence import Evidence, Family, Found, seeds_to_decide, slope_evidence, together
+from wordorder.published.evidence import (
+    Evidence,
+    Family,
+    Found,
+    gain_evidence,
+    seeds_to_decide,
+    slope_evidence,
+    together,
+)
 from wordorder.published.paper import claims_table, contradictions_table, paper_table
 from wordorder.published.stated import proposition
 
@@ -50,9 +69,12 @@ def only(evidence: list[Evidence]) -> Evidence:
         (family("bad", "good", lower_is_better=True), Found.CONFIRMED),
         (family("good", "same", margin=1.0), Found.EQUIVALENT),
         (family("good", "same", margin=1e-6), Found.UNDECIDED),
-        (family("good", "same", margin=1.0, at_least=True), Found.CONFIRMED),
-        (family("bad", "good", margin=1.0, at_least=True), Found.CONTRADICTED),
+        (family("good", "same", margin=1.0, relation="not worse"), Found.CONFIRMED),
+        (family("bad", "good", margin=1.0, relation="not worse"), Found.CONTRADICTED),
         (family("good", "absent"), Found.NOT_RUN),
+        (family("good", "bad", relation="better in every seed"), Found.CONFIRMED),
+        (family("good", "same", relation="better in every seed"), Found.CONTRADICTED),
+        (family("bad", "good", relation="better in every seed", lower_is_better=True), Found.CONFIRMED),
     ],
 )
 def test_an_ordered_pair_is_decided_over_seeds(tested: Family, found: Found) -> None:
@@ -66,8 +88,11 @@ def test_the_seeds_that_would_decide_are_those_of_the_published_difference() -> 
     many = only(Family("here", values, [pair], {pair: 0.5}).evidence(0.05))
     unknown = only(Family("here", values, [pair], {}).evidence(0.05))
     assert few.needed and many.needed and 2 < few.needed < many.needed
-    assert unknown.found is Found.UNDECIDED and unknown.needed is None
-    assert seeds_to_decide([few, many]) == many.needed and seeds_to_decide([few, unknown]) is None
+    assert unknown.found is Found.UNDECIDED and unknown.needed  # for a difference as large as ours
+    assert seeds_to_decide([few, many]) == f"{many.needed:,}"
+    assert seeds_to_decide([few, replace(many, needed=None)]) == "more than 1,000"
+    assert seeds_to_decide([replace(few, needed=None, units=1)]) == "at least 2"
+    assert seeds_to_decide([Evidence(Found.NOT_RUN, "", "")]) == "a first run"
 
 
 def test_numbers_without_spread_are_what_they_are_and_one_seed_decides_nothing() -> None:
@@ -89,6 +114,17 @@ def test_a_slope_is_decided_over_seeds() -> None:
     assert decided(1.0) is Found.UNDECIDED
     near = slope_evidence("here", "score", [1.0, 0.1, 0.5], rises=True, level=0.05)
     assert near.needed is not None and near.needed > 3
+
+
+def test_a_gain_is_larger_than_another_over_seeds() -> None:
+    def decided(larger: list[float], smaller: list[float]) -> Evidence:
+        return gain_evidence("here", "gains", larger, smaller, published=0.5, level=0.05)
+
+    assert decided([1.0, 1.1, 0.9], [0.1, 0.0, 0.2]).found is Found.CONFIRMED
+    assert decided([0.1, 0.0, 0.2], [1.0, 1.1, 0.9]).found is Found.CONTRADICTED
+    unclear = decided([1.0, 0.0, 0.5], [0.2, 0.9, 0.1])
+    assert unclear.found is Found.UNDECIDED and unclear.needed is not None and unclear.needed > 3
+    assert decided([1.0], [0.1]).found is Found.UNDECIDED
 
 
 def test_all_evidence_together_is_as_weak_as_its_weakest_part() -> None:
@@ -159,6 +195,10 @@ def asked(claims: PaperClaims) -> Paper:
 def test_each_kind_of_claim_gets_its_verdict_from_the_results(results: Path) -> None:
     trend = {"kind": "trend", "analysis": "ngram_gap", "value": "gap", "over": "n", "systems": ["none"]}
     scores = {"kind": "analysis", "analysis": "scores", "value": "score", "where": {"metric": METRICS[0]}}
+    table = {"kind": "table", "table": "little_table1"}
+    printed = {"kind": "printed", "table": "little_table1", "column": "De-En", "better": ["OPR"], "worse": ["APE"]}
+    gain = {"tables": ["little_table1"]}
+    same = {**gain, "better": "none", "worse": "APE"}
     claims = little(
         above={"kind": "table", "table": "little_table1", "better": ["APE"], "worse": ["none"]},
         below={"kind": "table", "table": "little_table1", "better": ["none"], "worse": ["APE"]},
@@ -176,6 +216,14 @@ def test_each_kind_of_claim_gets_its_verdict_from_the_results(results: Path) -> 
             "better": ["none"],
             "worse": ["sinusoidal"],
         },
+        printed={**printed, "says": 0.46},
+        misprinted={**printed, "says": 0.45},
+        above_copied={**printed, "worse": ["Older"], "copied": True},
+        below_copied={**printed, "better": ["none"], "worse": ["APE"]},
+        every_seed={**table, "relation": "better in every seed", "better": ["APE"], "worse": ["none"]},
+        gains={"kind": "gain", "larger": {**gain, "better": "APE", "worse": "none"}, "smaller": same},
+        gains_less={"kind": "gain", "larger": same, "smaller": {**gain, "better": "APE", "worse": "none"}},
+        gains_nothing={"kind": "gain", "larger": {**gain, "better": "OPR", "worse": "none"}, "smaller": same},
         computed={"kind": "proposition", "propositions": ["bounded"]},
         refuted={"kind": "proposition", "propositions": ["bounded", "longest_wave"]},
     )
@@ -189,9 +237,40 @@ def test_each_kind_of_claim_gets_its_verdict_from_the_results(results: Path) -> 
         "rises": "contradicted",
         "lacking": "not run",
         "slower": "confirmed",
+        "printed": "confirmed",
+        "misprinted": "contradicted",
+        "above_copied": "confirmed",
+        "below_copied": "contradicted",
+        "every_seed": "confirmed",
+        "gains": "confirmed",
+        "gains_less": "contradicted",
+        "gains_nothing": "not run",
         "computed": "confirmed",
         "refuted": "contradicted",
     }
+
+
+def test_a_verdict_says_what_stands_in_for_the_paper(results: Path) -> None:
+    printed = TABLE.model_copy(
+        update={"columns": [TABLE.columns[0].model_copy(update={"dataset": "theirs", "test": "test"})]}
+    )
+    where = {"metric": METRICS[0]}
+    analysis = {"kind": "analysis", "analysis": "scores", "value": "score", "where": where, "dataset": "theirs"}
+    claims = little(
+        table={"kind": "table", "table": "little_table1", "better": ["APE"], "worse": ["none"]},
+        analysis={**analysis, "better": ["opr"], "worse": ["none"], "elsewhere": {"small": ["sinusoidal"]}},
+        computed={"kind": "proposition", "propositions": ["bounded"]},
+    )
+    shown = Shown(table="little_table1", datasets={"theirs": "pair"}, tests={"test": "test_1"})
+    found = PublishedInStudy(shown=shown, printed=printed, languages={"theirs": "en-de", "pair": "en-qaa"})
+    paper = asked(claims).model_copy()
+    (study,) = paper.studies
+    paper = paper.model_copy(update={"studies": [study.model_copy(update={"published": [found]})]})
+    (block,) = claims_table(paper, results).blocks
+    marked = {row["Claim"].main: row["Data and models"].main for row in block.rows}
+    assert marked["table is claimed"] == "en-qaa instead of en-de"
+    assert marked["analysis is claimed"] == "en-qaa instead of en-de, sinusoidal instead of opr"
+    assert marked["computed is claimed"] == "computed"
 
 
 def test_a_table_has_the_printed_numbers_and_ours_in_each_cell(results: Path) -> None:
@@ -234,7 +313,14 @@ def test_a_shipped_paper_names_what_is_there(name: str) -> None:
         assert {count.encoding, count.over or count.encoding} <= encodings.keys() and count.size in sizes
     studies = [study for study in (load_study(own, CONFIG) for own in study_names(CONFIG)) if study.paper == name]
     assert studies
-    tables = {decided.table for decided in decisions if isinstance(decided, ByTable)}
+    tables = {decided.table for decided in decisions if isinstance(decided, ByTable | ByPrinted)}
+    for decided in decisions:
+        if isinstance(decided, ByGain):
+            tables |= {*decided.larger.tables, *decided.smaller.tables}
+        if isinstance(decided, ByAnalysis):
+            assert {*decided.elsewhere, *decided.rows_elsewhere} <= set(study_names(CONFIG))
+        if isinstance(decided, ByAnalysis | ByTrend) and decided.dataset:
+            assert decided.dataset in dataset_names(CONFIG)
     analyses = {decided.analysis for decided in decisions if isinstance(decided, ByAnalysis | ByTrend)}
     for study in studies:
         members = [study, *(load_study(companion, CONFIG) for companion in study.companions)]

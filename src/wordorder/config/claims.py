@@ -21,7 +21,7 @@ class Decided(Model):
 
     better: list[str] = Field(default=[], description="Systems that the paper finds better.")
     worse: list[str] = Field(default=[], description="Systems that the paper finds worse.")
-    relation: Literal["better", "not worse"] = Field(
+    relation: Literal["better", "not worse", "better in every seed"] = Field(
         default="better", description="'not worse' claims that 'better' is not worse than 'worse' by the margin."
     )
     margin: Annotated[float, Field(gt=0)] | None = Field(
@@ -63,8 +63,12 @@ class ByAnalysis(Decided):
     systems: Name = Field(default="encoding", description="The column that names the systems.")
     unit: Name = Field(default="seed", description="The column of what is repeated, over which the test is.")
     lower_is_better: bool = Field(default=False, description="Whether smaller values are better.")
+    dataset: Name | None = Field(default=None, description="The paper's dataset; marks verdicts that are of another.")
     elsewhere: dict[Name, list[str]] = Field(
         default={}, description="By study: the systems that replace 'better' if its models have another shape."
+    )
+    rows_elsewhere: dict[Name, dict[Name, str | float]] = Field(
+        default={}, description="By study: values of 'where' that stand for the paper's, such as lengths of short text."
     )
 
 
@@ -77,7 +81,36 @@ class ByTrend(Model):
     over: Name = Field(description="The column of the other number.")
     direction: Literal["rises", "falls"] = Field(description="Direction that the paper claims.")
     where: dict[Name, str | float] = Field(default={}, description="Rows that count: the value of other columns.")
+    dataset: Name | None = Field(default=None, description="The paper's dataset; marks verdicts that are of another.")
     systems: list[Name] = Field(default=[], description="Encodings, each with a line; one line for all if empty.")
+
+
+class Gain(Model):
+    """The difference of two systems in published tables."""
+
+    tables: Annotated[list[Name], Field(min_length=1)] = Field(description="Names in published/scores.yaml.")
+    better: str = Field(description="A row of each of these tables.")
+    worse: str = Field(description="The row that is subtracted.")
+
+
+class ByGain(Model):
+    """A gain that is larger than another one, on the same data: a difference of differences over seeds."""
+
+    kind: Literal["gain"]
+    larger: Gain = Field(description="Gain that the paper finds larger.")
+    smaller: Gain = Field(description="Gain that the paper finds smaller.")
+
+
+class ByPrinted(Model):
+    """Arithmetic with the numbers of a published table: no model of ours decides it."""
+
+    kind: Literal["printed"]
+    table: Name = Field(description="A name in published/scores.yaml; systems are its rows.")
+    column: str = Field(description="Column of the table.")
+    better: Annotated[list[str], Field(min_length=1)] = Field(description="Rows, of which the mean is taken.")
+    worse: Annotated[list[str], Field(min_length=1)] = Field(description="Rows, of which the mean is subtracted.")
+    copied: bool = Field(default=False, description="Whether 'worse' are rows that the table copies from others.")
+    says: float | None = Field(default=None, description="The printed difference; any above 0 if missing.")
 
 
 class ByCount(Model):
@@ -95,7 +128,9 @@ class ByProposition(Model):
     propositions: Annotated[list[Name], Field(min_length=1)] = Field(description="'wordorder mathematics' lists them.")
 
 
-Decision = Annotated[ByTable | ByAnalysis | ByTrend | ByCount | ByProposition, Field(discriminator="kind")]
+Decision = Annotated[
+    ByTable | ByAnalysis | ByTrend | ByGain | ByPrinted | ByCount | ByProposition, Field(discriminator="kind")
+]
 
 
 class Claim(Model):

@@ -20,7 +20,7 @@ from wordorder.config.checks import (
     reorderer_problems,
     study_problems,
 )
-from wordorder.config.claims import ByCount, ByTable, PaperClaims
+from wordorder.config.claims import ByCount, ByGain, ByPrinted, ByTable, PaperClaims
 from wordorder.config.datasets import Dataset, DerivedDataset
 from wordorder.config.derived import derive, is_derived, with_recipe
 from wordorder.config.document import Document, parse_json, read_yaml
@@ -203,6 +203,18 @@ def load_claims(name: str, root: str | Path = "config") -> PaperClaims:
             table = scores[decided.table]
             _demand(where, "column", decided.columns, [column.column for column in table.columns], path)
             _demand(where, "row", [*decided.better, *decided.worse], [row.row for row in table.rows], path)
+        elif isinstance(decided, ByGain):
+            for gain in (decided.larger, decided.smaller):
+                _demand(where, "table", gain.tables, scores, path)
+                for name in gain.tables:
+                    _demand(where, "row", [gain.better, gain.worse], [row.row for row in scores[name].rows], path)
+        elif isinstance(decided, ByPrinted):
+            _demand(where, "table", [decided.table], scores, path)
+            table = scores[decided.table]
+            _demand(where, "column", [decided.column], [column.column for column in table.columns], path)
+            own, copied = [row.row for row in table.rows], [row.row for row in table.copied]
+            _demand(where, "row", decided.better, own, path)
+            _demand(where, "row", decided.worse, copied if decided.copied else own, path)
         elif isinstance(decided, ByCount):
             _demand(where, "table", [decided.table], counted, path)
             _demand(where, "row", decided.rows, [row.row for row in counted[decided.table].rows], path)

@@ -17,13 +17,14 @@ from wordorder.encodings.sinusoidal import frequencies
 from wordorder.encodings.waves import WaveEncoding
 from wordorder.errors import WordorderError
 
-Fusion = Literal["full", "diagonal"]
+Fusion = Literal["full", "diagonal", "sum"]
 
 
 class CrossLingualFusion(nn.Module):
     """The fusion tanh(PE_abs U + PE_XL V), equation 7.
 
-    U and V are d × d matrices; with ``diagonal``, they have one factor per dimension.
+    U and V are d × d matrices; with ``diagonal``, they have one factor per dimension. ``sum`` is PE_abs + PE_XL,
+    without parameters, which the paper tried first.
     """
 
     def __init__(self, dim: int, fusion: Fusion) -> None:
@@ -32,7 +33,7 @@ class CrossLingualFusion(nn.Module):
         if fusion == "full":
             self.absolute = nn.Parameter(nn.init.xavier_uniform_(torch.empty(dim, dim)))
             self.reordered = nn.Parameter(nn.init.xavier_uniform_(torch.empty(dim, dim)))
-        else:
+        elif fusion == "diagonal":
             # One half each, so that the start value is the mean of both positions.
             self.absolute = nn.Parameter(torch.full((dim,), 0.5))
             self.reordered = nn.Parameter(torch.full((dim,), 0.5))
@@ -49,12 +50,14 @@ class CrossLingualFusion(nn.Module):
         """
         if self.fusion == "full":
             return torch.tanh(absolute @ self.absolute + reordered @ self.reordered)
+        if self.fusion == "sum":
+            return absolute + reordered
         return torch.tanh(absolute * self.absolute + reordered * self.reordered)
 
     @staticmethod
     def parameter_count(dim: int, fusion: Fusion) -> int:
         """Count the parameters of a fusion."""
-        return 2 * dim * (dim if fusion == "full" else 1)
+        return {"full": 2 * dim * dim, "diagonal": 2 * dim, "sum": 0}[fusion]
 
 
 class CrossLingualConfig(EncodingConfig):

@@ -4,9 +4,10 @@
 
 PE_abs are the sinusoids of the source positions. PE_XL are those of the positions that the words take in target order.
 Source: "Self-Attention with Cross-Lingual Position Representation" (2020), equations 6-8. Full matrices U and V follow
-equation 7. ``fusion: diagonal`` has one factor per dimension and is close to the paper's number of parameters.
+equation 7. ``fusion: diagonal`` has one factor per dimension and is close to the paper's number of parameters;
+``fusion: sum`` adds PE_abs + PE_XL, the element-wise addition that section 3.2 found worse.
 Start: U and V within Glorot's bound; factors from 1/2, the mean of both positions. The paper gives no start values.
-Promises: absolute; works at any length; 2·d² parameters, or 2·d. The decoder has plain sinusoids, as in the paper.
+Promises: absolute; works at any length; 2·d² parameters, 2·d or none. The decoder has plain sinusoids, as in the paper.
 Departures: the paper prints 0.01 million parameters more than for sinusoids; two d × d matrices exceed this number.
 """
 

@@ -12,12 +12,22 @@ import numpy as np
 import pandas as pd
 
 from wordorder.comparison.levels import level_of
-from wordorder.config.claims import ByAnalysis, ByCount, ByProposition, ByTable, ByTrend, Claim
+from wordorder.config.claims import (
+    ByAnalysis,
+    ByCount,
+    ByGain,
+    ByPrinted,
+    ByProposition,
+    ByTable,
+    ByTrend,
+    Claim,
+    Gain,
+)
 from wordorder.config.pages import Paper, PublishedReport
 from wordorder.config.published_scores import ALIGNMENT, MEMORY, PublishedInStudy
 from wordorder.files import read_text
 from wordorder.metrics.base import metric
-from wordorder.published.evidence import Evidence, Family, Found, slope_evidence
+from wordorder.published.evidence import Evidence, Family, Found, gain_evidence, slope_evidence
 from wordorder.published.orderings import DOUBT, Column
 from wordorder.published.quantities import load_printed
 from wordorder.results.frames import cell_folders, groups, load_metrics, load_records, load_significance
@@ -133,6 +143,10 @@ class Decider:
             return self._tested(lambda study: self._of_analysis(study, decided))
         if isinstance(decided, ByTrend):
             return self._slopes(decided)
+        if isinstance(decided, ByGain):
+            return self._gains(decided)
+        if isinstance(decided, ByPrinted):
+            return self._printed(decided)
         if isinstance(decided, ByCount):
             return self._counts(decided)
         return propositions(decided)
@@ -147,6 +161,21 @@ class Decider:
         run = {each.about for each in evidence if each.found is not Found.NOT_RUN}
         kept = [each for each in evidence if each.found is not Found.NOT_RUN or each.about not in run]
         return kept or [_NOTHING]
+
+    @cached_property
+    def _shown(self) -> list[tuple[StudyResults, PublishedInStudy]]:
+        return [(study, shown) for study in self.studies for shown in study.config.published]
+
+    @cached_property
+    def languages(self) -> dict[str, str]:
+        """The languages of datasets of the papers and of the studies, such as 'en-de'."""
+        return {name: pair for _, shown in self._shown for name, pair in shown.languages.items()}
+
+    @cached_property
+    def sizes(self) -> set[str]:
+        """The model sizes of the paper's tables."""
+        own = [shown.printed for _, shown in self._shown if shown.printed.paper == self.paper.claims.paper]
+        return {row.size for printed in own for row in printed.rows}
 
     # ----------------------------------------------------------------------------------------------- published tables
 
@@ -168,7 +197,8 @@ class Decider:
             values |= place.ours.others(column, [(rows[name].encoding, rows[name].size) for name in named])
         known = metric(column.metric) if column.is_score else None
         lower = known.lower_is_better if known else column.metric in _COSTS
-        where = place.ours.place(column, rows[pairs[0][0]].size) if pairs else ("", "", "")
+        size = rows[pairs[0][0]].size if pairs else ""
+        where = place.ours.place(column, size) if pairs else ("", "", "")
         margin = study.margins.get((where[0], where[2], where[1], column.metric))
         margin = margin and margin * (known.published_scale if known else 1.0)
         return Family(
@@ -178,21 +208,41 @@ class Decider:
             {pair: abs(gap) for pair in pairs if (gap := _published_gap(shown, place.index, pair)) is not None},
             lower_is_better=lower,
             margin=decided.margin or margin,
-            at_least=decided.relation == "not worse",
-            note="; ".join(
-                [
-                    *filter(None, [place.other_languages]),
-                    *([DOUBT] if (where[0], where[2], where[1], column.metric) in study.doubtful else []),
-                ]
-            ),
+            relation=decided.relation,
+            note=DOUBT if (where[0], where[2], where[1], column.metric) in study.doubtful else "",
+            stands_in=self._stands_in(where[0], where[2], column.dataset, size) if pairs else "",
         )
+
+    def _stands_in(self, dataset: str, size: str, theirs: str | None, their_size: str | None = None) -> str:
+        """Say what of ours stands in for the paper's languages, data and model size.
+
+        Args:
+            dataset: Our dataset.
+            size: Our model size.
+            theirs: The paper's dataset; None if the claim names none.
+            their_size: The paper's model size; None if the claim names none.
+        """
+        ours, printed = self.languages.get(dataset), self.languages.get(theirs or "")
+        found = []
+        if theirs and ours and printed and ours != printed:
+            found.append(f"{ours} instead of {printed}")
+        elif theirs and dataset != theirs:
+            found.append(f"{dataset} instead of {theirs}")
+        if their_size and size != their_size:
+            found.append(f"size {size} instead of {their_size}")
+        elif not their_size and self.sizes and size not in self.sizes:
+            found.append(f"size {size}, none of the paper's")
+        return ", ".join(found)
 
     # --------------------------------------------------------------------------------------------------- analyses
 
     def _of_analysis(self, study: StudyResults, decided: ByAnalysis) -> Iterator[Family]:
         better = decided.elsewhere.get(study.name, decided.better)
+        rows_of = decided.rows_elsewhere.get(study.name, {})
+        other = [f"{', '.join(better)} instead of {', '.join(decided.better)}"] if better != decided.better else []
+        other += [f"{name} {value} instead of {decided.where.get(name)}" for name, value in rows_of.items()]
         own = decided.model_copy(update={"better": better})
-        for where, rows in _places(study.data(decided.analysis), decided.where):
+        for where, rows in _places(study.data(decided.analysis), decided.where | rows_of, decided.systems):
             values: dict[str, dict[int, float]] = {}
             for (name, unit), each in groups(rows, [decided.systems, decided.unit]):
                 number = each[decided.value].mean()
@@ -212,11 +262,12 @@ class Decider:
                 {},
                 lower_is_better=decided.lower_is_better,
                 margin=margin,
-                at_least=decided.relation == "not worse",
+                relation=decided.relation,
+                stands_in=", ".join(filter(None, [self._stands_in(where[0], where[1], decided.dataset), *other])),
             )
 
     def _slopes(self, decided: ByTrend) -> list[Evidence]:
-        found: list[tuple[StudyResults, str, str, list[float]]] = []
+        found: list[tuple[StudyResults, str, str, list[float], str]] = []
         for study in self.studies:
             for where, rows in _places(study.data(decided.analysis), decided.where):
                 shown = rows.dropna(subset=[decided.value, decided.over])
@@ -232,7 +283,7 @@ class Decider:
                         if each[decided.over].nunique() > 1
                     ]
                     if slopes:
-                        found.append((study, place, name, slopes))
+                        found.append((study, place, name, slopes, self._stands_in(where[0], where[1], decided.dataset)))
         return [
             slope_evidence(
                 place,
@@ -240,9 +291,79 @@ class Decider:
                 slopes,
                 rises=decided.direction == "rises",
                 level=study.level / len(found),
+                stands_in=stands_in,
             )
-            for study, place, name, slopes in found
+            for study, place, name, slopes, stands_in in found
         ] or [_NOTHING]
+
+    # -------------------------------------------------------------------------------------------- gains, and print
+
+    def _gains(self, decided: ByGain) -> list[Evidence]:
+        """Compare the gains of each place of the larger one with those of the smaller one on the same test set."""
+        small = list(self._gains_of(decided.smaller))
+        pairs = [(one, other) for one in self._gains_of(decided.larger) for other in small if one.where == other.where]
+        return [
+            gain_evidence(
+                f"{one.place} against {other.place}",
+                f"{_gap(decided.larger)}, size {one.size}, gain more than {_gap(decided.smaller)}, size {other.size}",
+                one.gaps,
+                other.gaps,
+                published=_difference(one.printed, other.printed),
+                level=min(one.level, other.level) / len(pairs),
+                stands_in=", ".join(dict.fromkeys(filter(None, (one.stands_in, other.stands_in)))),
+            )
+            for one, other in pairs
+        ] or [_NOTHING]
+
+    def _gains_of(self, gain: Gain) -> Iterator[_Gained]:
+        for study, shown in self._shown:
+            if shown.printed.name not in gain.tables:
+                continue
+            rows = {row.row: row for row in shown.printed.rows}
+            better, worse = rows[gain.better], rows[gain.worse]
+            for index, column in enumerate(shown.printed.columns):
+                if not column.is_score:
+                    continue
+                place = Column(shown, index, study.scores, study.level)
+                one, other = (place.ours.of(column, row.encoding, row.size) for row in (better, worse))
+                sign = -1 if place.lower_is_better else 1
+                gaps = [sign * (one[seed] - other[seed]) for seed in one if seed in other]
+                dataset, test, size = place.ours.place(column, better.size)
+                if gaps:
+                    yield _Gained(
+                        (dataset, test, column.metric),
+                        f"{study.name}: {column.column} ({dataset}, {test}, {size})",
+                        size,
+                        gaps,
+                        _published_gap(shown, index, (better.row, worse.row)),
+                        study.level,
+                        self._stands_in(dataset, size, column.dataset, better.size),
+                    )
+
+    def _printed(self, decided: ByPrinted) -> list[Evidence]:
+        printed = next((shown.printed for _, shown in self._shown if shown.printed.name == decided.table), None)
+        if printed is None:
+            return [_NOTHING]
+        index = next(at for at, column in enumerate(printed.columns) if column.column == decided.column)
+        decimals = printed.columns[index].decimals
+        known = {row.row: score for row, score in printed.in_order(index)}
+        copied = {row.row: row.scores[index] for row in printed.copied}
+        over: Mapping[str, float | None] = copied if decided.copied else known
+        one = [known[name] for name in decided.better if name in known]
+        other = [score for name in decided.worse if (score := over.get(name)) is not None]
+        if not (one and other):
+            return [_NOTHING]
+        value = float(np.mean(one)) - float(np.mean(other))
+        holds = value > 0 if decided.says is None else round(value, decimals) == round(decided.says, decimals)
+        return [
+            Evidence(
+                Found.CONFIRMED if holds else Found.CONTRADICTED,
+                f"printed numbers of {printed.table}, {decided.column}",
+                f"{', '.join(decided.better)} over {', '.join(decided.worse)}{' (copied)' if decided.copied else ''}",
+                value,
+                note="" if decided.says is None else f"printed {decided.says:+.{decimals}f}",
+            )
+        ]
 
     # ------------------------------------------------------------------------------------ evidence without training
 
@@ -264,6 +385,27 @@ class Decider:
             for each in compare_published([kept], self.paper.encodings, self.paper.sizes)
             if each.row in rows
         ]
+
+
+@dataclass(frozen=True)
+class _Gained:
+    """A gain by seed, with its dataset, test set and metric, and the published gain."""
+
+    where: tuple[str, str, str]
+    place: str
+    size: str
+    gaps: list[float]
+    printed: float | None
+    level: float
+    stands_in: str
+
+
+def _difference(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one - other
+
+
+def _gap(gain: Gain) -> str:
+    return f"{gain.better} over {gain.worse}"
 
 
 _NOTHING = Evidence(Found.NOT_RUN, "", "", note="no study of these has been run for it")
@@ -294,9 +436,15 @@ def _published_gap(shown: PublishedInStudy, index: int, pair: tuple[str, str]) -
 
 
 def _places(
-    data: pd.DataFrame | None, where: Mapping[str, str | float]
+    data: pd.DataFrame | None, where: Mapping[str, str | float], systems: str = ""
 ) -> Iterator[tuple[tuple[str, ...], pd.DataFrame]]:
-    """Yield the matching rows of each dataset, model size and test set, with the names of these."""
+    """Yield the matching rows of each dataset, model size and test set, with the names of these.
+
+    Args:
+        data: The data of an analysis.
+        where: The values of columns that rows must have.
+        systems: The column of the systems that are compared with each other, which may be the test set.
+    """
     if data is None:
         return
     for column, wanted in where.items():
@@ -304,7 +452,7 @@ def _places(
             return
         same = data[column] == wanted if isinstance(wanted, int | float) else data[column].astype(str) == wanted
         data = data[same]
-    columns = [column for column in _PLACE if column in data]
+    columns = [column for column in _PLACE if column in data and column != systems]
     for names, rows in groups(data, columns):
         yield tuple(map(str, names)), rows
 

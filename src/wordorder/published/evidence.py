@@ -45,6 +45,7 @@ class Evidence:
         units: The number of seeds.
         needed: The number of seeds that would decide; None if it is unknown or too large.
         note: A remark for the reader.
+        stands_in: What of ours stands in for the paper's languages, data, model size or settings; empty if nothing.
     """
 
     found: Found
@@ -57,6 +58,7 @@ class Evidence:
     units: int = 0
     needed: int | None = None
     note: str = ""
+    stands_in: str = ""
 
 
 @dataclass(frozen=True)
@@ -70,8 +72,10 @@ class Family:
         gaps: The published differences of the pairs that have one.
         lower_is_better: Whether a lower number is better.
         margin: The largest difference between equivalent systems; None if the study declares none.
-        at_least: Whether the claim is only that the first system of a pair is not worse by more than the margin.
+        relation: What the claim says of the first system of a pair: that it is better, not worse by more than the
+            margin, or better in every seed.
         note: A remark for the reader of the verdicts.
+        stands_in: As in :class:`Evidence`.
     """
 
     place: str
@@ -80,8 +84,14 @@ class Family:
     gaps: Mapping[tuple[str, str], float]
     lower_is_better: bool = False
     margin: float | None = None
-    at_least: bool = False
+    relation: str = "better"
     note: str = ""
+    stands_in: str = ""
+
+    @property
+    def at_least(self) -> bool:
+        """Whether the claim is only that the first system of a pair is not worse by more than the margin."""
+        return self.relation == "not worse"
 
     def evidence(self, level: float) -> list[Evidence]:
         """Test the pairs by t-tests on the seed-blocked model, corrected for the number of pairs.
@@ -101,6 +111,8 @@ class Family:
             if lacking:
                 reason = f"{' and '.join(lacking)} not run"
                 found.append(Evidence(Found.NOT_RUN, self.place, _named(pair), note=reason))
+            elif self.relation == "better in every seed":
+                found.append(self._in_every_seed(pair, known))
             elif pair in tested.differences:
                 found.append(self._judged(pair, tested.differences[pair], model, level))
             else:
@@ -110,6 +122,15 @@ class Family:
     def _sign(self) -> int:
         return -1 if self.lower_is_better else 1
 
+    def _in_every_seed(self, pair: tuple[str, str], known: Values) -> Evidence:
+        one, other = (known[name] for name in pair)
+        gaps = [self._sign() * (one[seed] - other[seed]) for seed in one.keys() & other.keys()]
+        better = sum(gap > 0 for gap in gaps)
+        found = Found.CONTRADICTED if better < len(gaps) else Found.CONFIRMED if len(gaps) > 1 else Found.UNDECIDED
+        note = f"better in {better} of {len(gaps)} seeds; the number is the least difference"
+        value = min(gaps, default=None)
+        return Evidence(found, self.place, _named(pair), value, units=len(gaps), note=note, stands_in=self.stands_in)
+
     def _untested(self, pair: tuple[str, str], known: Values, problem: str) -> Evidence:
         """Judge a pair without a test: numbers without variance, such as memory, decide; a single seed does not."""
         one, other = (list(known[name].values()) for name in pair)
@@ -118,8 +139,8 @@ class Family:
         if problem == "no variance":
             better = value >= -(self.margin or 0.0) if self.at_least else value > 0
             found = Found.CONFIRMED if better else Found.CONTRADICTED
-        note = "; ".join(filter(None, (problem, self.note)))
-        return Evidence(found, self.place, _named(pair), value, units=min(len(one), len(other)), note=note)
+        note, units = "; ".join(filter(None, (problem, self.note))), min(len(one), len(other))
+        return Evidence(found, self.place, _named(pair), value, units=units, note=note, stands_in=self.stands_in)
 
     def _judged(self, pair: tuple[str, str], difference: Difference, model: Blocked, level: float) -> Evidence:
         outcome = verdict(
@@ -144,13 +165,18 @@ class Family:
             high,
             difference.p,
             model.n,
-            self._needed(pair, model, level) if found is Found.UNDECIDED else None,
+            self._needed(pair, difference.value, model, level) if found is Found.UNDECIDED else None,
             self.note,
+            self.stands_in,
         )
 
-    def _needed(self, pair: tuple[str, str], model: Blocked, level: float) -> int | None:
-        """Return the number of seeds that detects the published difference, or the margin, with 80 % power."""
-        sought = self.margin if self.at_least else abs(self.gaps.get(pair) or 0.0) or self.margin
+    def _needed(self, pair: tuple[str, str], value: float, model: Blocked, level: float) -> int | None:
+        """Return the number of seeds that detects the difference that is sought with 80 % power.
+
+        That is the published difference; without one the margin; without a margin a difference as large as ours.
+        """
+        published = 0.0 if self.at_least else abs(self.gaps.get(pair) or 0.0)
+        sought = published or self.margin or abs(value)
         if not sought:
             return None
         return seeds_needed(
@@ -173,7 +199,9 @@ def _named(pair: tuple[str, str]) -> str:
     return f"{pair[0]} against {pair[1]}"
 
 
-def slope_evidence(place: str, about: str, slopes: Sequence[float], *, rises: bool, level: float) -> Evidence:
+def slope_evidence(
+    place: str, about: str, slopes: Sequence[float], *, rises: bool, level: float, stands_in: str = ""
+) -> Evidence:
     """Test whether the mean slope over seeds has the claimed sign, by a one-sample t-test.
 
     Args:
@@ -182,6 +210,7 @@ def slope_evidence(place: str, about: str, slopes: Sequence[float], *, rises: bo
         slopes: One slope per seed.
         rises: Whether the claimed slope is positive.
         level: The significance level.
+        stands_in: As in :class:`Evidence`.
 
     Returns:
         The evidence; its value is positive if the slope has the claimed sign.
@@ -189,20 +218,76 @@ def slope_evidence(place: str, about: str, slopes: Sequence[float], *, rises: bo
     n, sign = len(slopes), 1 if rises else -1
     mean = sign * float(np.mean(slopes))
     if n < 2 or not (spread := float(np.std(slopes, ddof=1))):
-        return Evidence(Found.UNDECIDED, place, about, mean, units=n, note="fewer than two seeds, or no spread")
+        note = "fewer than two seeds, or no spread"
+        return Evidence(Found.UNDECIDED, place, about, mean, units=n, note=note, stands_in=stands_in)
     error, critical = spread / math.sqrt(n), float(stats.t.isf(level / 2, n - 1))
     p = float(2 * stats.t.sf(abs(mean) / error, n - 1))
     found = Found.UNDECIDED if p >= level else Found.CONFIRMED if mean > 0 else Found.CONTRADICTED
+    needed = _enough(mean, spread, n, degrees=1, level=level) if found is Found.UNDECIDED else None
+    note = "slope in the claimed direction; seeds needed are for a slope as large as this one"
+    low, high = mean - critical * error, mean + critical * error
+    return Evidence(found, place, about, mean, low, high, p, n, needed, note, stands_in)
+
+
+def gain_evidence(
+    place: str,
+    about: str,
+    larger: Sequence[float],
+    smaller: Sequence[float],
+    *,
+    published: float | None,
+    level: float,
+    stands_in: str = "",
+) -> Evidence:
+    """Test whether a mean gain is larger than another one, by Welch's t-test.
+
+    Args:
+        place: The studies, dataset, test set and model sizes.
+        about: The claim in words.
+        larger: The gains that the paper finds larger, one per seed.
+        smaller: The other gains, one per seed.
+        published: The published difference of the gains; None without one.
+        level: The significance level.
+        stands_in: As in :class:`Evidence`.
+
+    Returns:
+        The evidence; its value is positive if the difference of the gains has the claimed sign.
+    """
+    value = float(np.mean(larger)) - float(np.mean(smaller))
+    n = min(len(larger), len(smaller))
+    if n < 2 or not (variance := float(np.var(larger, ddof=1) / len(larger) + np.var(smaller, ddof=1) / len(smaller))):
+        note = "fewer than two seeds, or no spread"
+        return Evidence(Found.UNDECIDED, place, about, value, units=n, note=note, stands_in=stands_in)
+    test = stats.ttest_ind(larger, smaller, equal_var=False)
+    low, high = test.confidence_interval(1 - level)
+    found = Found.UNDECIDED if test.pvalue >= level else Found.CONFIRMED if value > 0 else Found.CONTRADICTED
     needed = None
     if found is Found.UNDECIDED:
-        enough = (
-            more
-            for more in range(n + 1, _MOST_SEEDS)
-            if power_of(mean, spread / math.sqrt(more), more - 1, float(stats.t.isf(level / 2, more - 1))) >= TARGET
-        )
-        needed = next(enough, None)
-    note = "slope in the claimed direction; seeds needed are for a slope as large as this one"
-    return Evidence(found, place, about, mean, mean - critical * error, mean + critical * error, p, n, needed, note)
+        spread = math.sqrt(variance * n)
+        needed = _enough(published or value, spread, n, degrees=2, level=level)
+    return Evidence(
+        found, place, about, value, float(low), float(high), float(test.pvalue), n, needed, stands_in=stands_in
+    )
+
+
+def _enough(sought: float, spread: float, n: int, *, degrees: int, level: float) -> int | None:
+    """Return the number of seeds above n at which a t-test finds a mean, or a difference of means, with 80 % power.
+
+    Args:
+        sought: The mean or difference.
+        spread: Its standard error times the root of the number of seeds.
+        n: The number of seeds that was not enough.
+        degrees: Degrees of freedom of the test for each seed beyond the first.
+        level: The significance level.
+
+    Returns:
+        The number of seeds; None if it is above 1,000.
+    """
+    for more in range(n + 1, _MOST_SEEDS):
+        nu = degrees * (more - 1)
+        if power_of(sought, spread / math.sqrt(more), nu, float(stats.t.isf(level / 2, nu))) >= TARGET:
+            return more
+    return None
 
 
 def together(evidence: Sequence[Evidence]) -> Found:
@@ -223,8 +308,20 @@ def together(evidence: Sequence[Evidence]) -> Found:
     return Found.EQUIVALENT if Found.EQUIVALENT in found else Found.CONFIRMED
 
 
-def seeds_to_decide(evidence: Sequence[Evidence]) -> int | None:
-    """Return the number of seeds that would decide all undecided evidence; None if it is unknown for any of it."""
-    needed = [each.needed for each in evidence if each.found is Found.UNDECIDED]
-    known = [each for each in needed if each is not None]
-    return max(known) if known and len(known) == len(needed) else None
+def seeds_to_decide(evidence: Sequence[Evidence]) -> str:
+    """Say how many seeds would decide all undecided evidence.
+
+    Args:
+        evidence: The evidence for all parts of a claim.
+
+    Returns:
+        The number; "more than …" if some of the evidence needs more than that; "at least 2" if some has a single seed;
+        "a first run" if nothing is undecided but a part has not been run.
+    """
+    undecided = [each for each in evidence if each.found is Found.UNDECIDED]
+    known = [each.needed for each in undecided if each.needed is not None]
+    if not undecided:
+        return "a first run"
+    if len(known) == len(undecided):
+        return f"{max(known):,}"
+    return "at least 2" if any(each.units < 2 for each in undecided) else f"more than {_MOST_SEEDS:,}"

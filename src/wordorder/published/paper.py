@@ -137,7 +137,8 @@ def claims_table(paper: Paper, results: Path) -> Table:
                 "Claim": text(claim.words),
                 "Place": text(claim.place),
                 "Verdict": text(found.value),
-                "Seeds that would decide": number(needed) if found is Found.UNDECIDED else MISSING,
+                "Data and models": text(_of(evidence)),
+                "Seeds that would decide": text(needed) if found is Found.UNDECIDED else MISSING,
                 "Evidence": text(_said(evidence)),
                 "Note": text(claim.note or ""),
             }
@@ -146,21 +147,33 @@ def claims_table(paper: Paper, results: Path) -> Table:
             {"claim": claim.name, "place": claim.place, "words": claim.words, "verdict": found.value}
             | {"decided_by": claim.decided_by.kind, "evidence": each.found.value, "of": each.place}
             | {"about": each.about, "value": each.value, "low": each.low, "high": each.high, "p": each.p}
-            | {"seeds": each.units, "seeds_needed": each.needed, "note": each.note}
+            | {"seeds": each.units, "seeds_needed": each.needed, "note": each.note, "stands_in": each.stands_in}
             for each in evidence
         ]
     title = f"{paper.claims.title}: its claims."
     return Table("claims", pd.DataFrame(data), [Block(title, rows)], list(_CLAIM_NOTES))
 
 
+def _of(evidence: list[Evidence]) -> str:
+    """Say what of ours stands in for the paper's data and models in the evidence of a claim."""
+    run = [each for each in evidence if each.found is not Found.NOT_RUN]
+    if not run:
+        return ""
+    if all(each.units == 0 for each in run):
+        return "computed"
+    stand_ins = dict.fromkeys(each.stands_in for each in run)
+    return "; ".join(each or "as in the paper" for each in stand_ins)
+
+
 _CLAIM_NOTES = (
     "Confirmed: every part of the claim holds for other seeds (t-tests on the seed-blocked model, corrected within the "
     "claim), for all systems, columns and studies that the claim names. Contradicted: some part is significantly the "
     "other way. Equivalent: what is not confirmed is within the margin. Undecided: our seeds cannot tell, or a part "
-    "has not been run; the number of seeds would find the published difference, or the margin where none is printed, "
-    "with a probability of 80 %.",
-    "If other data or another size replaces the paper's, as the evidence says, the verdict applies only to these. "
-    "Claims are not corrected for their number: of 20 true null hypotheses one is rejected by chance.",
+    "has not been run; the number of seeds would find the published difference, the margin where none is printed, or a "
+    "difference as large as ours where there is no margin either, with a probability of 80 %.",
+    "'Data and models' says what stands in for the paper's languages, data, model sizes or settings: the verdict is "
+    "about these alone. No correction accounts for the number of claims: of 20 true null hypotheses one is rejected by "
+    "chance.",
     "Mathematics and counts of parameters are computed, not trained: each has the number that was found and its bound.",
     "claims.csv has every comparison.",
 )

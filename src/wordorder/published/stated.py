@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache
-from itertools import product
+from itertools import pairwise, product
 
 import torch
 from scipy import integrate
 from torch import Tensor
 
 from wordorder.encodings import opr, sinusoidal
+from wordorder.encodings.base import Positions, Shape
+from wordorder.encodings.registry import build
 from wordorder.encodings.waves import waves
 from wordorder.errors import unknown_name
 from wordorder.published.claims import KS, MODEL_DIM, ROUNDED_ANGLES, Claim, Measurements
-from wordorder.published.mathematics import similarities
+from wordorder.published.mathematics import permutation_changes, similarities
 
 RANGE = (1, 500)  # positions, as in section 3.3 of the OPR paper
 LARGEST_MULTIPLE = 8  # of x in the integrals
@@ -24,7 +26,17 @@ MANY, SHIFT = 2048, 3
 
 def claims() -> list[Claim]:
     """Return the claims of this module, measured."""
-    return [_zero_word(), *_integrals(), *_ranges(), *_similarities(), *_article(), *_rejected()]
+    return [
+        _zero_word(),
+        *_networks_with_order(),
+        *_integrals(),
+        *_ranges(),
+        *_similarities(),
+        *_distinct_positions(),
+        _possible_error_rate(),
+        *_article(),
+        *_rejected(),
+    ]
 
 
 def _zero_word() -> Claim:
@@ -35,6 +47,39 @@ def _zero_word() -> Claim:
     return Claim(
         "a kernel maps x = 0 to m (part left)", where, left, high=1e-6, name="zero_word_is_reached", refuted=True
     )
+
+
+def _networks_with_order() -> list[Claim]:
+    """Check section 3.1 of PosNet: recurrent and convolutional networks depend on the order of words."""
+    width, where = 16, "PosNet section 3.1"
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)
+        recurrent = torch.nn.LSTM(width, width, batch_first=True).double()
+        convolution = torch.nn.Conv1d(width, width, 3, padding=1).double()
+
+    @torch.no_grad()
+    def recur(x: Tensor) -> Tensor:
+        output: Tensor = recurrent(x[None])[0][0]
+        return output
+
+    @torch.no_grad()
+    def convolve(x: Tensor) -> Tensor:
+        output: Tensor = convolution(x.T[None])[0].T
+        return output
+
+    return [
+        Claim(
+            f"{words} sees every permutation (least change of its output)",
+            where,
+            float(permutation_changes(network, length=12, dim=width, permutations=50, seed=1).min()),
+            low=1e-3,
+            name=name,
+        )
+        for name, words, network in (
+            ("recurrence_sees", "a recurrent network", recur),
+            ("convolution_sees", "a convolution", convolve),
+        )
+    ]
 
 
 def _integrals() -> list[Claim]:
@@ -159,6 +204,68 @@ def _similarities() -> list[Claim]:
     ]
 
 
+def _distinct_positions() -> list[Claim]:
+    """Check the abstract and sections 3.2 and 3.3 of the OPR paper: which positions can be told apart."""
+    period = 8 * MODEL_DIM // 2
+    own = waves(torch.arange(period + 1), opr.frequencies(MODEL_DIM, 8))
+    ape = waves(torch.arange(MANY), sinusoidal.frequencies(MODEL_DIM))
+    far = torch.arange(MANY)[:, None] - torch.arange(MANY) >= MODEL_DIM // 2
+    return [
+        Claim(
+            f"the {period} positions of a period have different encodings, k = 8 (least distance)",
+            "OPR abstract",
+            float(torch.nn.functional.pdist(own[:-1]).min()),
+            low=0.1,
+            name="unique_in_a_period",
+        ),
+        Claim(
+            f"so have any {period + 1} positions (least distance)",
+            "OPR abstract",
+            float((own[-1] - own[0]).norm()),
+            low=0.1,
+            name="unique_anywhere",
+            refuted=True,
+        ),
+        Claim(
+            f"encodings of the sinusoid overlap at a distance of {MODEL_DIM // 2} or more (least distance, norm 16)",
+            "OPR section 3.2",
+            float(torch.cdist(ape, ape)[far].min()),
+            high=0.1,
+            name="ape_overlaps",
+            refuted=True,
+        ),
+        Claim(
+            "a larger k makes position 128 less similar to those 64 to 128 away (least fall of the mean similarity)",
+            "OPR section 3.3, figure 6",
+            min(_far_similarity(k) - _far_similarity(larger) for k, larger in pairwise(KS)),
+            low=0,
+            name="far_is_easier",
+            refuted=True,
+        ),
+    ]
+
+
+def _far_similarity(k: int) -> float:
+    """Return the mean |cos| of position 128 and those 64 to 128 away."""
+    return float(similarities(opr.frequencies(MODEL_DIM, k), torch.arange(64, 129)).abs().mean())
+
+
+def _possible_error_rate() -> Claim:
+    """Refute an alignment error rate of the cross-lingual paper: 1 - AER is a weighted mean of precision and recall.
+
+    AER = 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|), precision = |A ∩ P| / |A| and recall = |A ∩ S| / |S|.
+    """
+    precision, recall, half_digit = 75.4, 73.9, 0.05
+    return Claim(
+        "precision 75.4 and recall 73.9 allow an AER of 26.9 % (largest possible AER)",
+        "Cross-lingual PE, table 3, HeadXL",
+        100 - min(precision, recall) + half_digit,
+        low=26.9 - half_digit,
+        name="aer_of_headxl",
+        refuted=True,
+    )
+
+
 def _article() -> list[Claim]:
     """Check the statements of the article on sinusoids."""
     frequencies, where = sinusoidal.frequencies(MODEL_DIM), "The Positional Encoding"
@@ -180,6 +287,22 @@ def _article() -> list[Claim]:
             low=0.1,
             name="unique",
         ),
+        Claim(
+            "two passes of a training add the same positions (largest difference)",
+            where,
+            _between_passes(),
+            high=0.0,
+            name="deterministic",
+        ),
+        Claim(
+            "a quarter of the dimensions has 90 % of what differs between 50 positions (part of the variance, d = 128)",
+            where,
+            _variance_in_first(32),
+            low=0.9,
+            name="first_quarter",
+            refuted=True,
+        ),
+        Claim("so has the first half", where, _variance_in_first(64), low=0.9, name="first_half"),
         Claim("no value is beyond 1", where, float(vectors.abs().max()), high=1.0, name="bounded"),
         Claim(
             "the shortest wavelength is 2π (error)",
@@ -227,6 +350,21 @@ def _article() -> list[Claim]:
             refuted=True,
         ),
     ]
+
+
+def _between_passes() -> float:
+    """Return the largest difference of what two passes of a training add to the embeddings."""
+    shape = Shape(dim=MODEL_DIM, heads=8, encoder_layers=1, decoder_layers=1)
+    encoding = build(sinusoidal.SinusoidalConfig(), shape).train()
+    x = torch.zeros(1, MANY, MODEL_DIM)
+    one, other = (encoding.add_to_embeddings(x, Positions.range(MANY), "encoder") for _ in range(2))
+    return float((one - other).abs().max())
+
+
+def _variance_in_first(dimensions: int) -> float:
+    """Return the part of the variance over 50 positions that the first of 128 dimensions have (figure 2)."""
+    variance = waves(torch.arange(50), sinusoidal.frequencies(128)).var(0)
+    return float(variance[:dimensions].sum() / variance.sum())
 
 
 def _unexplained(here: Tensor, there: Tensor) -> float:

@@ -85,6 +85,8 @@ def build_page(asked: Page, results: str | Path, data: str | Path) -> str:
         about=caption("workflow"),
         facts=overview.facts(asked, cells),
         companions=asked.companions,
+        paper=asked.paper and asked.paper.claims.name,
+        bundled=asked.bundled,
         fidelity=asked.fidelity,
         comparisons=overview.comparisons(report, results),
         answer=answer(report, results, cells, items, alike),
