@@ -12,6 +12,7 @@ import pytest
 from evaluation_samples import METRICS, report, write_finished_study
 from raises import raises
 from tiny_models import CONFIG
+from wordorder.analyses.buckets import METRICS as BUCKET_METRICS
 from wordorder.config.claims import (
     ByAnalysis,
     ByGain,
@@ -319,6 +320,8 @@ def test_a_shipped_paper_names_what_is_there(name: str) -> None:
             tables |= {*decided.larger.tables, *decided.smaller.tables}
         if isinstance(decided, ByAnalysis):
             assert {*decided.elsewhere, *decided.rows_elsewhere} <= set(study_names(CONFIG))
+        if isinstance(decided, ByAnalysis) and decided.analysis in ("length", "extrapolation"):
+            assert decided.where["metric"] in BUCKET_METRICS, "an analysis that has no such rows decides nothing"
         if isinstance(decided, ByAnalysis | ByTrend) and decided.dataset:
             assert decided.dataset in dataset_names(CONFIG)
     analyses = {decided.analysis for decided in decisions if isinstance(decided, ByAnalysis | ByTrend)}
