@@ -57,6 +57,10 @@ def test_after_a_run_the_spread_is_that_of_the_results(tmp_path: Path, capsys: p
     assert f"{needed[0]} ({needed[1]} to {needed[2]})" in printed
     assert f"With {needed[0]} seeds the study has {4 * (needed[0] or 0)} training" in printed
     assert "estimated" in printed
+    assert main(["power", "demo", *options, "--json"]) == 0
+    (record,) = json.loads(capsys.readouterr().out)
+    assert (record["seeds_needed"], record["seeds_needed_interval"]) == (needed[0], needed[1:])
+    assert (record["sigma"], record["seeds"], record["detectable"]) == (0.25, 3, spread.detectable())
 
 
 def test_before_a_run_the_spread_is_that_of_the_reference_run(capsys: pytest.CaptureFixture[str]) -> None:

@@ -204,6 +204,7 @@ def gpu_report(
     "power multi30k --difference 0.5",
     "power arena --difference 0.5 --sigma 0.3",
     "power opr --difference 0.5 --like opr_mini",
+    "power multi30k --difference 0.5 --json",
 )
 def power(
     study: Study,
@@ -216,6 +217,7 @@ def power(
     like: Annotated[
         str | None, Option(metavar="STUDY", help="finished study whose standard deviation is assumed")
     ] = None,
+    json: Annotated[bool, flag("json", "print JSON: one record per family of comparisons, without the cost")] = False,
     results: Results = Path("results"),
     root: Root = Path("config"),
     profile: Profile = Path("slurm"),
@@ -229,7 +231,7 @@ def power(
     """
     from wordorder.config.models import metric_name
     from wordorder.status.plan import Cluster
-    from wordorder.status.power import power_text, spreads
+    from wordorder.status.power import power_json, power_text, spreads
     from wordorder.workflow.configuration import Configuration
 
     for option, value in (("--difference", difference), ("--sigma", sigma)):
@@ -245,6 +247,9 @@ def power(
     other = configuration.study(like) if like is not None else None
     chosen = metric or metric_name(planned.metrics[0])
     found = spreads(planned, configuration, results, metric=chosen, sigma=sigma, like=other)
+    if json:
+        print(power_json(difference, found))
+        return
     cluster = Cluster.of(profile)
     print(power_text(planned, configuration, results, difference, found, cluster.table if cluster else None))
 

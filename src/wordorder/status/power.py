@@ -229,7 +229,7 @@ def power_text(
     text = str(tabulate(rows, headers="keys", tablefmt="simple", disable_numparse=True))
     notes = [
         f"The seeds needed detect a true difference of {difference:g} {label} with 80 % probability, in a family of "
-        f"{found[0].comparisons} comparisons of {found[0].systems} systems. In parentheses: 95 % interval, because σ "
+        f"{found[0].comparisons} comparison{'s' * (found[0].comparisons > 1)} of {found[0].systems} systems. In parentheses: 95 % interval, because σ "
         "is an estimate. σ is the standard deviation of a score over seeds, after the effect that a seed has on all "
         "systems is removed.",
         *[
@@ -241,6 +241,41 @@ def power_text(
         _cost(study, configuration, results, most, table) if most else "More than 10,000 seeds would be needed.",
     ]
     return "\n\n".join([text, *notes])
+
+
+def power_json(difference: float, found: Sequence[Spread]) -> str:
+    """Return the numbers of :func:`power_text` as JSON: one record per family of comparisons.
+
+    Args:
+        difference: The true difference to detect, in points of the metric.
+        found: The standard deviations of all families.
+
+    Returns:
+        Records with the keys ``family``, ``metric``, ``sigma``, ``sigma_interval`` (95 %), ``small_sigma`` (whether the
+        seeds vary less than the sentences on which they differ explain), ``comparisons``, ``systems``, ``level``,
+        ``seeds``, ``power`` and ``detectable`` (of these seeds; None with one seed), ``seeds_needed`` and
+        ``seeds_needed_interval`` (None above 10,000).
+    """
+    records = [
+        {
+            "family": spread.place,
+            "metric": spread.metric,
+            "difference": difference,
+            "sigma": spread.sigma,
+            "sigma_interval": spread.range,
+            "small_sigma": spread.small,
+            "comparisons": spread.comparisons,
+            "systems": spread.systems,
+            "level": spread.level,
+            "seeds": spread.seeds,
+            "power": spread.power(difference) if spread.seeds > 1 else None,
+            "detectable": spread.detectable() if spread.seeds > 1 else None,
+            "seeds_needed": spread.needed(difference, spread.sigma),
+            "seeds_needed_interval": [spread.needed(difference, sigma) for sigma in spread.range],
+        }
+        for spread in found
+    ]
+    return json.dumps(records, ensure_ascii=False, indent=1)
 
 
 def _between(low: str, high: str) -> str:
