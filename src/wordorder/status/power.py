@@ -229,9 +229,9 @@ def power_text(
     text = str(tabulate(rows, headers="keys", tablefmt="simple", disable_numparse=True))
     notes = [
         f"The seeds needed detect a true difference of {difference:g} {label} with 80 % probability, in a family of "
-        f"{found[0].comparisons} comparison{'s' * (found[0].comparisons > 1)} of {found[0].systems} systems. In parentheses: 95 % interval, because σ "
-        "is an estimate. σ is the standard deviation of a score over seeds, after the effect that a seed has on all "
-        "systems is removed.",
+        f"{found[0].comparisons} comparison{'s' * (found[0].comparisons > 1)} of {found[0].systems} systems. In "
+        "parentheses: 95 % interval, because σ is an estimate. σ is the standard deviation of a score over seeds, "
+        "after the effect that a seed has on all systems is removed.",
         *[
             f"The seeds of {spread.place} vary less than the sentences on which they differ explain: this σ is "
             "probably too small, and so is the number of seeds."
