@@ -18,9 +18,10 @@ from little_study import DATASET, SIZES
 from snakemake_runs import ROOT, snakemake
 from wordorder.config.load import load_study
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.xdist_group("papers"), pytest.mark.slow]  # one process, so that they share files
 
 SHOWN = {"tests": {"newstest2014": "test"}, "sizes": {"base": "mini", "big": "mini", "big_no_encoder": "mini"}}
+RECIPE = {"max_updates": 4, "max_epochs": None, "validate_every": 2, "batch_tokens": 512, "warmup_updates": 2}
 # The settings of the cut of each study, in addition to those of all cuts.
 CUTS: dict[str, dict[str, Any]] = {
     "posnet_mini": {
@@ -54,38 +55,41 @@ CUTS: dict[str, dict[str, Any]] = {
 }
 
 
-def write_cut(name: str, folder: Path) -> Path:
-    """A configuration with the study 'cut'; returns its folder."""
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder whose configuration has the cut of each study, so that they share the generated pair's files."""
+    folder = tmp_path_factory.mktemp("papers")
     config = folder / "config"
     shutil.copytree(ROOT / "config", config)
     (config / "datasets/pair.yaml").write_text(DATASET)
     with (config / "sizes.yaml").open("a") as sizes:
         sizes.write(f"{SIZES}\n")
-    cut = {
-        "name": "cut",
-        "based_on": name,
-        "datasets": ["pair"],
-        "sizes": ["mini"],
-        "seeds": [1],
-        "tests": ["test"],
-        "recipe": {"max_updates": 4, "max_epochs": None, "validate_every": 2, "batch_tokens": 512, "warmup_updates": 2},
-        "decoding": {"beam": 2, "max_length_a": 0, "max_length_b": 10},
-        "significance": {"bootstrap_samples": 50},
-        **CUTS[name],
-    }
-    (config / "studies/cut.yaml").write_text(json.dumps(cut))
-    return config
+    for name, settings in CUTS.items():
+        cut = {
+            "name": f"{name}_cut",
+            "based_on": name,
+            "datasets": ["pair"],
+            "sizes": ["mini"],
+            "seeds": [1],
+            "tests": ["test"],
+            "recipe": RECIPE,
+            "decoding": {"beam": 2, "max_length_a": 0, "max_length_b": 10},
+            "significance": {"bootstrap_samples": 50},
+            **settings,
+        }
+        (config / f"studies/{name}_cut.yaml").write_text(json.dumps(cut))
+    return folder
 
 
 @pytest.mark.parametrize("name", CUTS)
-def test_a_thin_cut_of_a_study_has_all_that_the_study_asks_for(name: str, tmp_path: Path) -> None:
-    config = write_cut(name, tmp_path)
-    done = snakemake(tmp_path / "run", "cut", "--cores", "1", "--config", f"config_dir={config}")
+def test_a_thin_cut_of_a_study_has_all_that_the_study_asks_for(name: str, workspace: Path) -> None:
+    config = workspace / "config"
+    done = snakemake(workspace / "run", f"{name}_cut", "--cores", "1", "--config", f"config_dir={config}")
     assert done.returncode == 0, done.stdout + done.stderr
-    study, cut = load_study(name, config), load_study("cut", config)
+    study, cut = load_study(name, config), load_study(f"{name}_cut", config)
     assert (cut.figures, cut.tables) == (study.figures, study.tables)
     assert cut.analyses.names == study.analyses.names
-    results = tmp_path / "run/results/cut"
+    results = workspace / f"run/results/{name}_cut"
     tables = {*study.tables, "credibility", *(["published", "orderings"] if study.published else [])}
     assert {path.stem for path in results.glob("tables/*.csv")} == tables
     assert {path.stem for path in results.glob("figures/*.svg")} == set(study.figures)
