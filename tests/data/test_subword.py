@@ -191,7 +191,7 @@ def test_what_is_no_model_is_said(folder: Path, tmp_path: Path) -> None:
         (tmp_path / "model").write_bytes(content)
         with raises("damaged-file", says="checksum"):
             Subword.load(tmp_path / "model")
-        record(tmp_path / "model", "inside")
+        record(tmp_path / "model", "inside", tmp_path / "model")
         with raises("damaged-file"):
             Subword.load(tmp_path / "model")
 
@@ -200,7 +200,7 @@ def test_a_model_with_other_special_pieces_is_refused(folder: Path, tmp_path: Pa
     sentencepiece.SentencePieceTrainer.train(
         input=str(folder / "source"), model_prefix=str(tmp_path / "foreign"), vocab_size=100, minloglevel=2
     )
-    record(tmp_path / "foreign.model", "inside")
+    record(tmp_path / "foreign.model", "inside", tmp_path / "foreign.model")
     with raises("wrong-model"):
         Subword.load(tmp_path / "foreign.model")
 

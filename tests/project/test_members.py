@@ -17,7 +17,7 @@ PACKAGE = ROOT / "src" / "wordorder"
 # Names that are also ordinary words of the code, such as the column 'perplexity' or the package 'alignment'. Only a
 # list of several of them is refused.
 WORDS = {
-    "encodings": {"none", "shape"},
+    "encodings": {"none", "number", "shape"},
     "analyses": {"alignment", "length", "perplexity", "position", "reordering"},
     "dataset_formats": {"text"},
 }

@@ -124,6 +124,8 @@ def test_the_tables_take_what_each_needs(results: Path) -> None:
     assert published.set_index(["row", "metric"]).loc[("OPR", "aer"), "status"] == "not measured"
     assert published.set_index(["row", "metric"]).loc[("OPR", "memory"), "status"] == "not measured"
     assert published.set_index(["row", "metric"]).loc[("APE", "memory"), "status"] == "another size"
+    tested = {"size": "tiny", "test": "test", "cells": [], "metrics": {}, "not_scored": []}
+    write_json(results / "significance" / "pair.tiny.test.json", tested)
     orderings = build.build_table("orderings", ASKED, results, shown).data
     assert set(orderings["metric"]) == {"bleu"}, "neither errors nor memory are scores"
 

@@ -187,8 +187,10 @@ def test_the_page_knows_the_types_of_the_package(root: Path, monkeypatch: pytest
     assert found["opr_rpr"] == ["opr", "relative"]
     assert found["sinusoidal"] == ["sinusoidal"]
     # An encoding of a user has no row.
+    monkeypatch.setenv("XDG_CACHE_HOME", str(root / "cache"))  # the types of each encoding are kept in a cache
     monkeypatch.setitem(registry_of("encodings")._modules, "opr", ("json", "OPR"))
-    assert json.loads(study_slices.page_slice(study, configuration))["fidelity"]["opr_rpr"] == ["relative"]
+    found = json.loads(study_slices.page_slice(study, Configuration(root)))["fidelity"]
+    assert found["opr_rpr"] == ["relative"]
 
 
 def test_writing_a_default_out_changes_nothing(root: Path) -> None:
