@@ -146,7 +146,7 @@ def _demand(folder: Path) -> None:
 
 
 def _is_demanded(path: Path) -> bool:
-    return bool(_place_line(path))
+    return path.name != _DEMAND and not is_note(path) and bool(_place_line(path))
 
 
 def check_beside(path: Path) -> None:
