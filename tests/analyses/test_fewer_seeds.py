@@ -96,6 +96,15 @@ def test_pairs_without_the_baseline_are_compared_by_tukeys_test(monkeypatch: pyt
     assert row["otherwise"] == 0 and row["as all seeds"] > 0
 
 
+def test_the_level_is_that_of_the_study(monkeypatch: pytest.MonkeyPatch) -> None:
+    draws = np.random.default_rng(6)
+    scores = {"sinusoidal": draws.normal(20, 1, 10), "opr": draws.normal(20, 1, 10)}
+    usual = asked(["sinusoidal", "opr"], counts=[2], draws=400)
+    loose = usual.model_copy(update={"report": usual.report.model_copy(update={"alpha": 0.5})})
+    found = computed(loose, scores, monkeypatch).loc["opr", "opr", 2]["otherwise"]
+    assert found > 2 * computed(usual, scores, monkeypatch).loc["opr", "opr", 2]["otherwise"]
+
+
 def test_a_seed_that_an_encoding_lacks_is_used_by_none(monkeypatch: pytest.MonkeyPatch) -> None:
     scores = {"sinusoidal": np.arange(10.0), "opr": np.arange(10.0) + 1}
     scores["opr"][3] = np.nan

@@ -1,4 +1,8 @@
-"""A full disk, for any user: the kernel refuses to let a file grow beyond a limit."""
+"""A full disk, for any user: the kernel refuses to let a file grow beyond a limit.
+
+Python 3.11 keeps compiled modules that it could not write completely, and later processes fail to read them. Processes
+with a limit therefore keep none.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _LIMITED = """
-import resource, sys; from wordorder.cli.main import main
+import resource, sys; sys.dont_write_bytecode = True
+from wordorder.cli.main import main
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), -1)); sys.exit(main(sys.argv[2:]))
 """
 
@@ -24,8 +29,11 @@ def limited(words: list[str], size: int) -> subprocess.CompletedProcess[str]:
 def no_file_larger_than(size: int) -> Iterator[None]:
     """Let writes beyond ``size`` bytes of a file fail with EFBIG inside the block."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    keeps_none = sys.dont_write_bytecode
+    sys.dont_write_bytecode = True
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        sys.dont_write_bytecode = keeps_none

@@ -101,15 +101,15 @@ class FewerSeeds(Analysis):
 
     def _rows(self, table: pd.DataFrame, asked: Analysed) -> Iterator[Row]:
         """Compare subsets of the columns (seeds) of one table of scores, whose rows are the encodings."""
-        baseline = asked.report.baseline
+        baseline, alpha = asked.report.baseline, asked.report.alpha
         names, scores = list(table.index), table.to_numpy(dtype=float)
         counts = [count for count in self.counts if 2 * count <= scores.shape[1]]
         if baseline in names and len(names) > 1:
             for count in counts:
-                yield from _pairs(scores, names, str(baseline), count, self.draws)
+                yield from _pairs(scores, names, baseline, count, self.draws, alpha)
         for name, of in zip(names, scores, strict=True):
             for count in counts:
-                yield {"encoding": name, "other": name, "count": count} | _with_itself(of, count, self.draws)
+                yield {"encoding": name, "other": name, "count": count} | _with_itself(of, count, self.draws, alpha)
 
     @override
     def draw(self, frame: DataFrame, asked: Analysed) -> Figure:
@@ -153,7 +153,9 @@ def _subsets(seeds: int, count: int, draws: int) -> NDArray[np.int64]:
     return np.array([np.sort(generator.permutation(seeds)[:count]) for _ in range(draws)], dtype=np.int64)
 
 
-def _pairs(scores: NDArray[np.float64], names: list[str], baseline: str, count: int, draws: int) -> Iterator[Row]:
+def _pairs(
+    scores: NDArray[np.float64], names: list[str], baseline: str, count: int, draws: int, alpha: float
+) -> Iterator[Row]:
     """Compare systems on each subset of ``count`` seeds: with the baseline by Dunnett's test, other pairs by Tukey's.
 
     Args:
@@ -162,13 +164,14 @@ def _pairs(scores: NDArray[np.float64], names: list[str], baseline: str, count: 
         baseline: The baseline.
         count: Number of seeds of a subset.
         draws: Largest number of subsets.
+        alpha: The level of the tests.
 
     Yields:
         One row per pair.
     """
     subsets = _subsets(scores.shape[1], count, draws)
-    whole = _directions(scores, names, baseline)
-    found = [_directions(scores[:, subset], names, baseline) for subset in subsets] if count > 1 else []
+    whole = _directions(scores, names, baseline, alpha)
+    found = [_directions(scores[:, subset], names, baseline, alpha) for subset in subsets] if count > 1 else []
     for pair, direction in whole.items():
         system, other = (names.index(name) for name in pair)
         differences = scores[system] - scores[other]
@@ -189,7 +192,9 @@ def _pairs(scores: NDArray[np.float64], names: list[str], baseline: str, count: 
         yield row
 
 
-def _directions(scores: NDArray[np.float64], names: list[str], baseline: str) -> dict[tuple[str, str], int]:
+def _directions(
+    scores: NDArray[np.float64], names: list[str], baseline: str, alpha: float
+) -> dict[tuple[str, str], int]:
     """Return 1 or -1 for each pair with a significant difference, by its sign, and 0 for all other pairs."""
     from wordorder.statistics.all_pairs import all_pairs
     from wordorder.statistics.blocked import Blocked
@@ -201,10 +206,12 @@ def _directions(scores: NDArray[np.float64], names: list[str], baseline: str) ->
     if len(others) > 1:
         tested |= {pair: of for pair, of in all_pairs(model).differences.items() if baseline not in pair}
     pairs = [*((name, baseline) for name in others), *combinations(others, 2)]
-    return {pair: int(np.sign(tested[pair].value)) if pair in tested and tested[pair].p < 0.05 else 0 for pair in pairs}
+    return {
+        pair: int(np.sign(tested[pair].value)) if pair in tested and tested[pair].p < alpha else 0 for pair in pairs
+    }
 
 
-def _with_itself(scores: NDArray[np.float64], count: int, draws: int) -> Row:
+def _with_itself(scores: NDArray[np.float64], count: int, draws: int, alpha: float) -> Row:
     """Compare disjoint subsets of the seeds of one system, (seeds,), by the t-test of a study of two systems."""
     from scipy import stats
 
@@ -215,7 +222,7 @@ def _with_itself(scores: NDArray[np.float64], count: int, draws: int) -> Row:
     row = {"subsets": draws, "difference": 0.0, "largest_95": float(np.quantile(np.abs(means), 0.95))}
     if count > 1:
         with np.errstate(divide="ignore", invalid="ignore"):  # equal differences have no variance, and nothing is found
-            found = stats.ttest_rel(first, second, axis=1).pvalue < 0.05
+            found = stats.ttest_rel(first, second, axis=1).pvalue < alpha
         row |= _shares(~found, np.zeros_like(found))
     return row
 

@@ -27,7 +27,7 @@ _PEAKS = {
     "V100": Peak(15.7e12, 125e12, None),
 }
 ASSUMED_GPU, ASSUMED_UTILISATION = "A100", 0.1
-# Assumed operations per second of one core, for training runs that are small enough for CPUs. Two undisturbed machines
+# Assumed operations per second of one core, for training runs that are small enough for CPUs. Two machines
 # with AVX-512 reached about 60e9 in single precision; older processors reach less.
 ASSUMED_CORE = 40e9
 
