@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from pathlib import Path
 
@@ -23,5 +24,6 @@ def test_an_import_below_a_limit_keeps_no_compiled_module(tmp_path: Path, monkey
     monkeypatch.syspath_prepend(tmp_path)
     before = sys.dont_write_bytecode
     with no_file_larger_than(200):
+        assert "PYTHONDONTWRITEBYTECODE" in os.environ
         importlib.import_module("module_of_a_full_disk")
     assert not list(tmp_path.rglob("*.pyc")) and sys.dont_write_bytecode == before

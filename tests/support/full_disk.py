@@ -6,12 +6,14 @@ with a limit therefore keep none.
 
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+_KEEPS_NONE = "PYTHONDONTWRITEBYTECODE"
 _LIMITED = """
 import resource, sys; sys.dont_write_bytecode = True
 from wordorder.cli.main import main
@@ -31,9 +33,11 @@ def no_file_larger_than(size: int) -> Iterator[None]:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     keeps_none = sys.dont_write_bytecode
     sys.dont_write_bytecode = True
+    os.environ[_KEEPS_NONE] = "1"  # for processes that start inside the block
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         sys.dont_write_bytecode = keeps_none
+        del os.environ[_KEEPS_NONE]
