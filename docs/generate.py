@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import re
 import shutil
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,12 +26,14 @@ from wordorder.workflow.configuration import Configuration
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "generated"
+_RUNS = sorted(path.parent.name for path in ROOT.glob("results/reference/*/README.md"))
 # Files of the repository that are pages of the site, too.
 COPIED = {
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
     "results/README.md": "results.md",
     "benchmarks/README.md": "benchmarks-folder.md",
+    **{f"results/reference/{run}/README.md": f"results/{run}.md" for run in _RUNS},
 }
 
 
@@ -154,11 +157,12 @@ The [reference runs](../results.md) differ in data and model size: compare withi
 def write() -> None:
     """Write all pages."""
     shutil.rmtree(FOLDER, ignore_errors=True)
-    for folder in ("gallery", "configuration"):
+    for folder in ("gallery", "configuration", "results"):
         (FOLDER / folder).mkdir(parents=True)
     for source, page in COPIED.items():
         if (ROOT / source).is_file():
-            _write(page, _copied((ROOT / source).read_text("utf-8"), Path(source).parent))
+            hidden = _hidden(f"results/{run}" for run in _RUNS) if page == "results.md" else ""
+            _write(page, _copied(source, page) + hidden)
     _write("commands.md", "\n".join(_commands()))
     _configuration()
     _write("datasets.md", "\n".join(_datasets()))
@@ -170,25 +174,33 @@ def _write(name: str, text: str) -> None:
     (FOLDER / name).write_text(text.rstrip() + "\n", encoding="utf-8")
 
 
-def _copied(text: str, folder: Path) -> str:
-    """Rewrite the links of a file for the site; those to files that the site lacks become text."""
+def _hidden(pages: Iterable[str]) -> str:
+    """Return a table of contents that only the navigation shows."""
+    return "\n\n```{toctree}\n:hidden:\n\n" + "\n".join(pages) + "\n```\n"
+
+
+def _copied(source: str, page: str) -> str:
+    """Return the text of a file with the links of its page; those to files that the site lacks become text."""
+
+    def relative(path: Path) -> str:
+        return os.path.relpath(path, (FOLDER / page).parent)
 
     def link(match: re.Match[str]) -> str:
         mark, words, target = match["mark"], match["words"], match["target"]
         if re.match(r"(https?:|#|mailto:)", target):
             return match[0]
         file, _, anchor = target.partition("#")
-        inside = (ROOT / folder / file).resolve().relative_to(ROOT).as_posix()
+        path = (ROOT / source).parent.joinpath(file).resolve()
+        inside = path.relative_to(ROOT).as_posix()
         if mark:
-            return f"![{words}](../../{inside})"
-        if inside.startswith("docs/") and inside.endswith(".md"):
-            page = f"../{inside.removeprefix('docs/')}"
-        elif inside in COPIED and (ROOT / inside).is_file():
-            page = COPIED[inside]
-        else:
+            return f"![{words}]({relative(path)})"
+        if inside in COPIED and path.is_file():
+            path = FOLDER / COPIED[inside]
+        elif not (inside.startswith("docs/") and inside.endswith(".md")):
             return words
-        return f"[{words}]({page}{'#' if anchor else ''}{anchor})"
+        return f"[{words}]({relative(path)}{'#' if anchor else ''}{anchor})"
 
+    text = (ROOT / source).read_text("utf-8")
     return re.sub(r"(?P<mark>!?)\[(?P<words>[^\]]*)\]\((?P<target>[^)\s]+)\)", link, text)
 
 
@@ -225,8 +237,7 @@ def _configuration() -> None:
     for name, file in _FILES.items():
         rows.append(f"| [`config/{file.path}`](configuration/{name}.md) | {file.contents} |")
         _write(f"configuration/{name}.md", "\n".join(_file(name, file)))
-    names = "\n".join(f"configuration/{name}" for name in _FILES)
-    _write("configuration.md", "\n".join(rows) + f"\n\n```{{toctree}}\n:hidden:\n\n{names}\n```\n")
+    _write("configuration.md", "\n".join(rows) + _hidden(f"configuration/{name}" for name in _FILES))
 
 
 def _file(name: str, file: ConfigurationFile) -> Iterator[str]:
@@ -353,8 +364,7 @@ def _gallery() -> None:
         kind = "absolute" if found.encoding.absolute else "relative" if found.encoding.relative else "other"
         picture = f"![Figure of {name}](gallery/{name}.svg){{w=240px}}"
         rows.append(f"| [`{name}`](gallery/{name}.md) | {_cell(found.texts[name]['Title'])} | {kind} | {picture} |")
-    names = "\n".join(f"gallery/{name}" for name in encoding_types())
-    _write("gallery.md", "\n".join(rows) + f"\n\n```{{toctree}}\n:hidden:\n\n{names}\n```\n")
+    _write("gallery.md", "\n".join(rows) + _hidden(f"gallery/{name}" for name in encoding_types()))
 
 
 def _encoding(found: Inspection, presets: list[str], scores: pd.DataFrame) -> str:
@@ -381,7 +391,8 @@ def _encoding(found: Inspection, presets: list[str], scores: pd.DataFrame) -> st
         lines.append(_RESULTS)
         for row in own.to_dict("records"):
             spread = "" if pd.isna(row["sd"]) else f" ± {row['sd']:.2f}"
-            place = f"| {row['study']} | {row['dataset']}, {row['size']} | {row['test']} | `{row['encoding']}` "
+            study = f"[{row['study']}](../results/{row['study']}.md)" if row["study"] in _RUNS else row["study"]
+            place = f"| {study} | {row['dataset']}, {row['size']} | {row['test']} | `{row['encoding']}` "
             lines.append(f"{place}| {row['mean']:.2f}{spread} | {row['n']} |")
     return "\n".join(lines) + "\n"
 

@@ -1,4 +1,4 @@
-"""Test that results/README.md has ten lines per bundle, and that its numbers are those of the bundles."""
+"""Test that each bundle has a page of ten lines and a row in results/README.md, with the numbers of the bundle."""
 
 from __future__ import annotations
 
@@ -8,65 +8,71 @@ import pandas as pd
 import pytest
 
 from snakemake_runs import ROOT
+from wordorder.report.ten_lines import LINES, README, TO_WRITE, read_lines
 
-PAGE = (ROOT / "results" / "README.md").read_text("utf-8")
-BUNDLES = sorted(path.name for path in (ROOT / "results" / "reference").iterdir())
-LINES = [
-    "Question", "Published", "Data", "Setup", "Command", "Result", "Test", "Other evidence", "Conclusion", "Caveat",
-]  # fmt: skip
+REFERENCE = ROOT / "results" / "reference"
+INDEX = (ROOT / "results" / README).read_text("utf-8")
+BUNDLES = sorted(path.name for path in REFERENCE.iterdir())
+LINK = re.compile(r"reference/(\w+)/README\.md")
 
 
-def sections() -> dict[str, str]:
-    """Return the sections about studies by name, with one line per item."""
-    page = re.sub(r"\n +", " ", re.split(r"^## The same", PAGE, flags=re.MULTILINE)[0])
-    parts = re.split(r"^### (\w+)$", page, flags=re.MULTILINE)
-    return dict(zip(parts[1::2], parts[2::2], strict=True))
+def page(study: str) -> str:
+    """Return the page of a study, with one line per item."""
+    return re.sub(r"\n +", " ", (REFERENCE / study / README).read_text("utf-8"))
 
 
 def rows(study: str) -> list[list[str]]:
-    """Return the cells of the rows of a study in the table of verdicts, after the column of the data."""
-    found = re.search(rf"^\| \[{study}\]\(#{study}\) .*\n(?:\| \| .*\n)*", PAGE, re.MULTILINE)
+    """Return the cells of the rows of a study in the table of reference runs, after the column of the data."""
+    found = re.search(rf"^\| \[{study}\]\(reference/{study}/README\.md\) .*\n(?:\| \| .*\n)*", INDEX, re.MULTILINE)
     assert found, f"no row for {study}"
     return [[cell.strip() for cell in line.split("|")[3:-1]] for line in found[0].splitlines()]
 
 
 def test_the_bundles_are_small() -> None:
     """Each change of a bundle stays in the history, which every clone copies."""
-    assert (
-        sum(path.stat().st_size for path in (ROOT / "results/reference").rglob("*.*") if path.is_file()) <= 10_000_000
-    )
+    assert sum(path.stat().st_size for path in REFERENCE.rglob("*.*") if path.is_file()) <= 10_000_000
 
 
-def test_every_bundle_has_a_section_of_ten_lines() -> None:
-    assert sorted(sections()) == BUNDLES
-    for study, text in sections().items():
-        assert re.findall(r"^- \*\*([\w ]+):\*\*", text, re.MULTILINE) == LINES, study
+@pytest.mark.parametrize("study", BUNDLES)
+def test_every_bundle_has_a_page_of_ten_lines_with_a_figure_and_its_tables(study: str) -> None:
+    text = page(study)
+    assert re.findall(r"^- \*\*([\w ]+):\*\*", text, re.MULTILINE) == list(LINES) == list(read_lines(text))
+    assert TO_WRITE not in text and text.startswith(f"# {study}: ") and "](../../README.md)" in text
+    assert re.search(r"^!\[.+\]\((figures|analyses)/\w+\.svg\)$", text, re.MULTILINE)
+    targets = re.findall(r"\]\(([^)#]+)", text)
+    assert {f"tables/{table.name}" for table in (REFERENCE / study / "tables").glob("*.md")} <= set(targets)
+    assert [target for target in targets if not (REFERENCE / study / target).exists()] == []
+
+
+def test_every_study_of_the_table_has_a_bundle_and_a_conclusion() -> None:
+    studies = re.findall(r"^\| \[(\w+)\]\(reference/", INDEX, re.MULTILINE)
+    assert sorted(studies) == BUNDLES
+    assert [study for study in studies if not rows(study)[0][-1]] == []
 
 
 @pytest.mark.parametrize("study", BUNDLES)
 def test_the_table_counts_the_verdicts_of_the_bundle(study: str) -> None:
-    folder = ROOT / "results" / "reference" / study
-    verdicts = pd.read_csv(folder / "tables" / "significance.csv", keep_default_na=False, na_values=[""])
+    verdicts = pd.read_csv(REFERENCE / study / "tables" / "significance.csv", keep_default_na=False, na_values=[""])
     expected = []
     for _, family in verdicts[verdicts["metric"] == "bleu"].groupby(["dataset", "test"], sort=False):
         kinds = family["outcome"].str.split(",").str[0].value_counts()
         counts = [str(kinds.get(kind, 0)) for kind in ("better", "worse", "undecided")]
         expected.append([str(family["seeds"].iloc[0]), *counts, f"{family['detectable'].iloc[0]:.2f}"])
-    assert [row[2:] for row in rows(study)] == expected
+    assert [row[2:-1] for row in rows(study)] == expected
 
 
 @pytest.mark.parametrize("study", BUNDLES)
-def test_the_scores_of_a_section_are_in_the_tables_of_the_bundle(study: str) -> None:
-    shown = re.findall(r"\d+\.\d\d ± \d+\.\d\d", sections()[study])
-    stored = (ROOT / "results" / "reference" / study / "tables" / "scores.md").read_text("utf-8")
+def test_the_scores_of_a_page_are_in_the_tables_of_the_bundle(study: str) -> None:
+    shown = re.findall(r"\d+\.\d\d ± \d+\.\d\d", page(study))
+    stored = (REFERENCE / study / "tables" / "scores.md").read_text("utf-8")
     assert shown
     assert [score for score in shown if score not in stored] == []
 
 
 @pytest.mark.parametrize("study", BUNDLES)
-def test_the_differences_of_a_section_are_in_the_tables_of_the_bundle(study: str) -> None:
-    shown = re.findall(r"([+−]\d+\.\d\d) \[([+−]\d+\.\d\d), ([+−]\d+\.\d\d)\]", sections()[study])
-    stored = (ROOT / "results" / "reference" / study / "tables" / "significance.md").read_text("utf-8")
+def test_the_differences_of_a_page_are_in_the_tables_of_the_bundle(study: str) -> None:
+    shown = re.findall(r"([+−]\d+\.\d\d) \[([+−]\d+\.\d\d), ([+−]\d+\.\d\d)\]", page(study))
+    stored = (REFERENCE / study / "tables" / "significance.md").read_text("utf-8")
     for difference, low, high in shown:
         row = rf"\| {re.escape(difference)} +\| \[{re.escape(low)}, {re.escape(high)}\]".replace("−", "-")
         assert re.search(row, stored), (study, difference, low, high)
@@ -75,7 +81,7 @@ def test_the_differences_of_a_section_are_in_the_tables_of_the_bundle(study: str
 FINDINGS = [
     line
     for line in (ROOT / "docs" / "findings.md").read_text("utf-8").splitlines()
-    if re.search(r"README\.md#\w+", line) and re.search(r"\[[+−]", line)
+    if LINK.search(line) and re.search(r"\[[+−]", line)
 ]
 
 
@@ -85,8 +91,8 @@ def test_the_findings_have_intervals() -> None:
 
 @pytest.mark.parametrize("line", FINDINGS, ids=range(len(FINDINGS)))
 def test_the_intervals_of_a_finding_are_in_the_tables_of_its_study(line: str) -> None:
-    (study,) = set(re.findall(r"README\.md#(\w+)", line))
-    stored = (ROOT / "results" / "reference" / study / "tables" / "significance.md").read_text("utf-8")
+    (study,) = set(LINK.findall(line))
+    stored = (REFERENCE / study / "tables" / "significance.md").read_text("utf-8")
     for numbers in re.findall(r"([+−]\d+\.\d\d) \[([+−]\d+\.\d\d), ([+−]\d+\.\d\d)\]", line):
         difference, low, high = (re.escape(number.replace("−", "-")) for number in numbers)
         assert re.search(rf"\| {difference} +\| \[{low}, {high}\]", stored), (study, numbers)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import lzma
+import re
 import shutil
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
@@ -15,6 +17,7 @@ from evaluation_samples import family, report, write_finished_study
 from wordorder.cli.main import main
 from wordorder.errors import WordorderError
 from wordorder.report.reference import Verified, rebuild_reference, reference_texts, verify_reference, write_reference
+from wordorder.report.ten_lines import LINES, README, TO_WRITE, read_lines
 from wordorder.results.bundle import STUDY, TRANSLATIONS, Bundled, read_study
 
 ASKED = report(["null", "learned"], [1, 2])
@@ -38,12 +41,13 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     families = {"pair": family(["null", "learned"], [1, 2], samples=20)}
     study = Bundled(report=ASKED, families=families, tables=TABLES)
     write_reference(folder / "bundle", results, study, ["figures/scores"])
+    shutil.copytree(results, folder / "results" / "small")
     return folder
 
 
 @pytest.fixture
 def copy(original: Path, tmp_path: Path) -> Path:
-    for name in ("bundle", "data"):
+    for name in ("bundle", "data", "results"):
         shutil.copytree(original / name, tmp_path / name)
     return tmp_path
 
@@ -61,9 +65,46 @@ def test_an_unchanged_bundle_agrees_with_its_translations(copy: Path, capsys: py
     assert capsys.readouterr().out.split() == list(map(str, names))
     files = {path.relative_to(copy / "bundle").as_posix() for path in (copy / "bundle").rglob("*.*")}
     assert files == {
-        *("study.json", "records.jsonl.xz", "translations.tar.xz", "data.tar.xz", "figures/scores.svg"),
+        *("README.md", "study.json", "records.jsonl.xz", "translations.tar.xz", "data.tar.xz", "figures/scores.svg"),
         *(f"tables/{name}.{end}" for name in TABLES for end in ("csv", "md")),
     }
+
+
+def test_a_new_bundle_has_a_page_of_ten_lines_to_complete(copy: Path) -> None:
+    page = (copy / "bundle" / README).read_text("utf-8")
+    lines = read_lines(page)
+    assert tuple(lines) == LINES and page.startswith("# small: A small study\n")
+    assert [name for name in LINES if TO_WRITE in lines[name]] == [
+        *("Question", "Published", "Test", "Other evidence", "Conclusion", "Caveat")
+    ]
+    assert "25 sentences" in lines["Data"] and "2 seeds" in lines["Setup"] and "`snakemake small`" in lines["Command"]
+    scores = pd.read_csv(copy / "bundle/tables/scores.csv", keep_default_na=False, na_values=[""])
+    for row in scores[scores["metric"] == "bleu"].to_dict("records"):
+        assert f"`{row['encoding']}` {row['mean']:.2f} ± {row['sd']:.2f}" in lines["Result"]
+    files = set(re.findall(r"\]\(([^)]+)\)", page))
+    assert files == {"figures/scores.svg", *(f"tables/{name}.md" for name in TABLES)}
+    assert all((copy / "bundle" / file).is_file() for file in files)
+
+
+def test_the_page_of_a_bundle_beside_others_leads_to_their_list(copy: Path) -> None:
+    (copy / README).touch()
+    folder, study = copy / "reference" / "small", read_study(copy / "bundle")
+    write_reference(folder, copy / "results/small", study, [])
+    page = (folder / README).read_text("utf-8")
+    assert "](../../README.md)" in page and ".svg" not in page
+
+
+def test_a_bundle_keeps_its_page(copy: Path) -> None:
+    page = copy / "bundle" / README
+    page.write_bytes(b"# Mine\r\n\xff")
+    study = read_study(copy / "bundle")
+    write_reference(copy / "bundle", copy / "results/small", study, ["figures/scores"])
+    assert page.read_bytes() == b"# Mine\r\n\xff"
+    (copy / "scratch").mkdir()
+    rebuild_reference(copy / "bundle", copy / "data", copy / "scratch", study)
+    assert page.read_bytes() == b"# Mine\r\n\xff"
+    shutil.rmtree(copy / "scratch")
+    assert not verified(copy).differences
 
 
 def test_a_changed_byte_of_a_translation_is_found(copy: Path) -> None:

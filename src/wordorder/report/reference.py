@@ -17,10 +17,11 @@ from wordorder.config.pages import CONTROLS
 from wordorder.drawing.small_svg import raster_svg, small_svg
 from wordorder.errors import WordorderError
 from wordorder.figures.catalogue import FIGURES, draw_figure
-from wordorder.files import atomic, read_text, sha256, write_json, write_text
+from wordorder.files import atomic, read_bytes, read_text, sha256, write_json, write_text
 from wordorder.metrics.scores import score_files, text_metrics
 from wordorder.progress import track
 from wordorder.report.build import build_controls_table, build_table
+from wordorder.report.ten_lines import README, skeleton
 from wordorder.results.bundle import Bundled, pack, read_study, repack, unpack, unpack_data
 from wordorder.results.frames import cell_folders, systems_metrics, systems_path
 from wordorder.results.index import read_index
@@ -72,6 +73,8 @@ class Verified:
 def write_reference(folder: Path, results: Path, study: Bundled, pictures: Sequence[str]) -> None:
     """Write a finished study as a bundle, with its tables and one SVG file per picture.
 
+    A bundle that is written again keeps its README.md; a new one gets a skeleton, which a person completes.
+
     Args:
         folder: The folder of the bundle to write.
         results: The folder of the study's results.
@@ -86,6 +89,13 @@ def write_reference(folder: Path, results: Path, study: Bundled, pictures: Seque
         _write_tables(temporary, results, study)
         for name in pictures:
             _write_picture(temporary, results, name)
+        _write_readme(folder, temporary, results, study, pictures)
+
+
+def _write_readme(folder: Path, temporary: Path, results: Path, study: Bundled, pictures: Sequence[str]) -> None:
+    old, index = folder / README, folder.resolve().parent.parent / README
+    content = read_bytes(old) if old.is_file() else skeleton(study, results, pictures, listed=index.is_file()).encode()
+    (temporary / README).write_bytes(content)
 
 
 def _write_tables(folder: Path, results: Path, study: Bundled) -> None:

@@ -2,6 +2,7 @@
 
 A bundle is a folder:
 
+    README.md             the run in ten lines, which a person completes
     study.json            what the tables show, the comparisons, and the checksums of the references
     records.jsonl.xz      one line per cell: its names and its training record
     translations.tar.xz   the translations of all cells
