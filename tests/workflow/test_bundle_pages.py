@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ from wordorder.cli.main import main
 from wordorder.errors import WordorderError
 from wordorder.files import write_json
 from wordorder.report.reference import write_reference
+from wordorder.report.ten_lines import README, TO_WRITE
 from wordorder.results.bundle import Bundled, read_study
 from wordorder.workflow.bundle_pages import write_pages
 from wordorder.workflow.configuration import Configuration
@@ -88,6 +90,24 @@ def test_a_page_shows_what_its_bundle_holds_and_says_what_it_lacks(
     listed = (original / "out/index.html").read_text(encoding="utf-8")
     assert 'href="little/index.html"' in listed and "A little &lt;study&gt;" in listed
     assert "lists 1 pages" in capsys.readouterr().out
+
+
+def test_a_page_shows_the_lines_of_its_bundle_that_a_person_has_written(original: Path, tmp_path: Path) -> None:
+    for name in ("bundles", "config", "data"):
+        shutil.copytree(original / name, tmp_path / name)
+    readme = tmp_path / "bundles/little" / README
+    question = "Is `opr` <b>better</b>\n  in [a table](tables/scores.md) [−1, 2]?"
+    readme.write_text(readme.read_text("utf-8").replace(TO_WRITE, question, 1), "utf-8")
+    assert main(arguments(tmp_path, "little")) == 0
+    page = (tmp_path / "out/little/index.html").read_text(encoding="utf-8")
+    start = page.index('<section id="lines">')
+    shown = page[start : page.index("</section>", start)]
+    assert "<p>Is <code>opr</code> &lt;b&gt;better&lt;/b&gt; in a table [−1, 2]?</p>" in shown
+    assert re.findall(r"<dt>(.*?)</dt>", shown) == ["Question", "Data", "Setup", "Command", "Result"]
+    readme.unlink()
+    assert main(arguments(tmp_path, "little")) == 0
+    page = (tmp_path / "out/little/index.html").read_text(encoding="utf-8")
+    assert 'href="#lines"' not in page and '<section id="lines">' not in page
 
 
 def test_pages_are_the_same_whatever_the_number_of_processes(original: Path, tmp_path: Path) -> None:

@@ -75,6 +75,7 @@ class Page(Model):
         default={}, description="Types of each encoding that belong to the package; each has a row in docs/fidelity.md."
     )
     bundled: bool = Field(default=False, description="Whether the results are those of a bundle, without pixels.")
+    lines: dict[str, str] = Field(default={}, description="The lines of the README.md of a bundle, by name.")
     lacking: list[str] = Field(default=[], description="Items that the study requests and its bundle lacks.")
     source_languages: dict[Name, str] = Field(description="By dataset.")
     target_languages: dict[Name, str] = Field(description="By dataset.")

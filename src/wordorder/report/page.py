@@ -22,6 +22,7 @@ from wordorder.report import inputs, overview, pairs, pictures, records, tables,
 from wordorder.report.answer import answer
 from wordorder.report.build import build_controls_table, build_paper_table, build_table
 from wordorder.report.captions import caption
+from wordorder.report.ten_lines import inline_html
 from wordorder.tables.credibility import credibility_items, credibility_table
 
 
@@ -89,6 +90,7 @@ def build_page(asked: Page, results: str | Path, data: str | Path) -> str:
         bundled=asked.bundled,
         fidelity=asked.fidelity,
         comparisons=overview.comparisons(report, results),
+        lines={name: inline_html(text) for name, text in asked.lines.items()},
         answer=answer(report, results, cells, items, alike),
         alike=alike,
         alpha=report.alpha,

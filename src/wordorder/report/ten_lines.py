@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from markupsafe import Markup, escape
 
 from wordorder.config.models import Report
 from wordorder.files import read_object
@@ -32,6 +33,12 @@ def read_lines(text: str) -> dict[str, str]:
     """Return the lines of a README.md by name, without line breaks."""
     items = re.findall(r"^- \*\*([\w ]+):\*\* (.*(?:\n +.*)*)", text, re.MULTILINE)
     return {name: " ".join(content.split()) for name, content in items}
+
+
+def inline_html(text: str) -> Markup:
+    """Return a line as HTML: code as such, and the words of links, whose targets are files beside the bundle."""
+    words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(words))))
 
 
 def skeleton(study: Bundled, results: Path, pictures: Sequence[str], *, listed: bool) -> str:

@@ -14,10 +14,11 @@ from wordorder.config.claims import PAPER_TABLES
 from wordorder.config.models import Study
 from wordorder.config.pages import Page, PublishedReport
 from wordorder.errors import WordorderError
-from wordorder.files import write_text
+from wordorder.files import read_text, write_text
 from wordorder.progress import track
 from wordorder.report.page import write_page
 from wordorder.report.reference import restore_results
+from wordorder.report.ten_lines import README, TO_WRITE, read_lines
 from wordorder.results.bundle import Bundled
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.study_slices import page_of, published_tables
@@ -58,7 +59,10 @@ def write_pages(
         results = Path(scratch)
         restore = partial(_restore, data=data, results=results)
         bundles = dict(zip(by_name, _each(restore, by_name.items(), processes, "scores"), strict=True))
-        pages = {name: page_of_bundle(name, bundles, configuration, results) for name in bundles}
+        pages = {
+            name: page_of_bundle(name, bundles, configuration, results).model_copy(update={"lines": _lines(folder)})
+            for name, folder in by_name.items()
+        }
         write = partial(_write, data=data, results=results, output=output)
         files = _each(write, pages.items(), processes, "pages")
     write_text(output / INDEX, _list(pages), checksum="none")
@@ -75,6 +79,13 @@ def _write(named: tuple[str, Page], *, data: Path, results: Path, output: Path) 
     file = output / name / INDEX
     write_page(config=page, results=results / name, data=data, output=file)
     return file
+
+
+def _lines(folder: Path) -> dict[str, str]:
+    """Return the lines that a person has written about a bundle."""
+    page = folder / README
+    lines = read_lines(read_text(page)) if page.is_file() else {}
+    return {name: text for name, text in lines.items() if TO_WRITE not in text}
 
 
 def _each(work: Callable[[T], R], items: Iterable[T], processes: int, what: str) -> list[R]:
