@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from wordorder.data.text import read_lines, write_lines
 
@@ -35,14 +37,20 @@ def tokeniser(language: str, *, aggressive_dash_splits: bool = False) -> Callabl
 
     With ``aggressive_dash_splits``, the dash of ``word-word`` becomes a separate token, ``@-@``.
     """
-    from sacremoses import MosesTokenizer
-
-    moses = MosesTokenizer(lang=language)
+    moses = _moses_tokeniser(language)
 
     def tokenise(line: str) -> str:
         return " ".join(moses.tokenize(line, aggressive_dash_splits=aggressive_dash_splits, escape=False))
 
     return tokenise
+
+
+@cache
+def _moses_tokeniser(language: str) -> Any:
+    """Create the tokeniser of a language once, because it reads long lists of characters."""
+    from sacremoses import MosesTokenizer
+
+    return MosesTokenizer(lang=language)
 
 
 def detokeniser(language: str) -> Callable[[str], str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from wordorder.config.claims import PAPER_TABLES
+from wordorder.config.load import slice_argument
 from wordorder.config.models import Study
 from wordorder.config.pages import Page, PublishedReport
 from wordorder.errors import WordorderError
@@ -21,7 +22,7 @@ from wordorder.report.reference import restore_results
 from wordorder.report.ten_lines import README, TO_WRITE, read_lines
 from wordorder.results.bundle import Bundled
 from wordorder.workflow.configuration import Configuration
-from wordorder.workflow.study_slices import page_of, published_tables
+from wordorder.workflow.study_slices import page_slice, published_tables
 
 INDEX = "index.html"
 T = TypeVar("T")
@@ -114,7 +115,7 @@ def page_of_bundle(name: str, bundles: Mapping[str, Bundled], configuration: Con
         "published": [],
         **{key: getattr(report, key) for key in ("encodings", "sizes", "only", "seeds")},
     }
-    page = page_of(asked.model_copy(update=run), configuration)
+    page = slice_argument(page_slice(asked.model_copy(update=run), configuration), Page)
     figures = [each for each in page.figures if _is_drawn(results / name / "figures" / each)]
     analyses = _analyses(asked, results / name)
     paper = page.paper and page.paper.model_copy(

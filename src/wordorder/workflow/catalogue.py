@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property
 from importlib.metadata import entry_points
@@ -76,6 +76,14 @@ class Catalogue:
             WordorderError: The entry does not exist or is invalid.
         """
         return self._entry("sizes", name)
+
+    def encodings(self, names: Iterable[str]) -> dict[str, dict[str, Any]]:
+        """Return the minimal forms of entries of encodings.yaml, by name."""
+        return {name: self.encoding(name).config for name in names}
+
+    def sizes(self, names: Iterable[str]) -> dict[str, dict[str, Any]]:
+        """Return the minimal forms of entries of sizes.yaml, by name."""
+        return {name: self.size(name).config for name in names}
 
     def check_models(self, study: Study) -> None:
         """Check that a model can be built of each encoding and size of a study.

@@ -9,8 +9,11 @@ from pathlib import Path
 
 from wordorder.config import load
 from wordorder.config.alignments import GoldSet
+from wordorder.config.claims import PaperClaims
 from wordorder.config.datasets import Dataset
 from wordorder.config.models import Study
+from wordorder.config.published import PublishedTable
+from wordorder.config.published_scores import PublishedScores
 from wordorder.config.reordering import Alignment, Reorderer
 from wordorder.errors import WordorderError
 from wordorder.workflow.catalogue import Catalogue
@@ -28,12 +31,16 @@ class Configuration:
         self.catalogue = Catalogue(root)
         self.study = lru_cache(maxsize=None)(self._study)
         self.dataset = lru_cache(maxsize=None)(self._dataset)
+        self.claims = lru_cache(maxsize=None)(self._claims)
 
     def _study(self, name: str) -> Study:
         return load.load_study(name, self.root)
 
     def _dataset(self, name: str) -> Dataset:
         return load.load_dataset(name, self.root)
+
+    def _claims(self, name: str) -> PaperClaims:
+        return load.load_claims(name, self.root)
 
     def datasets_of(self, study: Study) -> list[Dataset]:
         """Return the datasets of a study, in its order."""
@@ -69,6 +76,16 @@ class Configuration:
     def gold_sets(self) -> dict[str, GoldSet]:
         """The entries of gold_alignments.yaml."""
         return load.load_gold_sets(self.root)
+
+    @cached_property
+    def published_counts(self) -> list[PublishedTable]:
+        """The tables of published/parameters.yaml."""
+        return load.load_published(self.root)
+
+    @cached_property
+    def published_scores(self) -> list[PublishedScores]:
+        """The tables of published/scores.yaml."""
+        return load.load_published_scores(self.root)
 
 
 def one_of(names: Iterable[str]) -> str:

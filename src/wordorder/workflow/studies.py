@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import lru_cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,7 @@ class StudyRules:
     def __init__(self, configuration: Configuration, models: ModelRules) -> None:
         self.configuration = configuration
         self.models = models
+        self._slice = lru_cache(maxsize=None)(self._made)  # Several tables and all their formats have one slice.
         self._asked: set[str] = set()  # The studies whose models this run needs.
 
     def study(self, wildcards: Any) -> Study:
@@ -250,12 +252,17 @@ class StudyRules:
 
     def table_slice(self, wildcards: Any) -> str:
         """Return the slice of a table."""
+        make = slices.report_slice
         if wildcards.table in PAPER_TABLES:
-            return slices.paper_slice(self.study(wildcards), self.configuration)
-        if wildcards.table == CONTROLS:
-            return slices.controls_slice(self.study(wildcards), self.configuration)
-        make = slices.published_scores_slice if wildcards.table in PUBLISHED_TABLES else slices.report_slice
-        return make(self.study(wildcards), self.configuration)
+            make = slices.paper_slice
+        elif wildcards.table == CONTROLS:
+            make = slices.controls_slice
+        elif wildcards.table in PUBLISHED_TABLES:
+            make = slices.published_scores_slice
+        return self._slice(make, wildcards.study)
+
+    def _made(self, make: Callable[[Study, Configuration], str], study: str) -> str:
+        return make(self.configuration.study(study), self.configuration)
 
     def tables(self, study: Study) -> list[str]:
         """Return the tables of a study and the credibility list, which every finished study has."""

@@ -9,7 +9,6 @@ from wordorder.analyses.base import MeasuringAnalysis
 from wordorder.config.analyses import Analyses
 from wordorder.config.claims import ByCount
 from wordorder.config.datasets import Dataset
-from wordorder.config.load import load_claims, load_encodings, load_published, load_published_scores, load_sizes
 from wordorder.config.models import (
     Analysed,
     Family,
@@ -83,7 +82,8 @@ def figure_slice(study: Study, configuration: Configuration, figure: FigureName)
     dim = next((dim for name, dim in study.vectors_at.items() if name == figure), None)
     found = None
     if dim is not None:
-        found = Untrained(dim=dim, encodings=load_encodings(configuration.root, study.encodings))
+        encodings = configuration.catalogue.encodings(study.encodings)
+        found = Untrained(dim=dim, encodings={}).model_copy(update={"encodings": encodings})
     return canonical(report_of(study, configuration).model_copy(update={"shown_positions": shown, "untrained": found}))
 
 
@@ -131,7 +131,7 @@ def published_tables(study: Study, configuration: Configuration) -> list[Publish
     Raises:
         WordorderError: The study names an unknown published table.
     """
-    tables = {table.name: table for table in load_published_scores(configuration.root)} if study.published else {}
+    tables = {table.name: table for table in configuration.published_scores} if study.published else {}
     for shown in study.published:
         if shown.table not in tables:
             file = Path(configuration.root, "published", "scores.yaml")
@@ -214,20 +214,23 @@ def paper_slice(study: Study, configuration: Configuration) -> str:
 
 
 def _paper(study: Study, configuration: Configuration) -> Paper | None:
-    """Return the paper of a study, with the parts of the study and its companions that decide its claims."""
+    """Return the paper of a study, with the parts of the study and its companions that decide its claims.
+
+    Its encodings and sizes are not typed, so that a dry-run imports neither the encodings nor PyTorch.
+    """
     if study.paper is None:
         return None
-    claims = load_claims(study.paper, configuration.root)
+    claims = configuration.claims(study.paper)
     members = [study, *map(configuration.study, study.companions)]
     wanted = {claim.decided_by.table for claim in claims.claims if isinstance(claim.decided_by, ByCount)}
     counted = [
-        table for table in load_published(configuration.root) if table.paper == claims.paper and table.table in wanted
+        table for table in configuration.published_counts if table.paper == claims.paper and table.table in wanted
     ]
     rows = [row for table in counted for row in table.rows]
     named = {name for count in claims.counts for name in (count.encoding, count.over) if name}
     encodings = sorted(named | {row.encoding for row in rows})
     sizes = {count.size for count in claims.counts} | {row.size for row in rows}
-    return Paper(
+    paper = Paper(
         claims=claims,
         studies=[
             PublishedReport(
@@ -238,9 +241,9 @@ def _paper(study: Study, configuration: Configuration) -> Paper | None:
             for member in members
         ],
         counted=counted,
-        encodings=load_encodings(configuration.root, encodings) if encodings else {},
-        sizes={name: size for name, size in load_sizes(configuration.root).items() if name in sizes},
     )
+    catalogue = configuration.catalogue
+    return paper.model_copy(update={"encodings": catalogue.encodings(encodings), "sizes": catalogue.sizes(sizes)})
 
 
 def page_slice(study: Study, configuration: Configuration) -> str:
@@ -256,7 +259,7 @@ def page_slice(study: Study, configuration: Configuration) -> str:
 
 
 def page_of(study: Study, configuration: Configuration) -> Page:
-    """Return what the page of a study shows."""
+    """Return what the page of a study shows; encodings and sizes of its paper are not typed."""
     datasets = configuration.datasets_of(study)
     return Page(
         report=report_of(study, configuration),
