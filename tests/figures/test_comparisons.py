@@ -7,6 +7,8 @@ from typing import Any
 import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from evaluation_samples import report
 from wordorder.figures.comparisons import draw_forest, draw_variance
@@ -72,6 +74,36 @@ def test_each_family_has_its_panel_and_all_stays_on_the_page() -> None:
             box = text.get_window_extent(canvas.get_renderer())
             assert box.x1 <= figure.bbox.x1 + 1
             assert not any(box.overlaps(other.get_window_extent()) for other in figure.axes if other is not panel)
+
+
+def shown_texts(figure: Figure) -> list[Text]:
+    """Return the texts of a drawn figure, without the labels of ticks that are outside their axis."""
+    hidden = set()
+    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
+        low, high = sorted(axis.get_view_interval())
+        hidden |= {tick.label1 for tick in axis.get_major_ticks() if not low <= tick.get_loc() <= high}
+    return [text for text in figure.findobj(Text) if text.get_text() and text.get_visible() and text not in hidden]
+
+
+@pytest.mark.parametrize("outcome", ["undecided", "worse, within the margin"])
+@pytest.mark.parametrize("name", ["opr", "inxl_predicted_without_reordering_{}"])
+@pytest.mark.parametrize("tests", [("news",), ("newstest_2016_of_the_shared_task", "newstest_2017_of_the_shared_task")])
+def test_every_text_of_the_forest_is_inside_the_picture(outcome: str, name: str, tests: tuple[str, ...]) -> None:
+    """Long names of the metric, the baseline, the systems and the test sets widen texts, short ones the axes."""
+    changes = {"outcome": outcome, "reach": "and on other sentences", "difference": 0.1}
+    frame = comparisons(tests, metric="bleu_legacy", baseline="sinusoidal_in_the_decoder_only", **changes)
+    frame["system"] = [name.format(i) for i in range(len(frame))]
+    figure = draw_forest(frame, REPORT)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    renderer, picture = canvas.get_renderer(), figure.bbox.padded(1)
+    boxes = [(text.get_text(), text.get_window_extent(renderer)) for text in shown_texts(figure)]
+    assert len(boxes) > 10
+    outside = [text for text, box in boxes if not (picture.contains(*box.min) and picture.contains(*box.max))]
+    assert outside == []
+    for get in (lambda axes: axes.xaxis.label, lambda axes: axes.title):
+        own = [get(axes).get_window_extent() for axes in figure.axes]
+        assert not any(one.overlaps(other) for i, one in enumerate(own) for other in own[:i])
 
 
 def test_variances_are_drawn_for_each_metric_and_test_set() -> None:

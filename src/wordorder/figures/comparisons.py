@@ -24,6 +24,8 @@ _STYLES = {
     "untested": (_OPEN, "x"),
 }
 _BAND = "#E3ECF4"
+# Characters per line of titles and labels: the layout of a panel makes room for their height, but not for their width.
+_LONGEST = 50
 _FAMILY = ["dataset", "size", "test", "metric"]
 
 
@@ -44,9 +46,9 @@ def draw_forest(comparisons: pd.DataFrame, report: Report) -> Figure:
         return figure
     families = list(groups(comparisons, _FAMILY))
     most = max(len(family) for _, family in families)
-    figure, axes = panels(len(families), 2 if len(families) > 1 else 1, 5.6, 0.9 + 0.26 * most)
+    figure, axes = panels(len(families), 2 if len(families) > 1 else 1, 5.6, 1.0 + 0.26 * most)
     for panel, (place, family) in zip(axes, families, strict=True):
-        panel.set_title(wrap(_title(report, comparisons, *place), 60))
+        panel.set_title(wrap(_title(report, comparisons, *place), _LONGEST))
         _draw_family(panel, family, metric(place[3]).label)
     figure.legend(
         handles=[Patch(facecolor=_BAND, label="margin of equivalence")],
@@ -92,7 +94,8 @@ def _draw_family(panel: Axes, family: pd.DataFrame, label: str) -> None:
     panel.set_ylim(len(rows) - 0.4, -0.6)
     panel.grid(axis="x")
     against = f" from {next(iter(baselines))}" if len(baselines) == 1 else ""
-    panel.set_xlabel(f"difference in {label}{against}, {100 * (1 - rows[0]['level']):.3g} % intervals of all together")
+    intervals = f"{100 * (1 - rows[0]['level']):.3g} % intervals of all together"
+    panel.set_xlabel(f"{wrap(f'difference in {label}{against}', _LONGEST)}\n{intervals}")
 
 
 @styled
