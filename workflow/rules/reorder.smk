@@ -46,7 +46,7 @@ rule align_split:
     group:
         "align"
     resources:
-        mem_mb=grows_with_text(2000, 13),
+        mem_mb=grows_with_text(2000, 4, most=8000),
         runtime=grows_with_text(15, 0.05),
     params:
         slice=plan.data.alignment_slice,
@@ -74,7 +74,7 @@ rule find_oracle:
     group:
         "align"
     resources:
-        mem_mb=grows_with_text(2000, 18),
+        mem_mb=2000,
         runtime=grows_with_text(15, 0.1),
     params:
         slice=plan.data.oracle_slice,
@@ -99,7 +99,7 @@ rule train_classes:
     group:
         "align"
     resources:
-        mem_mb=grows_with_text(2000, 6),
+        mem_mb=grows_with_text(2000, 8),
         runtime=grows_with_text(15, 0.1),
     params:
         unit=plan.data.unit_option,

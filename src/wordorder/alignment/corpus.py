@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from wordorder.alignment.hmm import HMMAligner, train
 from wordorder.alignment.links import write_links
@@ -76,19 +81,27 @@ def align(
     Raises:
         WordorderError: The texts differ in their number of lines, or the trained aligner is missing.
     """
+    links: Iterable[NDArray[np.int32]]
     pieces, block = Subword.load(subword) if subword else None, Shard.parse(shard)
     texts = [read_units(path, pieces, block) for path in (source, target)]
     if config.aligner.type != "hmm":
         from wordorder.alignment.external import align as align_externally
 
-        sides = [list(text) for text in texts]
-        _check_lines(source, target, *map(len, sides))
-        links = symmetrise(*align_externally(sides[0], sides[1], config.aligner), config.symmetrisation)
+        read = [list(text) for text in texts]
+        _check_lines(source, target, *map(len, read))
+        links = symmetrise(*align_externally(read[0], read[1], config.aligner), config.symmetrisation)
     elif model:
+        lines = [count_lines(path) for path in (source, target)]
+        _check_lines(source, target, *lines)
         aligner, *vocabularies = HMMAligner.load(model)
-        numbers = [vocabulary.numbers(text) for vocabulary, text in zip(vocabularies, texts, strict=True)]
-        _check_lines(source, target, *map(len, numbers))
-        links = aligner.align(*numbers, symmetrisation=config.symmetrisation, threads=threads)
+        sides = (vocabulary.blocks(text) for vocabulary, text in zip(vocabularies, texts, strict=True))
+        found = aligner.align_blocks(
+            zip(*sides, strict=True),
+            pairs=len(block.range(lines[0])),
+            symmetrisation=config.symmetrisation,
+            threads=threads,
+        )
+        links = chain.from_iterable(found)
     else:
         raise WordorderError(
             "The aligner 'hmm' needs --model. 'wordorder stage train-aligner' creates one.",

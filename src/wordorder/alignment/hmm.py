@@ -6,7 +6,7 @@ Every run with any number of threads gives the same bits: nothing is random, and
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,8 +74,30 @@ class HMMAligner:
         """
         return symmetrise(*self.directions(source, target, threads=threads), symmetrisation)
 
+    def align_blocks(
+        self, blocks: Iterable[tuple[Ragged, Ragged]], *, pairs: int, symmetrisation: Symmetrisation, threads: int = 1
+    ) -> Iterator[Links]:
+        """Align a text of any size, of which only one block is in memory.
+
+        Args:
+            blocks: Source and target sentences of each block.
+            pairs: The number of sentence pairs of all blocks, for the progress bar.
+            symmetrisation: How to combine the two directions.
+            threads: Number of threads.
+
+        Yields:
+            The links of each block.
+        """
+        with Progress("Alignment", total=pairs, unit="pairs") as progress:
+            for source, target in blocks:
+                yield symmetrise(*self._directions(source, target, threads, progress), symmetrisation)
+
     def directions(self, source: Ragged, target: Ragged, *, threads: int = 1) -> tuple[Links, Links]:
         """Return the links forward, at most one per target token, and backward, at most one per source token."""
+        with Progress("Alignment", total=len(source), unit="pairs") as progress:
+            return self._directions(source, target, threads, progress)
+
+    def _directions(self, source: Ragged, target: Ragged, threads: int, progress: Progress) -> tuple[Links, Links]:
         text = _text(_known(source, len(self.backward.null)), _known(target, len(self.forward.null)))
         reach = _reach(text)
         parameters = Parameters(self.lexicon, _spread(self.forward, reach), _spread(self.backward, reach), NULL)
@@ -86,9 +108,8 @@ class HMMAligner:
 
         with first_call("the aligner"):
             link(0, 0)
-        with Progress("Alignment", total=len(source), unit="pairs") as progress:
-            for _ in _in_chunks(link, len(source), threads, progress):
-                pass
+        for _ in _in_chunks(link, len(source), threads, progress):
+            pass
         return _sorted_links(sources, text.target_offsets), _links(targets, text.source_offsets)
 
     def save(self, path: str | Path, source: Vocabulary, target: Vocabulary) -> None:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import compress
+from itertools import compress, islice
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordorder.data.text import read_lines, write_lines
-from wordorder.data.units import count_lines
+from wordorder.data.units import count_lines, in_blocks
 from wordorder.errors import WordorderError, at_line
 
 Pair = tuple[int, int]
@@ -75,8 +75,8 @@ class GoldLinks:
     dropped: int = 0
 
 
-def write_links(path: str | Path, links: Links) -> None:
-    """Write one line per sentence pair, with sorted links."""
+def write_links(path: str | Path, links: Iterable[NDArray[np.int32]]) -> None:
+    """Write one line per sentence pair, with sorted links; :class:`Links` or the arrays of many."""
     write_lines(path, (" ".join(f"{i}-{j}" for i, j in pair.tolist()) for pair in links))
 
 
@@ -103,6 +103,35 @@ def read_links(
         if (lines := count_lines(path)) != len(chosen):
             raise _unequal(path, str(lines), len(chosen))
         numbered = compress(numbered, chosen)
+    return _links_of(path, numbered, source_lengths, target_lengths)
+
+
+def read_link_blocks(
+    path: str | Path, source_lengths: Iterable[int], *, sentences: int
+) -> Iterator[tuple[Links, NDArray[np.int64]]]:
+    """Read a file in Pharaoh format of any size, of which only one block is in memory.
+
+    Args:
+        path: The file.
+        source_lengths: Lengths of the source sentences; every link must be inside them.
+        sentences: The number of these sentences.
+
+    Yields:
+        The links of each block, and the lengths of its source sentences.
+    """
+    if (lines := count_lines(path)) != sentences:
+        raise _unequal(path, str(lines), sentences)
+    numbered = enumerate(read_lines(path), start=1)
+    for lengths in in_blocks(source_lengths):
+        yield _links_of(path, islice(numbered, len(lengths)), lengths, None), np.array(lengths, dtype=np.int64)
+
+
+def _links_of(
+    path: str | Path,
+    numbered: Iterable[tuple[int, str]],
+    source_lengths: SentenceLengths | None,
+    target_lengths: SentenceLengths | None,
+) -> Links:
     pairs = []
     for number, line, lengths in _with_lengths(path, numbered, source_lengths, target_lengths):
         links = []

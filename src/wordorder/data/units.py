@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import compress, islice
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,9 @@ from wordorder.data.text import read_lines
 from wordorder.errors import WordorderError
 
 UNKNOWN_UNIT = 0  # index of every token outside a vocabulary
+BLOCK = 20_000  # sentences of a large text that are in memory at a time
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,12 @@ def read_units(
     return (words(line) if subword is None else subword.pieces(line) for line in lines)
 
 
+def in_blocks(items: Iterable[Item]) -> Iterator[list[Item]]:
+    """Yield lists of ``BLOCK`` items; the last may have fewer."""
+    rest = iter(items)
+    return iter(lambda: list(islice(rest, BLOCK)), [])
+
+
 def words(line: str) -> list[str]:
     """Split a cleaned line at spaces. No other white space separates words for the subword model."""
     return [word for word in line.split(" ") if word]
@@ -120,3 +130,7 @@ class Vocabulary:
         """Convert sentences to token indices."""
         find = self._numbers.get
         return Ragged.of([find(unit, UNKNOWN_UNIT) for unit in sentence] for sentence in sentences)
+
+    def blocks(self, sentences: Iterable[Sequence[str]]) -> Iterator[Ragged]:
+        """Convert a text of any size to token indices, block by block."""
+        return map(self.numbers, in_blocks(sentences))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from wordorder.alignment.links import read_links
+from wordorder.alignment.links import read_link_blocks, read_links
 from wordorder.config.datasets import Preparation
 from wordorder.config.reordering import Oracle
 from wordorder.config.reordering import Parser as ParserSettings
@@ -54,11 +54,11 @@ def find_oracle(
         trees: The trees to write.
         record: The counts to write, JSON.
     """
-    lengths = np.array([len(units) for units in read_units(source, _load(subword))], dtype=np.int64)
-    report = OracleReport()
-    found = oracle_trees(read_links(links, source_lengths=lengths), lengths, nulls=config.nulls, report=report)
+    sentences, report = count_lines(source), OracleReport()
+    blocks = read_link_blocks(links, map(len, read_units(source, _load(subword))), sentences=sentences)
+    found = (tree for block in blocks for tree in oracle_trees(*block, nulls=config.nulls, report=report))
     with line_writer(output) as write_order, line_writer(trees) as write_tree:
-        for tree in track(found, "Oracle trees", total=len(lengths), unit="sentences"):
+        for tree in track(found, "Oracle trees", total=sentences, unit="sentences"):
             write_order(" ".join(map(str, tree.order.tolist())))
             write_tree(tree.text)
     write_json(record, asdict(report))
