@@ -64,6 +64,10 @@ def _reordering(record: dict[str, Any]) -> str:
     return f"{importlib.import_module('reordering').report(record['results'])}"
 
 
+def _starting(record: dict[str, Any]) -> str:
+    return str(importlib.import_module("starting").table(record["results"]))
+
+
 def _decoding(record: dict[str, Any]) -> str:
     return str(importlib.import_module("decoding_ctranslate2").table(record["results"]))
 
@@ -78,6 +82,7 @@ BENCHMARKS = {
     "decoding_ctranslate2": Benchmark(
         "Decoding, compared with CTranslate2", ("--output",), "decoding_ctranslate2.json", _decoding
     ),
+    "starting": Benchmark("Starting", ("--output",), "starting.json", _starting),
     "encoding_cost": Benchmark(
         "What an encoding costs",
         (*COST, "--lengths", "32", "64", "256", "512", "--output"),
