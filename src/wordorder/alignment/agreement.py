@@ -22,6 +22,7 @@ from wordorder.data.units import UNKNOWN_UNIT
 
 # Counts are integer multiples of this fraction of a link. So their sum does not depend on the order or the threads.
 UNIT = 2.0**-32
+MOST = 2**32 - 1  # largest count of a pair that occurs once
 FLOOR = 1e-9  # probability of a token, given one with which it was never seen
 CERTAIN = 1.0 - 1e-6  # upper bound of a probability
 UNKNOWN = 1e-4  # the same, if one of the two tokens is unknown
@@ -31,7 +32,8 @@ class Direction(NamedTuple):
     """One token given another: p(target token | source token) forward, p(source token | target token) backward.
 
     Attributes:
-        lexical: Probabilities of the pairs of the lexicon, (pairs,).
+        lexical: Probabilities of the pairs of the lexicon, (pairs,). While a pass over a text counts, those of pairs
+            that occur once are replaced by counts; see :func:`counts_of_single`.
         null: p(token | null), (observed tokens,).
         jumps: Weights of the jumps, (2 · reach + 1,); see :mod:`wordorder.alignment.chain`.
     """
@@ -51,7 +53,10 @@ class Parameters(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """Expected counts of one direction, in :data:`UNIT`; shapes as in :class:`Direction`."""
+    """Expected counts of one direction, in :data:`UNIT`; shapes as in :class:`Direction`.
+
+    The counts of ``lexical`` are those of the pairs that occur more than once.
+    """
 
     lexical: NDArray[np.int64]
     null: NDArray[np.int64]
@@ -83,7 +88,7 @@ def _emissions(
             number = -1
             p = q = UNKNOWN
             if e[i] != UNKNOWN_UNIT and f[j] != UNKNOWN_UNIT:
-                number = find(lexicon.rows, lexicon.targets, e[i], f[j])
+                number = find(lexicon, e[i], f[j])
                 p = q = FLOOR
                 if number >= 0:
                     p, q = max(p, forward.lexical[number]), max(q, backward.lexical[number])
@@ -142,6 +147,27 @@ def agreed(p: float, q: float) -> float:
 
 
 @compiled
+def counts_of_single(lexicon: Lexicon, direction: Direction) -> NDArray[np.uint32]:
+    """Return the counts, in :data:`UNIT`, of the pairs that occur once.
+
+    They are in the memory of the probabilities of these pairs. Such a probability is read for the last time before its
+    count is known, because the pair occurs in one place. So a pass needs no further memory for most pairs, whatever the
+    number of threads.
+    """
+    return direction.lexical[lexicon.rows[-1] :].view(np.uint32)
+
+
+@compiled
+def _add(probability: float, number: int, counts: NDArray[np.int64], single: NDArray[np.uint32]) -> None:
+    """Add the expected count of a link to that of its pair."""
+    count = np.int64(probability / UNIT)
+    if number < len(counts):
+        counts[number] += count
+    else:
+        single[number - len(counts)] = min(count, MOST)
+
+
+@compiled
 def expect(
     text: Text,
     first: int,
@@ -151,13 +177,15 @@ def expect(
     forward_counts: Counts,
     backward_counts: Counts,
 ) -> tuple[float, float]:
-    """Add the expected counts of sentence pairs first … last - 1.
+    """Add the expected counts of sentence pairs first … last - 1; see also :func:`counts_of_single`.
 
     IBM model 1 (not ``hmm``) is trained without agreement, which would discard links while all are equally likely.
 
     Returns:
         The two log-likelihoods.
     """
+    forward_single = counts_of_single(parameters.lexicon, parameters.forward)
+    backward_single = counts_of_single(parameters.lexicon, parameters.backward)
     forward_widths = np.zeros(len(parameters.forward.jumps))
     backward_widths = np.zeros(len(parameters.backward.jumps))
     likelihood_forward = likelihood_backward = 0.0
@@ -181,8 +209,8 @@ def expect(
                     continue
                 if hmm:
                     one = other = agreed(one, other)
-                forward_counts.lexical[numbers[i, j]] += np.int64(one / UNIT)
-                backward_counts.lexical[numbers[i, j]] += np.int64(other / UNIT)
+                _add(one, numbers[i, j], forward_counts.lexical, forward_single)
+                _add(other, numbers[i, j], backward_counts.lexical, backward_single)
         _count_null(f, forward_null, forward_counts.null)
         _count_null(e, backward_null, backward_counts.null)
         if hmm:

@@ -13,7 +13,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from wordorder.alignment.agreement import UNIT
+from wordorder.alignment.agreement import UNIT, Counts, Direction, counts_of_single
 from wordorder.alignment.lexicon import Lexicon
 from wordorder.compiled import compiled
 
@@ -47,34 +47,65 @@ def _scale(total: float, bayes: bool) -> float:
 
 
 @compiled
-def estimate_forward(lexicon: Lexicon, counts: NDArray[np.int64], bayes: bool, lexical: NDArray[np.float32]) -> None:
+def initial_probabilities(lexicon: Lexicon) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return probabilities of both directions by which all pairs of a row, or of a column, are equally likely."""
+    pairs = len(lexicon.targets)
+    forward, backward = np.empty(pairs, np.float32), np.empty(pairs, np.float32)
+    columns = np.zeros(lexicon.columns, np.int64)
+    for k in range(pairs):
+        columns[lexicon.targets[k]] += 1
+    for k in range(pairs):
+        backward[k] = 1.0 / columns[lexicon.targets[k]]
+    for e in range(len(lexicon.rows) - 1):
+        row = slice(lexicon.rows[e], lexicon.rows[e + 1])
+        single = slice(lexicon.once[e], lexicon.once[e + 1])
+        share = 1.0 / (row.stop - row.start + single.stop - single.start)
+        forward[row] = share
+        forward[single] = share
+    return forward, backward
+
+
+@compiled
+def estimate_forward(lexicon: Lexicon, counts: Counts, bayes: bool, direction: Direction) -> None:
     """Estimate p(target token | source token) of every pair from its count.
 
     Without ``bayes``, it is (c + α) / (n + α · tokens).
     """
     prior = ALPHA * min(lexicon.columns, UNITS)
+    several, single, lexical = counts.lexical, counts_of_single(lexicon, direction), direction.lexical
     for e in range(len(lexicon.rows) - 1):
-        first, last = lexicon.rows[e], lexicon.rows[e + 1]
+        row = range(lexicon.rows[e], lexicon.rows[e + 1])
+        once = range(lexicon.once[e] - len(several), lexicon.once[e + 1] - len(several))
         total = 0
-        for k in range(first, last):
-            total += counts[k]
+        for k in row:
+            total += several[k]
+        for k in once:
+            total += single[k]
         scale = _scale(total * UNIT + prior, bayes)
-        for k in range(first, last):
-            lexical[k] = _weight(counts[k] * UNIT + ALPHA, bayes) * scale
+        for k in row:
+            lexical[k] = _weight(several[k] * UNIT + ALPHA, bayes) * scale
+        for k in once:
+            lexical[len(several) + k] = _weight(single[k] * UNIT + ALPHA, bayes) * scale
 
 
 @compiled
-def estimate_backward(lexicon: Lexicon, counts: NDArray[np.int64], bayes: bool, lexical: NDArray[np.float32]) -> None:
+def estimate_backward(lexicon: Lexicon, counts: Counts, bayes: bool, direction: Direction) -> None:
     """Estimate p(source token | target token) of every pair from its count."""
     prior = ALPHA * min(len(lexicon.rows) - 1, UNITS)
+    several, single, lexical = counts.lexical, counts_of_single(lexicon, direction), direction.lexical
+    targets, targets_once = lexicon.targets[: len(several)], lexicon.targets[len(several) :]
     totals = np.zeros(lexicon.columns, np.int64)
-    for k in range(len(counts)):
-        totals[lexicon.targets[k]] += counts[k]
+    for k in range(len(several)):
+        totals[targets[k]] += several[k]
+    for k in range(len(single)):
+        totals[targets_once[k]] += single[k]
     scales = np.empty(lexicon.columns)
     for f in range(lexicon.columns):
         scales[f] = _scale(totals[f] * UNIT + prior, bayes)
-    for k in range(len(counts)):
-        lexical[k] = _weight(counts[k] * UNIT + ALPHA, bayes) * scales[lexicon.targets[k]]
+    for k in range(len(several)):
+        lexical[k] = _weight(several[k] * UNIT + ALPHA, bayes) * scales[targets[k]]
+    for k in range(len(single)):
+        lexical[len(several) + k] = _weight(single[k] * UNIT + ALPHA, bayes) * scales[targets_once[k]]
 
 
 @compiled

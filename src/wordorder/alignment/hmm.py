@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordorder.alignment.agreement import FLOOR, Counts, Direction, Parameters, Text, best_links, expect
-from wordorder.alignment.estimation import estimate_backward, estimate_forward, estimate_null
+from wordorder.alignment.estimation import estimate_backward, estimate_forward, estimate_null, initial_probabilities
 from wordorder.alignment.jumps import GROUPS, estimate_weights, initial_weights, spread
-from wordorder.alignment.lexicon import Lexicon, build_lexicon
+from wordorder.alignment.lexicon import Lexicon, build_lexicon, likely
 from wordorder.alignment.links import Links
 from wordorder.alignment.symmetrise import symmetrise
 from wordorder.compiled import first_call
@@ -145,7 +145,7 @@ class HMMAligner:
                 )
                 units, history = (json.loads(arrays[key].tobytes()) for key in ("vocabularies", "history"))
                 source, target = map(Vocabulary, units)
-                lexicon = Lexicon(arrays["rows"], arrays["targets"], len(forward.null))
+                lexicon = Lexicon.of(arrays["rows"], arrays["targets"], len(forward.null))
                 found = cls(lexicon, forward, backward, tuple(Likelihood(*entry) for entry in history))
         except (ValueError, KeyError, TypeError) as error:
             raise _no_aligner(path, str(error)) from error
@@ -187,8 +187,8 @@ def train(source: Ragged, target: Ragged, config: HMM, *, threads: int = 1) -> H
             likelihood, counts = _count(text, parameters, hmm=hmm, threads=threads, progress=progress)
             history.append(Likelihood("HMM" if hmm else "IBM model 1", *likelihood))
             progress.advance(0, note=f"{likelihood[0]:.4f} {likelihood[1]:.4f} nats a unit")
-            estimate_forward(lexicon, counts[0].lexical, hmm, forward.lexical)
-            estimate_backward(lexicon, counts[1].lexical, hmm, backward.lexical)
+            estimate_forward(lexicon, counts[0], hmm, forward)
+            estimate_backward(lexicon, counts[1], hmm, backward)
             forward, backward = (
                 Direction(
                     direction.lexical,
@@ -197,15 +197,20 @@ def train(source: Ragged, target: Ragged, config: HMM, *, threads: int = 1) -> H
                 )
                 for direction, own in zip((forward, backward), counts, strict=True)
             )
-    return HMMAligner(*_prune(lexicon, forward, backward), tuple(history))
+            del counts  # before the next pass allocates its own
+    # Most pairs are no more likely than unseen ones.
+    lexicon, *lexical = likely(lexicon, forward.lexical, backward.lexical, FLOOR)
+    forward, backward = (own._replace(lexical=kept) for own, kept in zip((forward, backward), lexical, strict=True))
+    return HMMAligner(lexicon, forward, backward, tuple(history))
 
 
 def _count(
     text: Text, parameters: Parameters, *, hmm: bool, threads: int, progress: Progress
 ) -> tuple[tuple[float, float], tuple[Counts, Counts]]:
     """Make one pass over the text, and return log-likelihoods per token and expected counts of both directions."""
+    several = int(parameters.lexicon.rows[-1])
     own = [
-        (_no_counts(parameters.forward), _no_counts(parameters.backward)) for _ in range(threads)
+        (_no_counts(parameters.forward, several), _no_counts(parameters.backward, several)) for _ in range(threads)
     ]  # counts of each thread
     free: SimpleQueue[tuple[Counts, Counts]] = SimpleQueue()
     for counts in own:
@@ -257,8 +262,9 @@ def _spread(direction: Direction, reach: int) -> Direction:
     return direction._replace(jumps=spread(direction.jumps, reach))
 
 
-def _no_counts(direction: Direction) -> Counts:
-    return Counts(*(np.zeros(len(array), np.int64) for array in direction))
+def _no_counts(direction: Direction, several: int) -> Counts:
+    """Return counts of zero; ``several`` is the number of pairs that occur more than once."""
+    return Counts(*(np.zeros(size, np.int64) for size in (several, len(direction.null), len(direction.jumps))))
 
 
 def _initial(lexicon: Lexicon, text: Text) -> tuple[Direction, Direction]:
@@ -266,27 +272,13 @@ def _initial(lexicon: Lexicon, text: Text) -> tuple[Direction, Direction]:
 
     The probabilities of null follow the frequencies of the tokens.
     """
-    rows = np.diff(lexicon.rows)
-    columns = np.bincount(lexicon.targets, minlength=lexicon.columns)
-    lexical = 1 / np.repeat(rows, rows), 1 / columns[lexicon.targets]
     units = text.target, text.source
-    sizes = lexicon.columns, len(rows)
+    sizes = lexicon.columns, len(lexicon.rows) - 1
     nulls = (np.bincount(side, minlength=size) / max(len(side), 1) for side, size in zip(units, sizes, strict=True))
     forward, backward = (
-        Direction(own.astype(np.float32), null, initial_weights()) for own, null in zip(lexical, nulls, strict=True)
+        Direction(own, null, initial_weights()) for own, null in zip(initial_probabilities(lexicon), nulls, strict=True)
     )
     return forward, backward
-
-
-def _prune(lexicon: Lexicon, forward: Direction, backward: Direction) -> tuple[Lexicon, Direction, Direction]:
-    """Remove the pairs that are no more likely than unseen ones in either direction, which are most pairs."""
-    kept = (forward.lexical > FLOOR) | (backward.lexical > FLOOR)
-    rows = _starts(kept)[lexicon.rows]
-    return (
-        lexicon._replace(rows=rows, targets=lexicon.targets[kept]),
-        forward._replace(lexical=forward.lexical[kept]),
-        backward._replace(lexical=backward.lexical[kept]),
-    )
 
 
 def _starts(kept: NDArray[np.bool_]) -> NDArray[np.int64]:
