@@ -6,6 +6,7 @@ import errno
 import fcntl
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -51,6 +52,46 @@ def test_a_second_process_waits_for_the_first(tmp_path: Path, capsys: pytest.Cap
         process.kill()
         process.wait()
     assert holder(file) is None
+
+
+@pytest.mark.parametrize("state", ["alive", "stopped", "silent"])
+def test_a_long_wait_says_for_whom_since_when_and_what_to_do(
+    state: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(locks, "REMINDER_SECONDS", 0.3)
+    monkeypatch.setattr(locks, "WAIT_SECONDS", 0.1)
+    file = tmp_path / "lock"
+    process = subprocess.Popen([sys.executable, "-c", HOLD, str(file)], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None and process.stdout.readline() == "locked\n"
+        if state == "stopped":
+            process.send_signal(signal.SIGSTOP)
+        if state == "silent":
+            monkeypatch.setattr(locks, "this_place", lambda: "elsewhere")
+            os.utime(file, (time.time() - 600, time.time() - 600))
+        threading.Timer(1.5, process.kill).start()
+        with only(file):
+            pass
+    finally:
+        process.kill()
+        process.wait()
+    first, *others = capsys.readouterr().err.splitlines()
+    named = rf"^Waiting for process {process.pid} on {re.escape(socket.gethostname())}, "
+    assert re.search(named, first) and len(others) >= 2, "the first sentence comes at once, others follow"
+    for line in others:
+        assert re.search(named, line) and str(file) in line, "the command is named, too"
+        assert re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", line) and f"kill {process.pid}" in line
+        assert ("is stopped" in line, "no sign of life for 10 minutes" in line) == (
+            state == "stopped",
+            state == "silent",
+        )
+
+
+def test_any_command_can_hold_a_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["snakemake", "a\nprocess 1 on b", "{} %s \udcff", "x" * 10_000])
+    with only(tmp_path / "lock"):
+        assert holder(tmp_path / "lock") == Holder(os.getpid(), socket.gethostname(), None, this_place())
+        assert (tmp_path / "lock").stat().st_size < 1000
 
 
 def test_a_process_that_does_not_take_the_lock_waits_for_the_one_that_does(tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 The lock is the operating system's (flock), which ends with the process that holds it, however it dies. NFS since
 Linux 2.6.12, Lustre mounted with 'flock', GPFS and CephFS share it between machines, and give it up when the machine
 that held it is gone. The text of the file names the holder, and its time stamp, renewed all the while, shows that the
-holder lives: that is for people, for 'wordorder status', and for file systems that do not share locks. On those, a file
+holder lives: that is for people, for 'wordorder status', and for file systems that do not share locks. A process that
+waits names the holder every minute, with its command and what to do if it never ends. Without shared locks, a file
 ``NAME.owner``, which only one process can create, keeps others out as long as its time stamp is renewed.
 
 A process id means something only within its PID namespace (a container often has its own) on its machine.
@@ -17,6 +18,7 @@ import functools
 import os
 import re
 import secrets
+import shlex
 import socket
 import sys
 import threading
@@ -29,6 +31,7 @@ from typing import IO, NamedTuple
 from wordorder.errors import Interrupted, WordorderError
 
 WAIT_SECONDS = 1.0  # between two looks at a lock that another process holds
+REMINDER_SECONDS = 60.0  # between two sentences about a lock that another process holds
 BEAT_SECONDS = 30.0
 # A holder on another machine counts as dead after so long without a beat; file systems keep times back for a minute.
 DEAD_SECONDS = 180.0
@@ -69,7 +72,9 @@ class Holder(NamedTuple):
         return cls(os.getpid(), socket.gethostname(), os.environ.get("SLURM_JOB_ID"), this_place())
 
 
-_HOLDER = re.compile(r"process (\d+) on ([^,\s]+)(?:, SLURM job (\S+))?(?:\nnamespace (\S+))?")
+_HOLDER = re.compile(r"process (\d+) on ([^,\s]+)(?:, SLURM job (\S+))?(?:\nnamespace (\S+))?(?:\nsince (?s:.*))?")
+_SINCE = re.compile(r"^since (\d+): (.*)", re.M)  # the time in seconds, and the command
+_LONGEST = 200  # characters of a command that a sentence shows
 
 
 @functools.cache
@@ -106,22 +111,80 @@ def locked(
         Interrupted: ``ask`` says that a process was asked to stop.
     """
     with open_lock(file) if not for_others else nullcontext() as opened:
-        told = False
+        report = _Report(file, waiting or f"Waiting for {{holder}}, which is training in {file.parent}.")
         while True:
             taken, stop = ask(opened is not None and _take(opened, file))
             if taken:
                 break
             if stop:
                 raise Interrupted(f"Another process was still training in {file.parent} when this was asked to stop.")
-            if opened and not told:
-                opened.seek(0)
-                other = str(Holder.parse(opened.read()) or "another process")
-                sentence = waiting or f"Waiting for {{holder}}, which is training in {file.parent}."
-                print(sentence.replace("{holder}", other), file=sys.stderr, flush=True)
-            told = True
+            if opened:
+                report()
             time.sleep(WAIT_SECONDS)
         with _signed(opened, file) if opened else nullcontext():
             yield
+
+
+class _Report:
+    """Sentences about the process that holds a lock: when the wait begins, and every minute while it lasts.
+
+    Args:
+        file: The lock.
+        waiting: The first sentence, in which the holder replaces '{holder}'.
+    """
+
+    def __init__(self, file: Path, waiting: str) -> None:
+        self._file, self._waiting = file, waiting
+        self._begun = self._last = time.monotonic()
+        self._first = True
+
+    def __call__(self) -> None:
+        now = time.monotonic()
+        if not self._first and now - self._last < REMINDER_SECONDS:
+            return
+        text = ""
+        with suppress(OSError):
+            text = self._file.read_text(encoding="utf-8")
+        named = Holder.parse(text)
+        sentence = self._waiting.replace("{holder}", str(named or "another process"))
+        if not self._first:
+            sentence += f" {_minutes(now - self._begun)} so far. {self._advice(named, text)}"
+        print(sentence, file=sys.stderr, flush=True)
+        self._first, self._last = False, now
+
+    def _advice(self, named: Holder | None, text: str) -> str:
+        """Return sentences that say who has held the lock since when, and what to do if that is too long."""
+        if named is None:
+            return f"The file {self._file} does not name the other process; 'lsof {self._file}' may."
+        begun = ""
+        if details := _SINCE.search(text):
+            begun = time.strftime("It began at %Y-%m-%d %H:%M:%S with '{}'. ", time.localtime(int(details[1])))
+            begun = begun.format(details[2])
+        end = f"'scancel {named.job}'" if named.job else f"'kill {named.process}'"
+        if named.place == this_place() and _is_stopped(named.process):
+            return f"{begun}It is stopped. 'kill -CONT {named.process}' resumes it; {end} and that command end it."
+        silent = 0.0
+        with suppress(OSError):
+            silent = time.time() - self._file.stat().st_mtime
+        if silent > 3 * BEAT_SECONDS:
+            return (
+                f"{begun}It has given no sign of life for {_minutes(silent)}: it may be stopped, or {named.host} may "
+                f"be unreachable. Look there: 'kill -CONT {named.process}' resumes a stopped process, {end} ends it."
+            )
+        return f"{begun}It is alive. If it should not run, {end} on {named.host} ends it."
+
+
+def _minutes(seconds: float) -> str:
+    return f"{round(seconds)} seconds" if seconds < 120 else f"{round(seconds / 60)} minutes"
+
+
+def _is_stopped(process: int) -> bool:
+    """Return whether a process of this PID namespace was stopped, for example by Ctrl-Z."""
+    try:
+        status = Path(f"/proc/{process}/status").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return re.search(r"^State:\s*[Tt]", status, re.M) is not None
 
 
 def open_lock(file: Path) -> IO[str]:
@@ -190,7 +253,10 @@ def _own(owner: Path) -> bool:
 
 def _signature() -> str:
     own = Holder.this()
-    return f"{own}\nnamespace {own.place}" if own.place else str(own)
+    command = " ".join(shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]).split())
+    place = f"\nnamespace {own.place}" if own.place else ""
+    shown = command[:_LONGEST].encode(errors="backslashreplace").decode()
+    return f"{own}{place}\nsince {time.time():.0f}: {shown}"
 
 
 @contextmanager
