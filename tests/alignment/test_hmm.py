@@ -103,7 +103,9 @@ def test_two_witnesses() -> None:
 # ------------------------------------------------------------------------------------------------------ the numbers
 
 
-def test_the_lexicon_has_the_pairs_that_occur_together() -> None:
+@pytest.mark.parametrize("block", [1, 3, 1000])
+def test_the_lexicon_has_the_pairs_that_occur_together(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wordorder.alignment.lexicon.BLOCK", block)
     draw = random.Random(1)
     source, target = ([[draw.randrange(9) for _ in range(draw.randrange(5))] for _ in range(9)] for _ in range(2))
     lexicon = build_lexicon(Ragged.of(source), Ragged.of(target))

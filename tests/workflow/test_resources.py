@@ -92,4 +92,5 @@ def test_what_holds_a_whole_text_grows_with_it(tmp_path: Path) -> None:
     two = SimpleNamespace(source=str(source), target=str(target), keys=lambda: ["source", "target"])
     memory = grows_with_text(2000, 10)
     assert memory(JOB, one, 1) == 2020 and memory(JOB, two, 1) == 2050 and memory(JOB, two, 3) == 6150
-    assert grows_with_text(2000, 10, most=2030)(JOB, two, 2) == 4060
+    capped = grows_with_text(2000, 10, most=2030, per_thread=0.5)
+    assert capped(JOB, two, 2) == 4060 and capped(JOB, two, 2, threads=3) == 8120

@@ -8,6 +8,7 @@ because training needs no sums of counts for them; see :func:`wordorder.alignmen
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,8 @@ from numpy.typing import NDArray
 from wordorder.compiled import compiled
 from wordorder.data.ragged import Ragged
 from wordorder.data.units import UNKNOWN_UNIT
+
+BLOCK = 100_000  # occurrences of source tokens between two moments at which a signal can stop the collection
 
 
 class Lexicon(NamedTuple):
@@ -51,18 +54,26 @@ def build_lexicon(source: Ragged, target: Ragged) -> Lexicon:
     bounds = np.searchsorted(source.values[places], np.arange(sources + 1)).astype(np.int64)
     sentences = np.repeat(np.arange(len(source)), source.lengths)[places]
     rows, once = np.zeros(sources + 1, np.int64), np.zeros(sources + 1, np.int64)
-    nothing = np.empty(0, np.int32)
-    _collect(sentences, bounds, target.values, target.offsets, Lexicon(rows, once, nothing, columns))
+    firsts = np.searchsorted(bounds, np.arange(bounds[1], bounds[-1], BLOCK), "right") - 1
+    blocks = list(pairwise([1, *np.unique(firsts).tolist(), sources]))
+
+    def collect(targets: NDArray[np.int32]) -> Lexicon:
+        lexicon = Lexicon(rows, once, targets, columns)
+        for first, last in blocks:
+            _collect(first, last, sentences, bounds, target.values, target.offsets, lexicon)
+        return lexicon
+
+    collect(np.empty(0, np.int32))
     np.cumsum(rows, out=rows)
     np.cumsum(once, out=once)
     once += rows[-1]
-    lexicon = Lexicon(rows, once, np.empty(once[-1], np.int32), columns)
-    _collect(sentences, bounds, target.values, target.offsets, lexicon)
-    return lexicon
+    return collect(np.empty(once[-1], np.int32))
 
 
 @compiled
 def _collect(
+    first: int,
+    last: int,
     sentences: NDArray[np.int64],
     bounds: NDArray[np.int64],
     values: NDArray[np.int32],
@@ -72,6 +83,8 @@ def _collect(
     """Count the pairs of token e into ``rows[e + 1]`` and ``once[e + 1]``, or fill its rows if ``targets`` has room.
 
     Args:
+        first: The first source token.
+        last: The end of the source tokens, exclusive.
         sentences: Sentences of token e, at ``bounds[e]:bounds[e + 1]``.
         bounds: See ``sentences``.
         values: Tokens of the target side.
@@ -82,7 +95,7 @@ def _collect(
     filling = len(targets) > 0
     times = np.zeros(columns, np.int32)  # how often each target token was seen with token e, up to 2
     seen = np.empty(columns, np.int32)  # the tokens that were
-    for e in range(1, len(bounds) - 1):
+    for e in range(first, last):
         count = 0
         for k in range(bounds[e], bounds[e + 1]):
             sentence = sentences[k]

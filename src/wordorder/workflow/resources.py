@@ -179,21 +179,22 @@ class Resources:
         return round(max(1, row.gpus)) if row.nodes > 1 else None
 
 
-def grows_with_text(base: float, per_mb: float, most: float = inf) -> Callable[..., int]:
+def grows_with_text(base: float, per_mb: float, most: float = inf, per_thread: float = 0) -> Callable[..., int]:
     """Return a resource function for jobs that read whole texts.
 
     Args:
         base: The amount (MB or minutes) for an empty text.
         per_mb: The amount per megabyte of the job's ``source`` and, if it has one, ``target``.
-        most: The maximum amount of the first attempt; each further attempt gets the same amount more.
+        most: The maximum amount of the first attempt with one thread; each further attempt gets the same amount more.
+        per_thread: The share of this amount that each further thread adds.
 
     Returns:
-        A function of the wildcards, the input and the attempt.
+        A function of the wildcards, the input, the attempt and the number of threads.
     """
 
-    def resource(wildcards: Any, input: Any, attempt: int) -> int:
+    def resource(wildcards: Any, input: Any, attempt: int, threads: int = 1) -> int:
         files = [input.source, *([input.target] if "target" in input.keys() else [])]  # noqa: SIM118 - not a mapping
         size_mb = sum(Path(file).stat().st_size for file in files) / 1e6
-        return round(min(base + per_mb * size_mb, most) * attempt)
+        return round(min(base + per_mb * size_mb, most) * (1 + per_thread * (threads - 1)) * attempt)
 
     return resource
