@@ -13,7 +13,7 @@ from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
 from wordorder.report import CAPTIONS
 from wordorder.report.caption_texts import captions
 from wordorder.workflow.data import ALIGNMENT, REORDERING, binary_files, corpus_file, positions_files
-from wordorder.workflow.exits import exit_on_error
+from wordorder.workflow.exits import exit_on_error, exit_on_interrupt
 from wordorder.workflow.models import CELL, EVALUATED
 from wordorder.workflow.patience import remember_min_job_age
 from wordorder.workflow.plan import Plan
@@ -23,6 +23,8 @@ from wordorder.workflow.studies import JOINT, SIGNIFICANCE, SYSTEMS
 
 # Thousands of jobs create millions of small objects, few of which are garbage, so collect garbage less often.
 gc.set_threshold(200_000, 50, 100)
+
+exit_on_interrupt()
 
 STUDY = config.get("study", "demo")
 
