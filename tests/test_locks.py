@@ -94,6 +94,15 @@ def test_any_command_can_hold_a_lock(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert (tmp_path / "lock").stat().st_size < 1000
 
 
+@pytest.mark.parametrize("content", [b"\xff\xfe\0", b"", b"process", b"process 9999999999999999999999 on %s"])
+def test_a_damaged_lock_is_free(content: bytes, tmp_path: Path) -> None:
+    file = tmp_path / "lock"
+    file.write_bytes(content.replace(b"%s", os.fsencode(socket.gethostname())))
+    assert holder(file) is None
+    with only(file):
+        assert holder(file) is not None
+
+
 def test_a_process_that_does_not_take_the_lock_waits_for_the_one_that_does(tmp_path: Path) -> None:
     answers = [(False, False), (True, False)]
     with locked(tmp_path / "lock", lambda taken: answers.pop(0), for_others=True):

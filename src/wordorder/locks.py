@@ -144,7 +144,7 @@ class _Report:
             return
         text = ""
         with suppress(OSError):
-            text = self._file.read_text(encoding="utf-8")
+            text = self._file.read_text(encoding="utf-8", errors="replace")
         named = Holder.parse(text)
         sentence = self._waiting.replace("{holder}", str(named or "another process"))
         if not self._first:
@@ -289,7 +289,7 @@ def holder(file: Path) -> Holder | None:
     In this PID namespace the process must live, elsewhere its last beat must be recent.
     """
     try:
-        named = Holder.parse(file.read_text(encoding="utf-8"))
+        named = Holder.parse(file.read_text(encoding="utf-8", errors="replace"))
         beaten = file.stat().st_mtime
     except OSError:
         return None
@@ -304,7 +304,7 @@ def holder(file: Path) -> Holder | None:
 def _lives(process: int) -> bool:
     try:
         os.kill(process, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):  # the latter for a damaged number
         return False
     except PermissionError:
         return True  # somebody else's

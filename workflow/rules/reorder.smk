@@ -4,9 +4,12 @@
 #
 # Jobs that read a whole text into memory request memory by its size. Measured on 6.5 and 26 MB of English and German:
 # a constant 0.25 GB, plus 12 MB per MB of both sides for alignment, 16 MB per MB of the source for oracle orders, and
-# 5 MB per MB of the source for classes. Aligner training needs up to 40 bytes per distinct pair of units that occur in a
-# common sentence pair. By default, it uses at most 2 million sentence pairs; extrapolated from 2,500 and 20,000 sentence
-# pairs, these contain about 240 million such pairs of words.
+# 5 MB per MB of the source for classes.
+#
+# Aligner training needs 12 bytes per distinct pair of units that occurs in one place of the text, and 28 bytes, 16 more
+# with each further thread, per pair that occurs in several. On generated sentence pairs of 25 words (benchmarks/scale.py),
+# it needed 0.98 GB for 100,000 (27 MB of text) and 2.71 GB for 400,000 (110 MB). The line through both gives 12 GB for
+# 2 million (550 MB), for which 13 GB are requested. Aligners see no more than 2 million by default.
 
 
 # ------------------------------------------------------------------------------------------------------ alignment
@@ -24,7 +27,7 @@ rule train_aligner:
     group:
         "align"
     resources:
-        mem_mb=grows_with_text(2000, 20, most=20_000),
+        mem_mb=grows_with_text(2000, 20, most=16_000, per_thread=0.25),
     params:
         slice=plan.data.aligner_slice,
         unit=plan.data.unit_option,
