@@ -18,9 +18,12 @@ from wordorder.config.load import dataset_names, load_dataset, load_sizes, load_
 from wordorder.config.models import Cell, Decoding, Evaluation, Family, Model, Report
 from wordorder.config.pages import PublishedReport
 from wordorder.config.published_scores import Shown
+from wordorder.files import read_bytes
+from wordorder.integrity import demand_below, note_of
 from wordorder.registry import registry_of
 from wordorder.workflow import dataset_slices, study, study_slices
 from wordorder.workflow.addresses import decoding_label, evaluation_label
+from wordorder.workflow.catalogue import Catalogue
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.models import ModelRules
 from wordorder.workflow.positions import positions_name, reorderers
@@ -383,3 +386,36 @@ def test_published_tables_come_with_the_slice_of_their_table(root: Path) -> None
     wrong = asked.model_copy(update={"published": [Shown(table="opr_table")]})
     with raises("unknown-name", path=root / "published/scores.yaml", found="opr_table", says="opr_table6"):
         study_slices.published_scores_slice(wrong, configuration)
+
+
+@pytest.mark.parametrize("damage", [b"\xff", b"", None, "flip", "checksum"])
+def test_a_damaged_slice_is_written_again_when_a_run_starts(damage: bytes | str | None, tmp_path: Path) -> None:
+    path, store = tmp_path / "slices" / "one.json", SliceStore(is_main=True)
+    demand_below(path.parent)
+    store.get(path, "", lambda: {"beam": 4, "name": "one"})
+    store.write()
+    whole = path.read_bytes()
+    if damage is None:
+        path.unlink()
+    elif damage == "checksum":
+        note_of(path).unlink()
+    else:
+        path.write_bytes(whole.replace(b"4", b"5") if isinstance(damage, str) else damage)
+    store.write()
+    assert read_bytes(path) == whole
+
+
+@pytest.mark.parametrize("damage", [b"\xff", b"", b"[]", "flip"])
+def test_a_damaged_cache_changes_no_slice(
+    damage: bytes | str, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    catalogue = Catalogue(root)
+    before = [catalogue.encoding("opr"), catalogue.size("micro")]
+    (cache,) = (tmp_path / "cache/wordorder/catalogue").glob("*.json")
+    text = cache.read_bytes()
+    assert b'"dim": 128' in text
+    cache.write_bytes(text.replace(b'"dim": 128', b'"dim": 129') if isinstance(damage, str) else damage)
+    catalogue = Catalogue(root)
+    assert [catalogue.encoding("opr"), catalogue.size("micro")] == before
+    assert cache.read_bytes() == text

@@ -24,7 +24,7 @@ from wordorder.config.encodings import EncodingConfig
 from wordorder.config.load import encoding_names, load_encodings, load_sizes
 from wordorder.config.models import Recipe, Study
 from wordorder.errors import SeveralErrors, WordorderError, unknown_name
-from wordorder.files import write_text
+from wordorder.files import read_object, write_text
 from wordorder.registry import KINDS, plugin_files, registry_of
 from wordorder.workflow.addresses import canonical_json, minimal
 
@@ -136,10 +136,9 @@ class Catalogue:
 
     @cached_property
     def _content(self) -> dict[str, dict[str, Any]]:
-        with suppress(OSError, ValueError):
-            known: dict[str, dict[str, Any]] = json.loads(self._file.read_text(encoding="utf-8"))
-            if known.keys() == {"encodings", "sizes", "models"}:
-                return known
+        with suppress(OSError, WordorderError):  # It does not exist, or is damaged and is made again.
+            known: dict[str, dict[str, Any]] = read_object(self._file, "encodings", "sizes", "models")
+            return known
         found: dict[str, dict[str, Any]] = {
             "encodings": dict(self._encodings()),
             "sizes": dict(self._sizes()),

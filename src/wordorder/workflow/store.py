@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from wordorder.errors import WordorderError
-from wordorder.files import read_json, write_text
+from wordorder.files import read_bytes, read_json, write_text
 from wordorder.workflow.addresses import canonical_json, digest
 
 
@@ -71,7 +71,15 @@ class SliceStore:
         return content
 
     def write(self) -> None:
-        """Write the requested slices whose files do not exist yet; call this method when a workflow starts."""
+        """Write the requested slices whose files are missing or damaged; call this method when a workflow starts."""
         for path, text in self._asked.items():
-            if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            if not _holds(path, text):
                 write_text(path, text)
+
+
+def _holds(path: Path, text: str) -> bool:
+    """Return whether a file has this text and its checksum."""
+    try:
+        return read_bytes(path) == text.encode()
+    except WordorderError:
+        return False
