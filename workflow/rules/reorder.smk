@@ -8,7 +8,7 @@
 #
 # Aligner training needs 12 bytes per distinct pair of units that occurs in one place of the text, and 28 bytes, 16 more
 # with each further thread, per pair that occurs in several. On generated sentence pairs of 25 words (benchmarks/scale.py),
-# it needed 0.98 GB for 100,000 (27 MB of text) and 2.71 GB for 400,000 (110 MB). The line through both gives 12 GB for
+# it needed 2.7 GB for 400,000 (110 MB of text) and 5.6 GB for a million (275 MB). The line through both gives 10.5 GB for
 # 2 million (550 MB), for which 13 GB are requested. Aligners see no more than 2 million by default.
 
 

@@ -164,7 +164,7 @@ def _add(probability: float, number: int, counts: NDArray[np.int64], single: NDA
     if number < len(counts):
         counts[number] += count
     else:
-        single[number - len(counts)] = min(count, MOST)
+        single[number - len(counts)] = count if count < MOST else MOST
 
 
 @compiled

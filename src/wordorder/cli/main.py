@@ -23,6 +23,7 @@ from wordorder.errors import EXIT_INTERRUPTED, EXIT_RETRY, Interrupted, Wordorde
 from wordorder.files import DISK_FULL
 
 EXIT_USAGE = 2
+EXIT_TERMINATED = 128 + signal.SIGTERM
 VARIABLE = "WORDORDER_ERRORS"
 
 # Importing a module registers its commands; the order is that of the help. The modules import heavy libraries inside
@@ -80,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Returns:
         The exit status: 0 after success, 1 after an error, 2 after a mistake in the command line, 75 if the command was
-        stopped and can resume, and 130 after Ctrl-C.
+        stopped and can resume, and 130 after Ctrl-C. After SIGTERM, it raises SystemExit with 143.
     """
     _tidy_up_on_sigterm()
     threading.excepthook = _report_of_thread
@@ -106,6 +107,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Typer raises this when the reader of the output, such as head or a pager, has exited.
         if isinstance(error.__context__, BrokenPipeError):
             _forget_output()
+        if error.code == EXIT_TERMINATED:
+            print("wordorder: SIGTERM stopped the command before it had finished.", file=sys.stderr)
         raise
     if status == EXIT_INTERRUPTED:
         print("wordorder: Ctrl-C stopped the command before it had finished.", file=sys.stderr)
