@@ -53,6 +53,42 @@ def test_a_stopped_command_leaves_nothing_half_written(number: int, status: int,
     assert not list(tmp_path.iterdir())
 
 
+SWALLOWS = """
+import signal, sys, time
+from wordorder.cli.app import stage
+from wordorder.cli.main import main
+
+@stage()
+def work() -> None:
+    try:
+        print("ready", flush=True)
+        time.sleep(60)
+    except BaseException:
+        raise AttributeError("half imported")
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+if sys.argv[1] == "import":
+    print("ready", flush=True)
+    time.sleep(60)
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize(("words", "status"), [(["stage", "work"], 130), (["import"], -signal.SIGINT)])
+def test_ctrl_c_is_a_sentence_also_during_imports(words: list[str], status: int) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", SWALLOWS, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == status
+    assert "Traceback" not in errors and len(errors.splitlines()) == 1 and "Ctrl-C" in errors
+
+
 ENDS = """
 import sys
 from wordorder.cli.app import stage

@@ -11,6 +11,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Sequence
+from types import FrameType
 from typing import Annotated, Any
 
 import typer
@@ -25,6 +26,7 @@ from wordorder.files import DISK_FULL
 EXIT_USAGE = 2
 EXIT_TERMINATED = 128 + signal.SIGTERM
 VARIABLE = "WORDORDER_ERRORS"
+_INTERRUPTED = threading.Event()  # Ctrl-C was pressed
 
 # Importing a module registers its commands; the order is that of the help. The modules import heavy libraries inside
 # the commands, because the workflow starts hundreds of short processes.
@@ -58,19 +60,30 @@ def _root(
     pass
 
 
-def _tidy_up_on_sigterm() -> None:
+def _tidy_up_on_signals() -> None:
     """Make SIGTERM raise SystemExit, so that partly written files are removed; a second signal kills the process.
 
-    'wordorder stage train' replaces this handler by its own. A process that ignores SIGTERM continues to ignore it.
+    Ctrl-C raises KeyboardInterrupt, as in every Python program. It is also remembered, because libraries that swallow
+    this exception while they are imported fail later, for another reason.
+
+    'wordorder stage train' replaces these handlers by its own. A process that ignores a signal continues to ignore it.
     """
 
     def end(number: int, _: object) -> None:
         signal.signal(number, signal.SIG_DFL)
         sys.exit(128 + number)
 
-    on_main_thread = threading.current_thread() is threading.main_thread()
-    if on_main_thread and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        _INTERRUPTED.set()
+        signal.default_int_handler(number, frame)
+
+    _INTERRUPTED.clear()
+    if threading.current_thread() is not threading.main_thread():
+        return
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, end)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, interrupt)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -83,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit status: 0 after success, 1 after an error, 2 after a mistake in the command line, 75 if the command was
         stopped and can resume, and 130 after Ctrl-C. After SIGTERM, it raises SystemExit with 143.
     """
-    _tidy_up_on_sigterm()
+    _tidy_up_on_signals()
     threading.excepthook = _report_of_thread
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
@@ -102,6 +115,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if isinstance(error, OSError) and error.filename is None and error.errno in DISK_FULL:
             _forget_output()  # otherwise Python would flush the buffer at exit and fail again
+        if _INTERRUPTED.is_set():
+            return _report_interrupt()
         return _report(as_sentence(error, log=not debug), debug=debug)
     except SystemExit as error:
         # Typer raises this when the reader of the output, such as head or a pager, has exited.
@@ -110,9 +125,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if error.code == EXIT_TERMINATED:
             print("wordorder: SIGTERM stopped the command before it had finished.", file=sys.stderr)
         raise
-    if status == EXIT_INTERRUPTED:
-        print("wordorder: Ctrl-C stopped the command before it had finished.", file=sys.stderr)
-    return status or 0
+    return _report_interrupt() if status == EXIT_INTERRUPTED else status or 0
+
+
+def _report_interrupt() -> int:
+    print("wordorder: Ctrl-C stopped the command before it had finished.", file=sys.stderr)
+    return EXIT_INTERRUPTED
 
 
 def _report_of_thread(failed: threading.ExceptHookArgs) -> None:
