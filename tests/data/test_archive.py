@@ -157,6 +157,15 @@ def test_a_name_in_a_zip_that_is_not_utf8_is_said(tmp_path: Path) -> None:
         content(archive, "ä")
 
 
+def test_a_name_in_the_header_of_a_zip_member_that_is_not_utf8_is_said(tmp_path: Path) -> None:
+    """The header in front of a member repeats its name and says that the name is UTF-8."""
+    archive = make_zip(tmp_path / "a.zip", {"ä": b"text"})
+    whole = archive.read_bytes()
+    archive.write_bytes(whole.replace("ä".encode(), b"\xea\x20", 1))
+    with raises("damaged-file"):
+        content(archive, "ä")
+
+
 def test_a_zip_with_a_password_is_said(tmp_path: Path) -> None:
     archive = make_zip(tmp_path / "a.zip", {"a": b"text"})
     data = bytearray(archive.read_bytes())

@@ -104,7 +104,8 @@ def _open_zip(archive: str | Path, member: str) -> Iterator[IO[bytes]]:
         if info.is_dir() or stat.S_IFMT(mode) not in (0, stat.S_IFREG):
             raise _not_a_file(archive, member)
         try:
-            file = zipped.open(info)
+            with _contents(zipfile.BadZipFile):  # The member has a header of its own.
+                file = zipped.open(info)
         except (RuntimeError, NotImplementedError) as error:  # a password or an unknown compression
             raise WordorderError(
                 f"'{member}' of {archive} cannot be read: {error}.", code="unreadable-file", path=archive, key=member
