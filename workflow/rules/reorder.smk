@@ -2,9 +2,9 @@
 # positions.smk turn orders into positions. All files belong to a dataset, and all studies with the same reorderer share
 # them.
 #
-# Jobs that read a whole text into memory request memory by its size. Measured on 6.5 and 26 MB of English and German:
-# a constant 0.25 GB, plus 12 MB per MB of both sides for alignment, 16 MB per MB of the source for oracle orders, and
-# 5 MB per MB of the source for classes.
+# Alignment and oracle orders work block by block. On 5 million generated sentence pairs of 25 words (benchmarks/scale.py),
+# they needed 0.4 GB, of which the aligner, trained on 200,000 pairs, is the part that grows. Classes read the whole source:
+# 6.9 GB for its 705 MB.
 #
 # Aligner training needs 12 bytes per distinct pair of units that occurs in one place of the text, and 28 bytes, 16 more
 # with each further thread, per pair that occurs in several. On generated sentence pairs of 25 words (benchmarks/scale.py),
