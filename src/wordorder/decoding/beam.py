@@ -23,8 +23,9 @@ from wordorder.encodings.base import Positions
 from wordorder.model.architectures.base import DecoderCache, EncodedSource, Translator
 from wordorder.model.batch import BEGIN, END, PAD
 
-# Share of finished sentences at which they are removed from the batch; removing them copies the others.
-_DROP = 1 / 16
+# Finished sentences are removed when a multiple of this number remains. Libraries that compile matrix products for each
+# shape then meet few shapes, and removing sentences copies the others.
+_SENTENCES = 8
 
 
 @dataclass(frozen=True)
@@ -107,14 +108,21 @@ def _reorder(
     beam: _Beam, memory: EncodedSource, caches: Sequence[DecoderCache], rows: Tensor, done: Tensor
 ) -> EncodedSource:
     """Select the row of the caches for every open hypothesis, and remove finished sentences if they are many."""
-    if int(done.sum()) >= _DROP * len(done):
-        kept = torch.nonzero(~done).squeeze(1)
+    remaining = _rounded(len(done) - int(done.sum()))
+    if remaining < len(done):
+        # A stable sort moves the finished sentences behind the others; the first of them fill the batch up.
+        kept = done.to(torch.int8).sort(stable=True).indices[:remaining].sort().values
         rows = rows[kept]
         memory = memory.select(kept)
         beam.keep(kept)
     for cache in caches:
-        cache.select(rows.flatten())
+        cache.select(rows)
     return memory
+
+
+def _rounded(sentences: int) -> int:
+    """Round a number of sentences up to a multiple of :data:`_SENTENCES`, and a smaller one to a power of two."""
+    return 1 << (sentences - 1).bit_length() if sentences < _SENTENCES else -(-sentences // _SENTENCES) * _SENTENCES
 
 
 class _Beam:

@@ -12,6 +12,7 @@ from wordorder.config.models import Recipe
 from wordorder.dropout import Drop, Dropout, unchanged
 from wordorder.encodings.base import AttentionEncoding, Positions
 from wordorder.model.attention.base import WeightsReader
+from wordorder.model.attention.lineage import LineageCache
 from wordorder.model.attention.multihead import CrossAttention, KeyValueCache, Prefix, SelfAttention
 from wordorder.model.layout import SENTENCES, Layout
 
@@ -172,7 +173,7 @@ class DecoderLayer(nn.Module):
         encoding: AttentionEncoding,
         cross_encoding: AttentionEncoding,
         positions: Positions,
-        cache: KeyValueCache | None = None,
+        cache: KeyValueCache | LineageCache | None = None,
         drop: Drop = unchanged,
         weights_reader: WeightsReader | None = None,
         cross_weights_reader: WeightsReader | None = None,
@@ -187,11 +188,12 @@ class DecoderLayer(nn.Module):
             memory: Keys and values of the source, (B, H, S, d_h) twice.
             memory_mask: Added to the scores of the source, (B, 1, 1, S).
             memory_positions: Positions of the source.
-            mask: Added to the scores of the target, (1, 1, T, T).
+            mask: Added to the scores of the target, (1, 1, T, T); with a cache that keeps all hypotheses of a sentence
+                together, (B, 1, T, keys).
             encoding: What the positional encoding does in the self-attention.
             cross_encoding: What it does between target and source.
             positions: Positions of x.
-            cache: Keys and values of each hypothesis's earlier tokens.
+            cache: Keys and values of earlier tokens, of each hypothesis or of all hypotheses of a sentence.
             drop: The dropout of the embeddings, as it was drawn for them.
             weights_reader: Called with the weights of the self-attention.
             cross_weights_reader: Called with the weights of the attention to the source.
@@ -201,9 +203,11 @@ class DecoderLayer(nn.Module):
             Outputs, in the same layout.
         """
 
+        separate = isinstance(cache, KeyValueCache)
+
         # (B, K, d) -> (B·K, 1, d): every hypothesis attends only to its own past.
         def alone(x: Tensor) -> Tensor:
-            return x if cache is None else x.flatten(0, 1)[:, None]
+            return x.flatten(0, 1)[:, None] if separate else x
 
         inputs = _head_inputs(encoding, alone(x), layout, positions, drop, self.around_self)
 
@@ -218,7 +222,7 @@ class DecoderLayer(nn.Module):
                 weights_reader=weights_reader,
                 layout=layout,
             )
-            return attended if cache is None else attended.view_as(inner)
+            return attended.view_as(inner) if separate else attended
 
         def attend_to_source(inner: Tensor) -> Tensor:
             attended: Tensor = self.cross_attention(

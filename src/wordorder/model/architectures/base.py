@@ -42,7 +42,10 @@ class DecoderCache(Protocol):
     """A part of the tokens that a step-by-step decoder has already read, one row per hypothesis."""
 
     def select(self, rows: Tensor) -> None:
-        """Select hypotheses (indices b·K + k), in the given order."""
+        """Select the hypotheses that are continued, indices b·K + k, (B, K).
+
+        Those in a row are of one sentence. Sentences without a row have left the batch; the others keep their order.
+        """
 
 
 class WeightsRecorder(Protocol):

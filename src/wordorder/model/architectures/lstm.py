@@ -103,7 +103,8 @@ class Cache:
         self.output = torch.zeros_like(self.layers[0][0])
 
     def select(self, rows: Tensor) -> None:
-        """Select hypotheses (indices into N), in the given order."""
+        """Select hypotheses (indices into N of any shape), in the given order."""
+        rows = rows.flatten()
         self.layers = [_rows(state, rows) for state in self.layers]
         self.output = None if self.output is None else self.output.index_select(0, rows)
 

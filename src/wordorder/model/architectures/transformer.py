@@ -20,6 +20,7 @@ from wordorder.config.models import Recipe
 from wordorder.config.sizes import ArchitectureSize
 from wordorder.encodings.base import Encoding, Positions, Shape
 from wordorder.model.architectures.base import Translator, register
+from wordorder.model.attention.lineage import SUPPORTS, Lineage
 from wordorder.model.attention.multihead import KeyValueCache
 from wordorder.model.layers import DecoderLayer, EncoderLayer
 from wordorder.model.layout import Layout, layout_of
@@ -177,34 +178,39 @@ class Transformer(Translator):
         normed: Tensor = self.decoder_norm(x)
         return normed
 
-    def step(self, tokens: Tensor, memory: Memory, caches: list[KeyValueCache], step: int) -> Tensor:
+    def step(self, tokens: Tensor, memory: Memory, caches: list[KeyValueCache] | list[Lineage], step: int) -> Tensor:
         """Decode one more token of each hypothesis, (B, K) tokens at position ``step`` to (B, K, d).
 
         Args:
             tokens: Token indices, (B, K).
             memory: The result of ``encode``.
-            caches: One per decoder layer, empty before the first step; rows are b·K + k.
+            caches: The result of ``new_caches`` before the first step; rows are b·K + k.
             step: Number of earlier tokens.
 
         Returns:
             Hidden states, (B, K, d).
         """
         positions = replace(Positions.range(1, offset=step, on=tokens.device), tokens=tokens.reshape(-1, 1))
-        if (drawn := memory.positions.drawn) is not None:
+        drawn = memory.positions.drawn
+        if drawn is not None:
             positions = replace(positions, drawn=drawn.repeat_interleave(tokens.size(1), 0))  # (B·K, D)
         x, drop = self._embed(self.target_embedding, tokens.reshape(-1, 1), positions, "decoder")
         x = x.view(*tokens.shape, -1)
+        mask, own = None, caches
+        if isinstance(lineage := caches[0], Lineage):
+            positions, mask = replace(positions.expand(tokens.size(1)), drawn=drawn), lineage.extend(x)
+            own = lineage.layers
         for number, layer in enumerate(self.decoder):
             x = layer(
                 x,
                 memory=memory.keys_values[number],
                 memory_mask=memory.mask,
                 memory_positions=memory.positions,
-                mask=None,
+                mask=mask,
                 encoding=self.encoding.attention("decoder", number),
                 cross_encoding=self.encoding.cross_attention(number),
                 positions=positions,
-                cache=caches[number],
+                cache=own[number],
                 drop=drop,
                 weights_reader=self._reader("decoder", number),
                 cross_weights_reader=self._reader("cross", number),
@@ -213,8 +219,11 @@ class Transformer(Translator):
         return normed
 
     @override
-    def new_caches(self) -> list[KeyValueCache]:
-        return [KeyValueCache() for _ in self.decoder]
+    def new_caches(self) -> list[KeyValueCache] | list[Lineage]:
+        layers = range(len(self.decoder))
+        if self.recorder is None and all(self.encoding.attention("decoder", layer).needs <= SUPPORTS for layer in layers):
+            return [Lineage(len(layers))]
+        return [KeyValueCache() for _ in layers]
 
     def _decoder_layers(self) -> list[DecoderLayer]:
         return [layer for layer in self.decoder if isinstance(layer, DecoderLayer)]

@@ -14,6 +14,7 @@ from torch.nn import functional
 
 from wordorder.encodings.base import AttentionEncoding, Positions
 from wordorder.model.attention.base import WeightsReader, attend
+from wordorder.model.attention.lineage import LineageCache
 from wordorder.model.layout import SENTENCES, Layout
 
 
@@ -43,7 +44,8 @@ class KeyValueCache:
         return keys, values, positions
 
     def select(self, rows: Tensor) -> None:
-        """Select sentences or hypotheses (indices into N), in the given order."""
+        """Select sentences or hypotheses (indices into N of any shape), in the given order."""
+        rows = rows.flatten()
         if self.keys is not None and self.values is not None and self.positions is not None:
             self.keys = self.keys.index_select(0, rows)
             self.values = self.values.index_select(0, rows)
@@ -87,7 +89,7 @@ class SelfAttention(nn.Module):
         mask: Tensor | None,
         encoding: AttentionEncoding,
         positions: Positions,
-        cache: KeyValueCache | None = None,
+        cache: KeyValueCache | LineageCache | None = None,
         prefix: Prefix | None = None,
         head_inputs: list[tuple[int, Tensor]] | None = None,
         weights_reader: WeightsReader | None = None,
