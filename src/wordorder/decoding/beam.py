@@ -18,7 +18,7 @@ from torch import Tensor
 
 from wordorder.config.models import Decoding
 from wordorder.decoding.penalty import highest_score, length_penalty
-from wordorder.decoding.selection import best_tokens
+from wordorder.decoding.selection import best_continuations
 from wordorder.encodings.base import Positions
 from wordorder.model.architectures.base import DecoderCache, EncodedSource, Translator
 from wordorder.model.batch import BEGIN, END, PAD
@@ -160,19 +160,14 @@ class _Beam:
         Returns:
             The row b·K + k that each open hypothesis continues, (B, K), and whether each sentence is done, (B,).
         """
-        beam, width = self.config.beam, self.tokens.size(1)
+        beam, width, vocabulary = self.config.beam, self.tokens.size(1), log_probabilities.size(1)
         log_probabilities[:, [PAD, BEGIN]] = -math.inf
         self._end_at_limit(log_probabilities)
-        # The K + 1 best continuations of each hypothesis include the K best of a sentence that are not ends.
-        values, tokens = best_tokens(log_probabilities, beam + 1)
-        totals = (
-            (self.log_probabilities[:, :, None] + values.view(-1, width, values.size(1)))
-            .nan_to_num(-math.inf, neginf=-math.inf)
-            .flatten(1)
+        # Every hypothesis can end once, so the 2 K best continuations of a sentence include the K best that are not ends.
+        totals, numbers = best_continuations(
+            log_probabilities.view(-1, width, vocabulary), self.log_probabilities, 2 * beam
         )
-        totals, order = totals.sort(dim=1, descending=True, stable=True)
-        parents = order // values.size(1)
-        tokens = tokens.view(len(totals), -1).gather(1, order)
+        parents, tokens = numbers // vocabulary, numbers % vocabulary
         ends = tokens == END
         self._finish(totals[:, :beam].where(ends[:, :beam], -math.inf), parents[:, :beam])
         # A stable sort moves the ends behind the others and keeps the order of these.

@@ -1,6 +1,8 @@
-"""Selection of the best few of very many tokens, faster than sorting and with deterministic ties."""
+"""Selection of the best few of very many continuations, faster than sorting and with deterministic ties."""
 
 from __future__ import annotations
+
+import math
 
 import torch
 from torch import Tensor
@@ -8,34 +10,41 @@ from torch import Tensor
 _BLOCK = 32
 
 
-def best_tokens(log_probabilities: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Select the ``count`` highest log-probabilities of each row, highest first; ties prefer the lower token index.
+def best_continuations(log_probabilities: Tensor, scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Select the ``count`` best continuations of each sentence, best first.
 
-    Blocks of tokens are compared by their best token first: the ``count`` best tokens of a row are in its ``count``
-    best blocks, where the earlier of two equal blocks is the better one.
+    Ties prefer the lower hypothesis, then the lower token index; NaN counts as -inf. Blocks of tokens are compared by
+    their best token first: the ``count`` best continuations are in the ``count`` best blocks, where the earlier of two
+    equal blocks is the better one.
 
     Args:
-        log_probabilities: Log-probabilities, (N, V) in single precision; none above 0, -inf allowed.
-        count: Number of tokens.
+        log_probabilities: Log-probabilities of the tokens after each hypothesis, (B, K, V) in single precision; none
+            above 0, -inf allowed.
+        scores: Log-probability of each hypothesis, (B, K).
+        count: Number of continuations.
 
     Returns:
-        Values and token indices, (N, count) each.
+        The sums of both log-probabilities, and the numbers k·V + token, (B, count) each; fewer if no more exist.
     """
-    vocabulary = log_probabilities.size(1)
-    blocks = vocabulary // _BLOCK
-    if blocks <= count:
-        tokens = torch.arange(vocabulary, device=log_probabilities.device).expand_as(log_probabilities)
-        return _best(log_probabilities, tokens, count)
-    whole = log_probabilities[:, : blocks * _BLOCK].view(-1, blocks, _BLOCK)
-    numbers = torch.arange(blocks, device=whole.device).expand(len(whole), -1)
-    _, best_blocks = _best(whole.amax(-1), numbers, count)
-    tokens = (best_blocks[:, :, None] * _BLOCK + torch.arange(_BLOCK, device=whole.device)).flatten(1)
-    rest = torch.arange(blocks * _BLOCK, vocabulary, device=whole.device).expand(len(whole), -1)
-    tokens = torch.cat((tokens, rest), dim=1)
-    return _best(log_probabilities.gather(1, tokens), tokens, count)
+    sentences, hypotheses, vocabulary = log_probabilities.shape
+    device, blocks = scores.device, vocabulary // _BLOCK
+    if hypotheses * blocks <= count:
+        numbers = torch.arange(hypotheses * vocabulary, device=device).expand(sentences, -1)
+    else:
+        whole = log_probabilities[:, :, : blocks * _BLOCK].unflatten(2, (blocks, _BLOCK))
+        totals = (whole.amax(-1) + scores[:, :, None]).flatten(1)
+        _, best = _best(totals, torch.arange(hypotheses * blocks, device=device).expand(sentences, -1), count)
+        first = best // blocks * vocabulary + best % blocks * _BLOCK
+        numbers = (first[:, :, None] + torch.arange(_BLOCK, device=device)).flatten(1)
+        if vocabulary % _BLOCK:
+            rest = torch.arange(hypotheses * vocabulary, device=device).view(hypotheses, -1)[:, blocks * _BLOCK :]
+            numbers = torch.cat((numbers, rest.reshape(1, -1).expand(sentences, -1)), dim=1)
+    totals = log_probabilities.flatten(1).gather(1, numbers) + scores.gather(1, numbers // vocabulary)
+    return _best(totals, numbers, count)
 
 
 def _best(values: Tensor, numbers: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    values = values.nan_to_num(-math.inf, neginf=-math.inf)
     # The bits of non-negative floats have the order of the floats, so that one integer holds both criteria.
     costs = values.neg().clamp_min(0).view(torch.int32).long()
     keys = (costs << 32) | numbers
