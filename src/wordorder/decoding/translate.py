@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
+from wordorder.children import can_fork, shared
 from wordorder.config.datasets import TextPreprocessing
 from wordorder.config.models import Decoding
 from wordorder.data.arrays import Integers
@@ -60,8 +62,12 @@ def translate(
 ) -> list[list[Hypothesis]]:
     """Find the n-best hypotheses of every source.
 
-    The same model, set of sentences and configuration give the same bits on the same machine with the same number of
-    threads.
+    On a CPU, if there are at least as many batches as PyTorch has threads, each thread becomes a process that translates
+    batches of its own; otherwise all threads share each product of a batch. The processes share the weights. Each needs
+    additional memory for one batch, mostly the logits: ``batch_tokens`` / source length x vocabulary x 8 bytes.
+
+    The same model, set of sentences and configuration give the same bits on the same machine with any number of such
+    processes, and with one thread; where threads share products, with the same number of threads.
 
     Args:
         model: The model.
@@ -74,7 +80,7 @@ def translate(
 
     Raises:
         WordorderError: A source is longer than the encoder supports, or the model needs positions and gets none, or the
-            reverse. Raised before any work.
+            reverse; raised before any work. Or a process was killed.
     """
     check_positions(model, given=positions is not None)
     tokens = [source.tolist() for source in sources]
@@ -87,16 +93,22 @@ def translate(
     if config.precision == "bf16":
         model = copy.deepcopy(model).bfloat16()
     model = packed(model)
+    batches = list(plan(keys, config))
+
+    def one(number: int) -> list[list[Hypothesis]]:
+        padded, reordered = _tensors(batches[number], pairs=positions is not None)
+        with repeatable(number):
+            return search(model, padded.to(device), config, positions=None if reordered is None else reordered.to(device))
+
+    threads, numbers = torch.get_num_threads(), range(len(batches))
+    several = device.type == "cpu" and len(batches) >= threads > 1 and can_fork()
     found: dict[Sentence, list[Hypothesis]] = {}
     with Progress("translate", total=len(set(keys)), unit="sentences") as progress:
-        for number, batch in enumerate(plan(keys, config)):
-            padded, reordered = _tensors(batch, pairs=positions is not None)
-            with repeatable(number):
-                hypotheses = search(
-                    model, padded.to(device), config, positions=None if reordered is None else reordered.to(device)
-                )
-            found.update(zip(batch, hypotheses, strict=True))
-            progress.advance(len(batch))
+        for number, hypotheses in (
+            shared(one, len(batches), threads) if several else ((number, one(number)) for number in numbers)
+        ):
+            found.update(zip(batches[number], hypotheses, strict=True))
+            progress.advance(len(batches[number]))
     lost = sum(not hypotheses for hypotheses in found.values())
     if lost:
         _warn(

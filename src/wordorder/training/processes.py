@@ -11,10 +11,8 @@ The processes share the micro-batches of each update, so that their number affec
 
 from __future__ import annotations
 
-import ctypes
 import inspect
 import os
-import signal
 import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -27,6 +25,7 @@ from lightning_fabric.strategies.ddp import DDPStrategy
 from torch import distributed
 from torch.nn.parallel import DistributedDataParallel
 
+from wordorder.children import end_with_parent
 from wordorder.errors import WordorderError
 from wordorder.training.device import fabric_precision
 from wordorder.training.slurm import describe_job
@@ -34,7 +33,6 @@ from wordorder.training.slurm import describe_job
 T = TypeVar("T")
 
 _STARTED_BY = "WORDORDER_STARTED_BY"  # The first process sets this variable for the processes that it starts.
-_PR_SET_PDEATHSIG = 1
 # Buffers are not synchronised: encodings keep tables that grow with sentence length, separately in each process. The
 # setting has one name in older and another in newer versions of PyTorch.
 _SYNC_BUFFERS = ("broadcast_buffers", "forward_sync_buffers")
@@ -73,7 +71,7 @@ def open_fabric(precision: str, *, devices: int | None, nodes: int = 1, most: in
     else:
         environment = LightningEnvironment()
         devices = devices or min(_gpus_of_job(), most)
-        _end_with_the_first()
+        end_with_parent(_started_by_the_first)  # Otherwise this process would wait for the first one forever.
     assert devices is not None
     if devices * nodes > most:
         raise WordorderError(
@@ -245,11 +243,3 @@ def _start_again_through_srun(tasks: int) -> None:
             f"({error.strerror}). Add the folder of srun to PATH, or request one task.",
             code="missing-program",
         ) from error
-
-
-def _end_with_the_first() -> None:
-    """Let Linux end this process with its parent, even if the parent is killed; otherwise it would wait forever."""
-    if _started_by_the_first() and sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if not _started_by_the_first():  # The parent ended before the call.
-            sys.exit(1)
