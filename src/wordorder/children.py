@@ -12,8 +12,6 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
 
-import torch
-
 from wordorder.errors import WordorderError
 
 T = TypeVar("T")
@@ -78,6 +76,8 @@ def _start(work: Callable[[int], Any], parent: int) -> None:
     global _work
     end_with_parent(lambda: os.getppid() == parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the parent ends the others.
+    import torch  # of which this module otherwise knows nothing
+
     torch.set_num_threads(1)
     _work = work
 

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from raises import raises
+from wordorder.children import shared
 from wordorder.cli.main import main
 from wordorder.config import datasets
 from wordorder.config.models import Cell, Decoding, Recipe
@@ -155,6 +156,32 @@ def test_an_encoding_that_draws_in_every_pass_translates_repeatably(tmp_path: Pa
     assert torch.equal(torch.get_rng_state(), state)
     torch.manual_seed(5)
     assert translate(model, sources, config) == found
+
+
+@pytest.mark.parametrize("encoding", ["sinusoidal", "randomized"])
+def test_any_number_of_processes_finds_the_same(
+    tmp_path: Path, encoding: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = save_random_model(tmp_path / "model.pt", 80, {"type": encoding})
+    sources = [np.arange(4, 4 + length) for length in (7, 3, 9, 5, 3)]
+    config = Decoding(beam=2, max_length_b=6, batch_tokens=20)
+    used = []
+
+    def counted(work: Any, count: int, processes: int) -> Any:
+        used.append((count, processes))
+        return shared(work, count, processes)
+
+    monkeypatch.setattr("wordorder.decoding.translate.shared", counted)
+    threads, found = torch.get_num_threads(), []
+    try:
+        for number in (1, 2, 3):
+            torch.set_num_threads(number)
+            found.append(translate(model, sources, config))
+    finally:
+        torch.set_num_threads(threads)
+    assert found[0] == found[1] == found[2]
+    assert used == [(4, 2), (4, 3)]  # four different sentences, each too long to share a batch
+
 
 
 def test_a_vocabulary_of_another_size_is_refused(
