@@ -29,7 +29,7 @@ def random_model(vocabulary: int) -> Transformer:
 
 
 def clocked(function: Callable[[], Any]) -> tuple[dict[str, float], Any]:
-    """Return the wall time and the CPU seconds of a call, also of processes that it started and ended, and its result."""
+    """Return the wall time and the CPU seconds of a call, with those of ended child processes, and its result."""
     clock, cpu = time.perf_counter(), sum(os.times()[:4])
     result = function()
     return {"clock": time.perf_counter() - clock, "cpu": sum(os.times()[:4]) - cpu}, result

@@ -112,6 +112,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     numbers = {piece: number for number, piece in enumerate(pieces)}
 
     def ours(precision: str) -> list[list[str]]:
+        torch.set_num_threads(options.threads)  # which CTranslate2 changes for the whole process
         found = translate(model, sources, config.model_copy(update={"precision": precision}))
         return [[pieces[token] for token in hypotheses[0].tokens] for hypotheses in found]
 

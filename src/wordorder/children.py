@@ -40,8 +40,8 @@ def end_with_parent(is_child: Callable[[], bool]) -> None:
 def shared(work: Callable[[int], T], count: int, processes: int) -> Iterator[tuple[int, T]]:
     """Do ``count`` pieces of work in child processes of one thread each.
 
-    The children inherit the memory of this process and copy only the pages that one of them changes. Each takes the next
-    piece when it has finished one, so that the first pieces should be the longest.
+    The children inherit the memory of this process and copy only the pages that one of them changes. Each takes the
+    next piece when it has finished one, so that the first pieces should be the longest.
 
     Args:
         work: Does one piece, given its number from 0. Its results are pickled.
@@ -62,9 +62,9 @@ def shared(work: Callable[[int], T], count: int, processes: int) -> Iterator[tup
             yield numbers[future], future.result()
     except BrokenProcessPool as error:
         raise WordorderError(
-            f"One of {processes} processes that shared the work was ended from outside, probably because the machine ran "
-            "out of memory. Use fewer threads, because each thread is a process with memory of its own (--threads, or "
-            "the threads of the rule), smaller batches ('batch_tokens'), or more memory.",
+            f"One of {processes} processes that shared the work was ended from outside, probably because the machine "
+            "ran out of memory. Use fewer threads, because each thread is a process with memory of its own (--threads, "
+            "or the threads of the rule), smaller batches ('batch_tokens'), or more memory.",
             code="process-killed",
             found=processes,
         ) from error

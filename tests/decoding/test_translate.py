@@ -159,9 +159,7 @@ def test_an_encoding_that_draws_in_every_pass_translates_repeatably(tmp_path: Pa
 
 
 @pytest.mark.parametrize("encoding", ["sinusoidal", "randomized"])
-def test_any_number_of_processes_finds_the_same(
-    tmp_path: Path, encoding: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_any_number_of_processes_finds_the_same(tmp_path: Path, encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model = save_random_model(tmp_path / "model.pt", 80, {"type": encoding})
     sources = [np.arange(4, 4 + length) for length in (7, 3, 9, 5, 3)]
     config = Decoding(beam=2, max_length_b=6, batch_tokens=20)
@@ -181,7 +179,6 @@ def test_any_number_of_processes_finds_the_same(
         torch.set_num_threads(threads)
     assert found[0] == found[1] == found[2]
     assert used == [(4, 2), (4, 3)]  # four different sentences, each too long to share a batch
-
 
 
 def test_a_vocabulary_of_another_size_is_refused(

@@ -11,7 +11,9 @@ from wordorder.model.attention.lineage import Lineage
 from wordorder.model.attention.multihead import KeyValueCache
 
 
-@pytest.mark.parametrize(("place", "kind"), [("Rotate", Lineage), ("Values", Lineage), ("Drawn", Lineage), ("Bias", KeyValueCache)])
+@pytest.mark.parametrize(
+    ("place", "kind"), [("Rotate", Lineage), ("Values", Lineage), ("Drawn", Lineage), ("Bias", KeyValueCache)]
+)
 @torch.no_grad()
 def test_hypotheses_see_their_own_past_only(place: str, kind: type) -> None:
     """Hypotheses change places, multiply, and leave with their sentence, until the cache has grown twice."""

@@ -163,7 +163,7 @@ class _Beam:
         beam, width, vocabulary = self.config.beam, self.tokens.size(1), log_probabilities.size(1)
         log_probabilities[:, [PAD, BEGIN]] = -math.inf
         self._end_at_limit(log_probabilities)
-        # Every hypothesis can end once, so the 2 K best continuations of a sentence include the K best that are not ends.
+        # Every hypothesis can end once, so the 2 K best continuations include the K best that are not ends.
         totals, numbers = best_continuations(
             log_probabilities.view(-1, width, vocabulary), self.log_probabilities, 2 * beam
         )

@@ -31,7 +31,7 @@ def best_continuations(log_probabilities: Tensor, scores: Tensor, count: int) ->
     if hypotheses * blocks <= count:
         numbers = torch.arange(hypotheses * vocabulary, device=device).expand(sentences, -1)
     else:
-        whole = log_probabilities[:, :, : blocks * _BLOCK].unflatten(2, (blocks, _BLOCK))
+        whole = log_probabilities[:, :, : blocks * _BLOCK].reshape(sentences, hypotheses, blocks, _BLOCK)
         totals = (whole.amax(-1) + scores[:, :, None]).flatten(1)
         _, best = _best(totals, torch.arange(hypotheses * blocks, device=device).expand(sentences, -1), count)
         first = best // blocks * vocabulary + best % blocks * _BLOCK

@@ -202,7 +202,6 @@ class DecoderLayer(nn.Module):
         Returns:
             Outputs, in the same layout.
         """
-
         separate = isinstance(cache, KeyValueCache)
 
         # (B, K, d) -> (B·K, 1, d): every hypothesis attends only to its own past.

@@ -8,6 +8,7 @@ Notation: B sentences, S source tokens, T target tokens, d model size, K hypothe
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -20,7 +21,7 @@ from wordorder.config.models import Recipe
 from wordorder.config.sizes import ArchitectureSize
 from wordorder.encodings.base import Encoding, Positions, Shape
 from wordorder.model.architectures.base import Translator, register
-from wordorder.model.attention.lineage import SUPPORTS, Lineage
+from wordorder.model.attention.lineage import SUPPORTS, Lineage, LineageCache
 from wordorder.model.attention.multihead import KeyValueCache
 from wordorder.model.layers import DecoderLayer, EncoderLayer
 from wordorder.model.layout import Layout, layout_of
@@ -196,7 +197,8 @@ class Transformer(Translator):
             positions = replace(positions, drawn=drawn.repeat_interleave(tokens.size(1), 0))  # (B·K, D)
         x, drop = self._embed(self.target_embedding, tokens.reshape(-1, 1), positions, "decoder")
         x = x.view(*tokens.shape, -1)
-        mask, own = None, caches
+        mask: Tensor | None = None
+        own: Sequence[KeyValueCache | LineageCache | Lineage] = caches
         if isinstance(lineage := caches[0], Lineage):
             positions, mask = replace(positions.expand(tokens.size(1)), drawn=drawn), lineage.extend(x)
             own = lineage.layers
@@ -221,7 +223,8 @@ class Transformer(Translator):
     @override
     def new_caches(self) -> list[KeyValueCache] | list[Lineage]:
         layers = range(len(self.decoder))
-        if self.recorder is None and all(self.encoding.attention("decoder", layer).needs <= SUPPORTS for layer in layers):
+        fits = all(self.encoding.attention("decoder", layer).needs <= SUPPORTS for layer in layers)
+        if self.recorder is None and fits:
             return [Lineage(len(layers))]
         return [KeyValueCache() for _ in layers]
 
