@@ -105,7 +105,7 @@ def test_full_forward_is_step_by_step_decoding(place: str) -> None:
     # Hypotheses that grow side by side and change places are sentences of their own.
     caches = model.new_caches()
     beams = torch.stack((target, target.flip(0)), dim=1)  # (B, K, T)
-    swap = torch.tensor([1, 0, 3, 2])
+    swap = torch.tensor([[1, 0], [3, 2]])
     for step in range(7):
         result = model.step(beams[:, :, step], memory, caches, step)
         alone = torch.stack([model.decode(beams[:, k, : step + 1], memory)[:, -1] for k in range(2)], dim=1)
