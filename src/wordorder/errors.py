@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import difflib
 import json
+import sys
 from collections.abc import Iterable
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 # Exit status of a job that was asked to stop, saved its state and can be started again (EX_TEMPFAIL).
@@ -127,3 +129,20 @@ def as_json(error: WordorderError) -> str:
 
 class Interrupted(Exception):
     """The process was asked to stop (SIGTERM, SIGUSR1, SIGINT) and has saved what it needs to resume later."""
+
+
+def say_on_interrupt(sentence: str) -> None:
+    """Let Ctrl-C end this process with a sentence instead of a traceback, wherever nothing else handles it.
+
+    Args:
+        sentence: What Ctrl-C stopped.
+    """
+    before = sys.excepthook
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if issubclass(kind, KeyboardInterrupt):
+            print(sentence, file=sys.stderr)
+        else:
+            before(kind, error, trace)
+
+    sys.excepthook = hook

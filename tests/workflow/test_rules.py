@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-import signal
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -297,17 +294,6 @@ def test_a_target_that_cannot_be_is_told_at_once(workspace: Workspace, capsys: p
     with pytest.raises(SystemExit) as caught:
         exit_on_error(targets.trained)(Wildcards())
     assert str(caught.value).startswith("wordorder: error: ") and "kk" in str(caught.value)
-
-
-def test_ctrl_c_ends_a_run_with_a_sentence() -> None:
-    start = "from wordorder.workflow.exits import exit_on_interrupt as end; end(); "
-    ended, failed = (
-        subprocess.run([sys.executable, "-c", f"{start}raise {error}"], capture_output=True, text=True, check=False)
-        for error in ("KeyboardInterrupt", "ValueError(5)")
-    )
-    assert ended.returncode == -signal.SIGINT, "a shell that runs a script must see the signal"
-    assert re.fullmatch(r"wordorder: Ctrl-C .*\.\n", ended.stderr)
-    assert failed.returncode == 1 and failed.stderr.startswith("Traceback") and "ValueError: 5" in failed.stderr
 
 
 def plan_of(workspace: Workspace) -> Any:

@@ -10,10 +10,11 @@ from pathlib import Path
 from snakemake.persistence import PersistenceBase
 from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
 
+from wordorder.errors import say_on_interrupt
 from wordorder.report import CAPTIONS
 from wordorder.report.caption_texts import captions
 from wordorder.workflow.data import ALIGNMENT, REORDERING, binary_files, corpus_file, positions_files
-from wordorder.workflow.exits import exit_on_error, exit_on_interrupt
+from wordorder.workflow.exits import exit_on_error
 from wordorder.workflow.models import CELL, EVALUATED
 from wordorder.workflow.patience import remember_min_job_age
 from wordorder.workflow.plan import Plan
@@ -24,7 +25,8 @@ from wordorder.workflow.studies import JOINT, SIGNIFICANCE, SYSTEMS
 # Thousands of jobs create millions of small objects, few of which are garbage, so collect garbage less often.
 gc.set_threshold(200_000, 50, 100)
 
-exit_on_interrupt()
+# Snakemake handles Ctrl-C only while jobs run, not while it decides which jobs to run or waits for another run.
+say_on_interrupt("wordorder: Ctrl-C stopped Snakemake while no job was running.")
 
 STUDY = config.get("study", "demo")
 

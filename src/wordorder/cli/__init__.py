@@ -1,19 +1,6 @@
 """The ``wordorder`` command line."""
 
-from __future__ import annotations
+from wordorder.errors import say_on_interrupt
 
-import sys
-from types import TracebackType
-
-_before = sys.excepthook
-
-
-def _hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Report Ctrl-C while the command imports its libraries, which takes a second, with one sentence."""
-    if issubclass(kind, KeyboardInterrupt):
-        print("wordorder: Ctrl-C stopped the command before it had begun.", file=sys.stderr)
-    else:
-        _before(kind, error, trace)
-
-
-sys.excepthook = _hook
+# The modules of the commands import libraries, which takes a second.
+say_on_interrupt("wordorder: Ctrl-C stopped the command before it had begun.")

@@ -1,4 +1,4 @@
-"""Ends a run of Snakemake with only the message of an error, or with one sentence after Ctrl-C."""
+"""Ends a run of Snakemake with only the message of an error."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import inspect
 import sys
 from collections.abc import Callable
 from functools import wraps
-from types import TracebackType
 from typing import Any
 
 from wordorder.errors import WordorderError
@@ -32,19 +31,3 @@ def exit_on_error(function: Callable[..., Any]) -> Callable[..., Any]:
     # Snakemake inspects the signature once per job and parameter; this attribute makes that fast.
     wrapper.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
     return wrapper
-
-
-def exit_on_interrupt() -> None:
-    """Let Ctrl-C end this process with a sentence instead of a traceback.
-
-    Snakemake handles Ctrl-C only while jobs run, not while it decides which jobs to run or waits for another run.
-    """
-    before = sys.excepthook
-
-    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        if issubclass(kind, KeyboardInterrupt):
-            print("wordorder: Ctrl-C stopped Snakemake while no job was running.", file=sys.stderr)
-        else:
-            before(kind, error, trace)
-
-    sys.excepthook = hook
