@@ -46,6 +46,14 @@ def test_track_passes_on_errors_of_the_items(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().err == "Reading: 1 it\n"
 
 
+def test_items_that_nobody_reads_to_the_end_leave_no_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """Otherwise the line would appear whenever the abandoned generator is collected, amid other output."""
+    items = track(range(3), "reading")
+    next(items)
+    items.close()  # type: ignore[attr-defined]
+    assert capsys.readouterr().err == ""
+
+
 def test_a_terminal_gets_a_bar() -> None:
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, 80))

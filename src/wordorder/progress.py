@@ -57,10 +57,11 @@ class Progress:
     def __enter__(self) -> Progress:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self._bar is not None:
             self._bar.close()
-        else:
+        # A generator that is not read to its end is closed at any later time, when its line would surprise the reader.
+        elif kind is not GeneratorExit:
             self._print()
 
 

@@ -92,7 +92,7 @@ def _lines(folder: Path) -> dict[str, str]:
 def _each(work: Callable[[T], R], items: Iterable[T], processes: int, what: str) -> list[R]:
     todo = list(items)
     if processes == 1:
-        return [work(item) for item in track(todo, what, total=len(todo), unit="bundles")]
+        return list(track(map(work, todo), what, total=len(todo), unit="bundles"))
     with ProcessPoolExecutor(processes) as pool:
         return list(track(pool.map(work, todo), what, total=len(todo), unit="bundles"))
 
