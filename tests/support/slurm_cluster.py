@@ -1,13 +1,15 @@
 """A real SLURM on this machine: one or two nodes with emulated GPUs, with or without accounting, for a test.
 
 ``python tests/support/slurm_cluster.py`` starts one and stops it at Ctrl-C. It needs root, the packages that
-tests/install_slurm installs, and no /etc/slurm/slurm.conf: a SLURM that is configured there is never touched.
+tests/install_slurm installs, and no /etc/slurm/slurm.conf: a SLURM that is configured there is never touched. What a
+killed test left there is removed.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import fcntl
 import os
 import shutil
 import signal
@@ -102,7 +104,8 @@ def why_not() -> str | None:
         return f"SLURM is not installed ({', '.join(missing)} missing); tests/install_slurm installs it on Debian."
     if os.geteuid() != 0:
         return "Starting a SLURM needs root."
-    if (ETC / "slurm.conf").exists():
+    _remove_leftovers()
+    if os.path.lexists(ETC / "slurm.conf"):
         return f"{ETC}/slurm.conf belongs to a SLURM that is installed or another test; it is not touched."
     return None
 
@@ -118,6 +121,7 @@ class Cluster:
         # A short path: a Unix socket's is limited to 108 characters.
         self.folder = Path(tempfile.mkdtemp(prefix="slurm-"))
         self.folder.chmod(0o755)
+        self.lock = _try_lock(self.folder)
         for name in ("munge", "state", "spool", "run", "log", "dev"):
             (self.folder / name).mkdir()
         values = {
@@ -155,10 +159,10 @@ class Cluster:
             self.cancel_all()
         for name in (*self.nodes, "slurmctld", "slurmdbd", "mariadbd", "munged"):
             self._stop(name)
-        for name in ("slurm.conf", "gres.conf", "slurmdbd.conf"):
-            if (ETC / name).is_symlink() and (ETC / name).readlink().parent == self.folder:
-                (ETC / name).unlink()
+        _remove_configuration(self.folder)
         shutil.rmtree(self.folder, ignore_errors=True)
+        if self.lock is not None:
+            os.close(self.lock)
 
     # ------------------------------------------------------------------------------------------- what tests do
 
@@ -292,6 +296,43 @@ class Cluster:
             with contextlib.suppress(TimeoutError):
                 wait_until(f"{name} to end", lambda: not _alive(pid), seconds=10)
             os.kill(pid, signal.SIGKILL)
+
+
+def _remove_leftovers() -> None:
+    """Remove what a killed test left of its cluster: daemons, the folder and the links in /etc/slurm."""
+    conf = ETC / "slurm.conf"
+    if not conf.is_symlink() or not conf.readlink().parent.name.startswith("slurm-"):
+        return
+    folder = conf.readlink().parent
+    if folder.exists():
+        lock = _try_lock(folder)
+        if lock is None:
+            return
+        for file in folder.glob("run/*.pid"):
+            with contextlib.suppress(OSError, ValueError):
+                pid = int(file.read_text())
+                if Path(f"/proc/{pid}/comm").read_text().strip() in PROGRAMS:  # not another one with the same number
+                    os.kill(pid, signal.SIGKILL)
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+    _remove_configuration(folder)
+
+
+def _try_lock(folder: Path) -> int | None:
+    """Lock a cluster's folder until this process ends, and return the lock, or None if another process has it."""
+    lock = os.open(folder / "lock", os.O_CREAT | os.O_RDWR)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        return None
+    return lock
+
+
+def _remove_configuration(folder: Path) -> None:
+    for name in ("slurm.conf", "gres.conf", "slurmdbd.conf"):
+        if (ETC / name).is_symlink() and (ETC / name).readlink().parent == folder:
+            (ETC / name).unlink()
 
 
 def _alive(pid: int) -> bool:
