@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+import slurm_cluster
 from slurm_cluster import Cluster, wait_until, why_not
 from snakemake_runs import ROOT
 
@@ -105,3 +106,19 @@ def test_every_job_keeps_its_outcome(cluster: Cluster, tmp_path: Path) -> None:
     assert all(tries[number].count("ended") == 0 for number in FAIL)
     assert all(len(tries[number]) >= 2 for number in FAIL), "a failed job was not tried again"
     assert "Traceback" not in said
+
+
+def test_a_killed_cluster_is_removed() -> None:
+    if (reason := why_not()) and not os.environ.get("WORDORDER_REQUIRE_SLURM"):
+        pytest.skip(reason)
+    command = [sys.executable, slurm_cluster.__file__, "--no-accounting"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as killed:
+        assert killed.stdout
+        folder = Path(killed.stdout.readline().split()[4].rstrip(";"))
+        assert "another test" in (why_not() or ""), "a running cluster is not touched"
+        killed.kill()
+    daemons = [int(file.read_text()) for file in folder.glob("run/*.pid")]
+    assert len(daemons) == 3
+    assert why_not() is None
+    assert not folder.exists()
+    wait_until("the daemons to end", lambda: not any(Path(f"/proc/{pid}/comm").exists() for pid in daemons))
