@@ -18,7 +18,6 @@ from collections.abc import Sequence
 import numpy as np
 from calibration import ALPHA, EFFECTS, Family, Pool, find_pools, parse_options
 
-from wordorder.comparison.families import SPREAD_LEVEL
 from wordorder.progress import track
 from wordorder.statistics.dunnett import against_baseline
 from wordorder.statistics.resampling import resamples
@@ -29,6 +28,7 @@ from wordorder.statistics.seeds_and_sentences import (
     small_spread_p,
     variance_components,
 )
+from wordorder.statistics.spread import SPREAD_LEVEL
 
 FAMILIES = ((3, 2), (5, 2), (3, 5))  # systems and seeds
 RESAMPLES = 300

@@ -80,6 +80,15 @@ def test_comparisons_with_one_baseline_are_a_step_down_dunnett_test() -> None:
     )
 
 
+def test_a_system_that_varies_more_is_named_and_has_its_own_standard_error() -> None:
+    test = family_test(KNOWN | {"two": [18.6, 22.3, 20.3]})
+    assert test.summary["unstable"] == {"two": pytest.approx(0.000929, abs=1e-6)}
+    one, two, three = (test.compare(comparison) for comparison in test.family.comparisons)
+    assert two["test"]["standard_error"] > one["test"]["standard_error"] == three["test"]["standard_error"]
+    assert "two varies more than the others" in two["verdict"]
+    assert "varies more" not in one["verdict"] + three["verdict"]
+
+
 def test_the_margin_decides_what_is_equivalent() -> None:
     assert verdicts(family_test(KNOWN, margin={"bleu": 0.52}))[1][0] == "equivalent"
     assert verdicts(family_test(KNOWN, margin={"bleu": 0.51}))[1][0] == "undecided"

@@ -89,12 +89,13 @@ def test_more_than_ten_thousand_seeds_and_enough_seeds_are_said(sample: Sample) 
 
 
 def test_what_makes_it_less_sure_is_said(sample: Sample) -> None:
-    change(sample, lambda tested: tested["family"].update(spread_check=None))
+    change(sample, lambda tested: tested["family"].update(spread_check=None, unstable={}))
     assert not any(doubt in line for line in of(sample).sure for doubt in ("no level", "varies more", "vary less"))
 
     def doubt(tested: dict[str, Any]) -> None:
         tested["family"]["level"]["exact"] = False
         tested["family"]["baseline_check"] = {"f": 9.0, "p": 0.01, "corrects": True}
+        tested["family"]["unstable"] = {"opr": 0.001}
         tested["family"]["spread_check"] = {"p": 0.01, "small": True}
         for entry in tested["comparisons"]:
             entry["reach"] = "on this test set"
@@ -107,6 +108,7 @@ def test_what_makes_it_less_sure_is_said(sample: Sample) -> None:
     said = of(sample)
     assert any("no level is exact" in line for line in said.sure)
     assert any("The baseline varies more" in line for line in said.sure)
+    assert any("opr varies more over the seeds" in line for line in said.sure)
     assert sum(" by BLEU, " in line and "the seeds vary less than the sentences" in line for line in said.sure) == 1
     assert any(", none would also be expected on other sentences" in line for line in said.sure)
     assert larger in said.surer

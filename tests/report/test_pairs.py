@@ -50,7 +50,8 @@ def test_half_a_width_is_that_of_tukeys_test(content: dict[str, Any]) -> None:
                 (k - 1) * (n - 1)
             )
             quantile = stats.studentized_range.ppf(0.95, k, (k - 1) * (n - 1))
-            assert metric["half"] == pytest.approx(quantile * (residual / n) ** 0.5, rel=1e-6)
+            assert metric["unstable"] == []
+            assert metric["halves"] == pytest.approx([quantile * (residual / n) ** 0.5] * (k * (k - 1) // 2), rel=1e-6)
             assert metric["means"] == pytest.approx(rows)
             for (one, other), p in zip(combinations(range(k), 2), metric["p"], strict=True):
                 q = abs(rows[one] - rows[other]) / (residual / n) ** 0.5

@@ -78,7 +78,7 @@ def test_the_spread_of_the_baseline() -> None:
 
 def test_comparisons_of_all_pairs() -> None:
     found = all_pairs(model(*ROWS))
-    assert (found.critical * math.sqrt(2), found.half_width) == six(4.895599, 0.657826)
+    assert (found.critical * math.sqrt(2), found.critical * found.standard_error) == six(4.895599, 0.657826)
     assert (found.differences["0", "1"].p, found.differences["2", "3"].p) == six(0.018093, 0.000635)
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from wordorder.statistics.blocked import residual_variance
 from wordorder.statistics.looks import obrien_fleming_levels
 from wordorder.statistics.power import critical, detectable_difference, power, seeds_needed, sigma_range
+from wordorder.statistics.spread import residual_variance
 
 
 @pytest.mark.parametrize(("procedure", "k", "n"), [("baseline", 4, 3), ("all pairs", 4, 3), ("baseline", 2, 4)])

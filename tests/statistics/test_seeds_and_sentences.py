@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from wordorder.statistics.blocked import residual_variance
 from wordorder.statistics.resampling import MEAN, Array, mean_statistics, resamples
 from wordorder.statistics.seeds_and_sentences import (
     SentenceVariance,
@@ -16,6 +15,7 @@ from wordorder.statistics.seeds_and_sentences import (
     small_spread_p,
     variance_components,
 )
+from wordorder.statistics.spread import residual_variance
 
 SYSTEMS, SEEDS, SENTENCES = 3, 4, 60
 # Standard deviations of effects on sentence scores: on the mean of the sentences their variances are a 60th.

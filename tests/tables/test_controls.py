@@ -24,7 +24,7 @@ from wordorder.workflow.studies import StudyRules
 from wordorder.workflow.study_slices import controls_of, page_slice
 
 NAMES = ["sinusoidal", "learned", "learned_control", "relative", "relative_control"]
-RATES = dict(zip(NAMES, (0.3, 0.1, 0.3, 0.2, 0.5), strict=True))
+RATES = dict(zip(NAMES, (0.3, 0.15, 0.35, 0.2, 0.5), strict=True))
 SEEDS = [1, 2, 3]
 ASKED = Controls(
     report=report(NAMES, SEEDS, tests=("test_1",)),

@@ -216,17 +216,22 @@ def test_doubts_about_a_family_are_noted(study: Report, tmp_path: Path) -> None:
     files = load_significance(study, tmp_path)
     families = [tested["family"] for file in files for tested in file["metrics"].values()]
     for each in families:
-        each.update(spread_check=None)
-    doubts = ("these looks were not declared", "the baseline check has p below 0.05", "a note says that σ is too small")
+        each.update(spread_check=None, unstable={})
+    doubts = (
+        *("these looks were not declared", "the baseline check has p below 0.05"),
+        *("names a system that varies more", "a note says that σ is too small"),
+    )
     before = significance_table(files, study)
     assert not any(doubt in note for note in before.notes for doubt in doubts)
     families[0]["level"]["exact"] = False
     families[0]["baseline_check"] = {"f": 9.0, "p": 0.01, "corrects": True}
+    families[0]["unstable"] = {"opr+rpr": 0.00456}
     families[0]["spread_check"] = {"p": 0.0123, "small": True}
     after = significance_table(files, study)
     assert all(sum(doubt in note for note in after.notes) == 1 for doubt in doubts)
     notes = [row["Notes"].main for row in after.blocks[1].rows]
-    assert "not declared: no level is exact; σ is too small (p = 0.012)" in notes[0] and "σ" not in "".join(notes[1:])
+    assert "exact; opr+rpr varies more (p = 0.0046); σ is too small (p = 0.012)" in notes[0]
+    assert "σ" not in "".join(notes[1:])
 
 
 def test_variance_components_are_those_of_the_comparison(study: Report, tmp_path: Path) -> None:

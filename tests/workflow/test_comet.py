@@ -36,6 +36,8 @@ def test_all_models_of_a_size_are_scored_in_one_job(asking: list[str], tmp_path:
     assert "output: results/demo/scores/comet/grammar.micro.test.json" in scored
     assert "model.ckpt" not in scored
     assert "--systems results/demo/scores/comet/grammar.micro.test.json" in block(text, "compare_systems")
+    drawn = next(part for part in text.split("\n\n") if "rule draw_figure:" in part and "figures/scores.svg" in part)
+    assert "results/demo/scores/comet/grammar.micro.test.json" in drawn.partition("output:")[0]
 
 
 def test_the_model_is_an_input_once_it_is_there(asking: list[str], tmp_path: Path) -> None:

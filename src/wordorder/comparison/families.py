@@ -1,7 +1,8 @@
 """The verdicts on a family of comparisons: all comparisons of one metric on one test set.
 
 Every system is compared with one baseline by a step-down Dunnett test; other declared pairs by t-tests with Holm's
-correction. Both estimate the residual variance from all systems at once (:mod:`wordorder.statistics.blocked`).
+correction. Both estimate the residual variance from all systems at once (:mod:`wordorder.statistics.blocked`), except
+for systems that vary more than the others.
 """
 
 from __future__ import annotations
@@ -29,11 +30,10 @@ from wordorder.statistics.seeds_and_sentences import (
     small_spread_p,
     variance_components,
 )
+from wordorder.statistics.spread import SPREAD_LEVEL
 from wordorder.statistics.verdicts import verdict
 
 Cell = tuple[str, int]  # encoding, seed
-SPREAD_LEVEL = 0.05
-"""The level of the check that the seeds vary as much as the sentences on which they differ explain."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +104,7 @@ class FamilyTest:
             "sigma": None if test.problem else model.mse**0.5,
             "nu": None if test.problem else model.nu,
             "baseline_check": check,
+            "unstable": {name: spread.p for name, spread in model.unstable.items()},
             "spread_check": self._spread_check(components),
             "level": self.level.as_dict(),
             "margin": self.margin,

@@ -41,6 +41,7 @@ def sentence(
     )
     if (family["spread_check"] or {}).get("small"):
         facts += ", which vary suspiciously little"
+    facts += "".join(f"; {name} varies more than the others" for name in (system, baseline) if name in unstable(family))
     if verdict.outcome is Outcome.UNDECIDED:
         return (
             f"{system} against {baseline}: undecided ({facts}; with 80 % probability these seeds find a difference of "
@@ -58,6 +59,11 @@ def reach_words(verdict: Verdict) -> str:
     """Return the words for the sentences to which a verdict applies."""
     both = f"{Reach.THIS_TEST_SET} {Reach.OTHER_SENTENCES}"
     return both if verdict.reach is Reach.OTHER_SENTENCES else str(Reach.THIS_TEST_SET)
+
+
+def unstable(family: dict[str, Any]) -> dict[str, float]:
+    """Return the systems that vary more over the seeds than the others, each with the p-value of that check."""
+    return family.get("unstable") or {}  # Older bundles lack the check.
 
 
 def _relation(p: float) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from wordorder.comparison.levels import level_of
+from wordorder.comparison.verdicts import unstable
 from wordorder.config.models import Report
 from wordorder.metrics.base import metric
 from wordorder.report.overview import Alike, place
@@ -54,8 +55,11 @@ class _Family:
 
     @property
     def sigma(self) -> float:
-        """The standard deviation behind the standard error, which a baseline with a larger one raises."""
-        error: float = next(entry["test"]["standard_error"] for entry in self.comparisons if entry["test"])
+        """The standard deviation behind the standard error, which a baseline with a larger one raises.
+
+        Systems that vary more than the others have larger standard errors of their own.
+        """
+        error: float = min(entry["test"]["standard_error"] for entry in self.comparisons if entry["test"])
         return error * math.sqrt(len(self.summary["seeds"]) / 2)
 
     def number(self, value: float, sign: str = "") -> str:
@@ -200,6 +204,11 @@ def _sure(report: Report, families: Sequence[_Family]) -> list[str]:
         said.append("Seeds were added after results had been seen, which was not declared: no level is exact.")
     if any((family.summary["baseline_check"] or {}).get("corrects") for family in tested):
         said.append("The baseline varies more over the seeds than the other systems, which makes verdicts less sure.")
+    if varying := list(dict.fromkeys(name for family in tested for name in unstable(family.summary))):
+        said.append(
+            f"On some test set, {_join(varying)} {'varies' if len(varying) == 1 else 'vary'} more over the seeds than "
+            "the other systems; verdicts there use the system's own spread."
+        )
     if small := [family for family in tested if is_small(family.summary)]:
         places = _join([f"{family.place} by {family.label}" for family in small])
         said.append(

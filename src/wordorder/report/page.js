@@ -143,13 +143,13 @@ function compare(data, names) {
   const [system, other, place] = [names.system, names.other, data.places[names.place]];
   const pairOf = (metric) => {
     const [one, two] = [system, other].map((name) => metric.systems.indexOf(name));
-    if (one < 0 || two < 0 || one === two || metric.half === null) return null;
+    if (one < 0 || two < 0 || one === two || metric.halves.length === 0) return null;
     const [low, high] = one < two ? [one, two] : [two, one];
     // Pairs are in the order (0, 1), (0, 2), …, (1, 2), ….
     const index = low * metric.systems.length - (low * (low + 1)) / 2 + high - low - 1;
     const flipped = { better: "worse", worse: "better" };
     const outcome = metric.outcomes[index].replace(/^(better|worse)/, (word) => (one < two ? word : flipped[word]));
-    return { one, two, value: metric.means[one] - metric.means[two], p: metric.p[index], outcome };
+    return { one, two, value: metric.means[one] - metric.means[two], half: metric.halves[index], p: metric.p[index], outcome };
   };
   const shown = (value, digits, sign = false) =>
     (sign && value >= 0 ? "+" : "") + value.toFixed(digits);
@@ -167,8 +167,8 @@ function compare(data, names) {
     const cells = [];
     const means = [mean(system), mean(other)];
     if (pair) {
-      const { one, two, value, p, outcome } = pair;
-      const [low, high] = [value - metric.half, value + metric.half].map((end) => shown(end, digits, true));
+      const { one, two, value, half, p, outcome } = pair;
+      const [low, high] = [value - half, value + half].map((end) => shown(end, digits, true));
       const seeds = metric.seeds.map((seed, at) => [seed, metric.scores[one][at] - metric.scores[two][at]]);
       cells.push(shown(value, digits, true), `[${low}, ${high}]`, p < 0.001 ? "<0.001" : p.toFixed(3), outcome, ...means);
       cells.push(seeds.map(([seed, difference]) => `${seed}: ${shown(difference, digits, true)}`).join(", "));
@@ -180,6 +180,7 @@ function compare(data, names) {
     const heading = metric.lower ? `${metric.label} ↓` : metric.label;
     row.append(make("th", heading, { scope: "row" }), ...cells.map((text) => make("td", text)));
     if (pair && metric.small) notes.push(`${metric.label}: the seeds vary less than the sentences on which they differ explain, so the interval is probably too narrow.`);
+    for (const name of [system, other].filter((name) => pair && metric.unstable.includes(name))) notes.push(`${metric.label}: ${name} varies more over the seeds than the others, so the interval uses its own spread.`);
     for (const [one, two, verdict] of metric.declared) {
       if ([system, other].includes(one) && [system, other].includes(two)) notes.push(`Declared comparison: ${verdict}`);
     }
@@ -196,7 +197,7 @@ function compare(data, names) {
   if (system === other) status.textContent = "Choose two different systems.";
   else if (!pair) status.textContent = `${system} and ${other} could not be tested on ${place.title}.`;
   else {
-    const [low, high] = [pair.value - metric.half, pair.value + metric.half];
+    const [low, high] = [pair.value - pair.half, pair.value + pair.half];
     const within = pair.outcome.includes(",") ? ", within the margin" : "";
     status.textContent =
       `${words[kind]}${within} on ${place.title}: ${shown(pair.value, metric.digits, true)} ${metric.label}, ` +

@@ -1,13 +1,13 @@
 """Pairwise comparisons on the seed-blocked model: Tukey's test (1949) of all pairs, and declared pairs with Holm.
 
-Systems share their seeds, so that the common effect of a seed cancels. The residual variance is assumed to be the same
-for all systems and is estimated from all of them.
+Systems share their seeds, so that the common effect of a seed cancels. The residual variance is estimated from all
+systems; pairs with a system that varies more than the others use the variance of that system.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -30,7 +30,7 @@ class Pairs:
         alpha: The level.
         problem: Why nothing is tested, if nothing is; then ``differences`` is empty.
         m: The declared number of pairs.
-        critical: The |t| at the end of the intervals.
+        critical: The |t| at the end of the intervals of systems that vary no more than the others.
         differences: The comparison of each tested pair.
     """
 
@@ -43,18 +43,13 @@ class Pairs:
 
     @property
     def standard_error(self) -> float:
-        """The standard error of every difference."""
+        """The standard error of the differences of systems that vary no more than the others."""
         return self.model.standard_error
 
     @property
     def nu(self) -> float:
         """The degrees of freedom of the standard error."""
         return float(self.model.nu)
-
-    @property
-    def half_width(self) -> float:
-        """Half the width of every interval: of all pairs, the honestly significant difference."""
-        return self.critical * self.model.standard_error
 
 
 def all_pairs(model: Blocked, *, alpha: float = 0.05, among: Collection[str] | None = None) -> Pairs:
@@ -73,19 +68,16 @@ def all_pairs(model: Blocked, *, alpha: float = 0.05, among: Collection[str] | N
     pairs = list(combinations([name for name in model.systems if among is None or name in among], 2))
     if model.problem is not None:
         return Pairs(model, alpha, model.problem, math.comb(k, 2), math.nan, {})
-    critical, critical_equivalence = (tukey_critical(k, model.nu, level) / math.sqrt(2) for level in (alpha, 2 * alpha))
-    p_values = [tukey_sf(math.sqrt(2) * _t(model, pair), k, model.nu) for pair in pairs]
-    return Pairs(
-        model,
-        alpha,
-        None,
-        math.comb(k, 2),
-        critical,
-        {
-            pair: _difference(model, pair, p, p, critical, critical_equivalence)
-            for pair, p in zip(pairs, p_values, strict=True)
-        },
-    )
+
+    def critical(nu: float, level: float) -> float:
+        return tukey_critical(k, nu, level) / math.sqrt(2)
+
+    differences = {}
+    for pair in pairs:
+        error, nu = model.error(*pair)
+        p = tukey_sf(math.sqrt(2) * abs(model.difference(*pair)) / error, k, nu)
+        differences[pair] = _difference(model, pair, p, p, critical, alpha)
+    return Pairs(model, alpha, None, math.comb(k, 2), critical(model.nu, alpha), differences)
 
 
 def declared_pairs(model: Blocked, pairs: Sequence[Pair], *, alpha: float = 0.05) -> Pairs:
@@ -96,33 +88,35 @@ def declared_pairs(model: Blocked, pairs: Sequence[Pair], *, alpha: float = 0.05
     m = len(pairs)
     if model.problem is not None or not pairs:
         return Pairs(model, alpha, model.problem, m, math.nan, {})
-    critical, critical_equivalence = (float(stats.t.isf(level / 2 / m, model.nu)) for level in (alpha, 2 * alpha))
+
+    def critical(nu: float, level: float) -> float:
+        return float(stats.t.isf(level / 2 / m, nu))
+
     tested = [pair for pair in pairs if set(pair) <= set(model.systems)]
-    single = {pair: float(2 * stats.t.sf(_t(model, pair), model.nu)) for pair in tested}
+    single = {}
+    for pair in tested:
+        error, nu = model.error(*pair)
+        single[pair] = float(2 * stats.t.sf(abs(model.difference(*pair)) / error, nu))
     stepped = dict(zip(pairs, holm([single.get(pair) for pair in pairs]), strict=True))
     differences = {}
     for pair in tested:
         p = stepped[pair]
         assert p is not None
-        differences[pair] = _difference(model, pair, p, min(1.0, m * single[pair]), critical, critical_equivalence)
-    return Pairs(model, alpha, None, m, critical, differences)
-
-
-def _t(model: Blocked, pair: Pair) -> float:
-    return abs(model.difference(*pair)) / model.standard_error
+        differences[pair] = _difference(model, pair, p, min(1.0, m * single[pair]), critical, alpha)
+    return Pairs(model, alpha, None, m, critical(model.nu, alpha), differences)
 
 
 def _difference(
-    model: Blocked, pair: Pair, p: float, p_single_step: float, critical: float, critical_equivalence: float
+    model: Blocked, pair: Pair, p: float, p_single_step: float, critical: Callable[[float, float], float], alpha: float
 ) -> Difference:
-    value, error = model.difference(*pair), model.standard_error
+    value, (error, nu) = model.difference(*pair), model.error(*pair)
     return Difference(
         value=value,
         standard_error=error,
-        nu=float(model.nu),
+        nu=nu,
         t=value / error,
         p=p,
         p_single_step=p_single_step,
-        interval=around(value, critical * error),
-        equivalence_interval=around(value, critical_equivalence * error),
+        interval=around(value, critical(nu, alpha) * error),
+        equivalence_interval=around(value, critical(nu, 2 * alpha) * error),
     )

@@ -2,7 +2,8 @@
 
 The score of system i with seed j is mu_i + b_j + e_ij, with a normal e of the same variance for all systems. What a
 seed adds to all systems alike cancels in differences. The variance of the rest, estimated from all systems at once,
-gives their standard error.
+gives their standard error. Differences of a system that varies more than the others use its own variance
+(:mod:`wordorder.statistics.spread`).
 
 Notation: k systems, n seeds.
 """
@@ -18,6 +19,7 @@ from typing import Literal
 import numpy as np
 
 from wordorder.statistics.resampling import TIE, Array
+from wordorder.statistics.spread import OwnSpread, own_spread, residual_variance, unstable_rows
 
 Exclusion = Literal["diverged", "fewer than two seeds"]
 """The reason why a system is excluded from a test."""
@@ -76,8 +78,37 @@ class Blocked:
 
     @property
     def standard_error(self) -> float:
-        """The standard error of a difference of two means."""
+        """The standard error of a difference of two means, unless one of the systems varies more than the others."""
         return math.sqrt(2 * self.mse / self.n) if self.n else math.nan
+
+    @cached_property
+    def unstable(self) -> dict[str, OwnSpread]:
+        """The systems that vary more over the seeds than the others, each with its own variance."""
+        return {self.systems[row]: found for row, found in unstable_rows(self.scores).items()}
+
+    def spread_of(self, system: str) -> OwnSpread | None:
+        """Compare the variance of a system with that of the stable ones; None if there are fewer than two others."""
+        others = [row for row, name in enumerate(self.systems) if name != system and name not in self.unstable]
+        if len(others) < 2:
+            return None
+        return own_spread(self.scores[[*others, self.row(system)]], len(others))
+
+    def error(self, system: str, other: str, unstable: Mapping[str, OwnSpread] | None = None) -> tuple[float, float]:
+        """Return the standard error of a difference of two means, and its degrees of freedom.
+
+        Args:
+            system: One system.
+            other: The other system.
+            unstable: The systems that have variances of their own; by default :attr:`unstable`.
+        """
+        own = self.unstable if unstable is None else unstable
+        varying = [name for name in (system, other) if name in own]
+        if len(varying) == 2:
+            rest = self.scores[self.row(system)] - self.scores[self.row(other)]
+            return math.sqrt(max(float(rest.var(ddof=1)), TIE**2) / self.n), float(self.n - 1)
+        if varying:
+            return math.sqrt(own[varying[0]].variance), own[varying[0]].nu
+        return self.standard_error, float(self.nu)
 
     @property
     def problem(self) -> Problem | None:
@@ -131,15 +162,6 @@ def block(
         excluded=excluded,
         dropped_seeds=tuple(seed for seed in wanted if seed not in common),
     )
-
-
-def residual_variance(scores: Array) -> float:
-    """Return the variance of scores, (k, n), around system plus seed effects; nan if k or n is below 2."""
-    k, n = scores.shape
-    if k < 2 or n < 2:
-        return math.nan
-    residual = scores - scores.mean(axis=1, keepdims=True) - scores.mean(axis=0) + scores.mean()
-    return float((residual**2).sum() / ((k - 1) * (n - 1)))
 
 
 @dataclass(frozen=True)

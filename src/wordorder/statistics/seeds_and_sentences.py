@@ -14,9 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wordorder.statistics.blocked import around, residual_variance
+from wordorder.statistics.blocked import around
 from wordorder.statistics.distributions import dunnett_critical
 from wordorder.statistics.resampling import Array, Measure
+from wordorder.statistics.spread import residual_variance
 
 
 def resampled_scores(statistics: Sequence[Array], measure: Measure, weights: Array) -> Array:

@@ -185,9 +185,10 @@ def _of_family(place: str, name: str, tested: dict[str, Any]) -> Spread:
     systems = round(family["nu"] / (seeds - 1)) + 1
     procedure: Procedure = "baseline" if family["procedure"] == "dunnett" else "declared pairs"
     sigma, nu = family["sigma"], family["nu"]
-    for entry in tested["comparisons"]:
-        if entry["test"]:  # All tests of a family have the same standard error.
-            sigma, nu = entry["test"]["standard_error"] * math.sqrt(seeds / 2), entry["test"]["nu"]
+    found = [entry["test"] for entry in tested["comparisons"] if entry["test"]]
+    if found:  # Only systems that vary more than the others have larger standard errors.
+        least = min(found, key=lambda test: test["standard_error"])
+        sigma, nu = least["standard_error"] * math.sqrt(seeds / 2), least["nu"]
     level = family["level"]["level"]
     return Spread(place, name, sigma, nu, nu, systems, family["comparisons"], procedure, seeds, level, is_small(family))
 

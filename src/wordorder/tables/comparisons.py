@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from wordorder.comparison.paired import KINDS
+from wordorder.comparison.verdicts import unstable
 from wordorder.config.models import Report
 from wordorder.metrics.base import metric
 from wordorder.tables.study import not_scored
@@ -43,6 +44,7 @@ def significance_table(files: list[dict[str, Any]], report: Report) -> Table:
     notes = [note.format(kind=" or ".join(_KINDS[kind] for kind in kinds)) for note in _NOTES]
     notes += [] if all_exact(files) else [_NOT_EXACT]
     notes += [_CHECKED] if any((family["baseline_check"] or {}).get("corrects") for family in _tested(files)) else []
+    notes += [_UNSTABLE] if any(unstable(family) for family in _tested(files)) else []
     notes += [_SMALL] if any(is_small(family) for family in _tested(files)) else []
     notes += [f"{metric(name).label}: {signature}" for name, signature in signatures.items()]
     notes += not_scored([lacking for file in files for lacking in file["not_scored"]])
@@ -166,6 +168,10 @@ _NOT_EXACT = (
 _CHECKED = (
     "Where the baseline check has p below 0.05, the standard error uses the baseline's own spread. This reduces false "
     "findings but does not prevent them: such verdicts need more seeds."
+)
+_UNSTABLE = (
+    "Where a note names a system that varies more, its seeds vary more than those of the other systems (p: of that "
+    "check). The standard errors of its differences then use its own spread instead of σ."
 )
 _SMALL = (
     "Where a note says that σ is too small, the seeds vary less than the sentences on which their translations differ "
@@ -297,6 +303,7 @@ def _shown_family(name: str, family: dict[str, Any]) -> Row:
     looks = f"looks at {', '.join(map(str, level['looks']))} seeds"
     notes += [looks] if len(level["looks"]) > 1 and level["exact"] else []
     notes += [f"{looks}, not declared: no level is exact"] if not level["exact"] else []
+    notes += [f"{name} varies more (p = {p:.2g})" for name, p in unstable(family).items()]
     notes += [f"σ is too small (p = {family['spread_check']['p']:.3f})"] if is_small(family) else []
     spread = "" if low is None or high is None else f"({low:.{places}f} to {high:.{places}f})"
     detectable = number(family["detectable"], places)

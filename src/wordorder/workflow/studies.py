@@ -279,7 +279,7 @@ class StudyRules:
         if reads == "nothing" or figure in study.vectors_at:
             return []
         if reads == "scores":
-            return self.evaluations(study)
+            return self.evaluations(study) + self.systems_scores(study)
         if reads == "significance":
             return self.significance_files(study)
         if reads == "metrics":
