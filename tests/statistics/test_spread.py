@@ -102,3 +102,15 @@ def test_identical_systems_beside_one_that_varies() -> None:
 
 def test_results_of_earlier_versions_have_no_such_check() -> None:
     assert unstable({}) == {}
+
+
+def test_steps_follow_the_p_values_so_that_a_wide_system_does_not_hide_the_others() -> None:
+    random = np.random.default_rng(5)
+    scores = random.normal(scale=0.3, size=(8, 4))
+    scores[1] += np.array([-20, -28, -30, -38])
+    scores[2:5] += 8
+    tested = against_baseline(model(scores), "0")
+    wide, *others = (tested.differences[name] for name in "1234")
+    assert list(tested.model.unstable) == ["1"]
+    assert abs(wide.t) > max(abs(each.t) for each in others)
+    assert all(each.p <= each.p_single_step < wide.p < 0.05 for each in others)

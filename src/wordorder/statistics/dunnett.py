@@ -62,10 +62,12 @@ def against_baseline(model: Blocked, baseline: str, *, alpha: float = 0.05) -> A
     values = {name: model.difference(name, baseline) for name in model.systems if name != baseline}
     errors = {name: model.error(name, baseline, unstable) for name in values}
     t = {name: values[name] / errors[name][0] for name in values}
+    single = {name: dunnett_sf(t[name], m, errors[name][1]) for name in values}
     differences: dict[str, Difference] = {}
     largest = 0.0
-    # Untested systems come last, so that the numbers of comparisons before them stay as declared.
-    for step, name in enumerate(sorted(values, key=lambda name: -abs(t[name]))):
+    # Untested systems come last, so that the numbers of comparisons before them stay as declared. A p-value below 1e-12
+    # is rounding; then |t| decides.
+    for step, name in enumerate(sorted(values, key=lambda name: (max(single[name], 1e-12), -abs(t[name])))):
         own, freedom = errors[name]
         largest = max(largest, dunnett_sf(t[name], m - step, freedom))
         differences[name] = Difference(
@@ -74,7 +76,7 @@ def against_baseline(model: Blocked, baseline: str, *, alpha: float = 0.05) -> A
             nu=freedom,
             t=t[name],
             p=largest,
-            p_single_step=dunnett_sf(t[name], m, freedom),
+            p_single_step=single[name],
             interval=around(values[name], dunnett_critical(m, freedom, alpha) * own),
             equivalence_interval=around(values[name], dunnett_critical(m, freedom, 2 * alpha) * own),
         )

@@ -69,8 +69,9 @@ def heading(test: str, name: str) -> str:
 
 _LETTERS = (
     "Letters: encodings of one size that share a letter were not found to differ in the column (Tukey's test of all "
-    "pairs at {alpha} %, on the seeds that all encodings share; it takes the residual spread to be the same for all); "
-    "a is with the best. Encodings that diverged or have fewer than two seeds have no letter."
+    "pairs at {alpha} %, on the seeds that all encodings share; it takes the residual spread to be the same for all "
+    "that vary no more than the others); a is with the best. Encodings that diverged or have fewer than two seeds have "
+    "no letter."
 )
 _NOT_EXACT = "Seeds were added after results had been seen, which was not declared: the letters have no exact level."
 
