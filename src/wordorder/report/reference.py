@@ -5,14 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product, zip_longest
 from pathlib import Path
 from typing import Literal
 
+from wordorder.analyses.measure import analyse
 from wordorder.comparison.levels import looks_file, read_looks
 from wordorder.comparison.significance import compare
+from wordorder.config.models import Analysed
 from wordorder.config.pages import CONTROLS
 from wordorder.drawing.small_svg import raster_svg, small_svg
 from wordorder.errors import WordorderError
@@ -118,7 +120,9 @@ def _write_picture(folder: Path, results: Path, name: str) -> None:
     write_text(folder / f"{name}.svg", drawing, checksum="none")
 
 
-def rebuild_reference(folder: Path, data: Path, scratch: Path, study: Bundled) -> None:
+def rebuild_reference(
+    folder: Path, data: Path, scratch: Path, study: Bundled, analyses: Mapping[str, Analysed] | None = None
+) -> None:
     """Score the translations of a bundle again and rewrite its significance tests, their figures and its tables.
 
     Args:
@@ -126,6 +130,7 @@ def rebuild_reference(folder: Path, data: Path, scratch: Path, study: Bundled) -
         data: The folder of the datasets, 'results/data', with the raw references.
         scratch: An empty folder for intermediate files.
         study: The tables and comparisons that the bundle is to have, for the same cells.
+        analyses: Analyses that read nothing but scores and records, with their settings; they are repeated.
 
     Raises:
         WordorderError: The bundle is damaged or lacks cells, or the references differ from those of the bundle.
@@ -138,6 +143,9 @@ def rebuild_reference(folder: Path, data: Path, scratch: Path, study: Bundled) -
             prefix = f"{scratch}/figures/{name}"
             draw_figure(name, config=study.report, results=scratch, output_prefix=prefix)
             _write_picture(folder, scratch, f"figures/{name}")
+    for name, settings in (analyses or {}).items():
+        analyse(name, config=settings, results=scratch, data=data, output_prefix=f"{scratch}/analyses/{name}")
+        _write_picture(folder, scratch, f"analyses/{name}")
     _write_tables(folder, scratch, study)
     repack(folder, scratch, study)
 

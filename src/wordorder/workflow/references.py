@@ -6,13 +6,14 @@ import json
 import tempfile
 from pathlib import Path
 
-from wordorder.config.models import Family, Report, Study
+from wordorder.config.models import Analysed, Family, Report, Study
 from wordorder.report.reference import rebuild_reference, write_reference
 from wordorder.results.bundle import Bundled, read_study
+from wordorder.workflow.analyses import studied_dataset
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.slices import canonical
 from wordorder.workflow.study import own_table_names
-from wordorder.workflow.study_slices import family_of, find_controls, published_tables, report_slice
+from wordorder.workflow.study_slices import analysis_slice, family_of, find_controls, published_tables, report_slice
 
 # Heat maps of all vectors are the largest figures. They do not depend on a run, and 'wordorder inspect' draws them.
 _NOT_BUNDLED = frozenset({"encoding_matrix"})
@@ -39,6 +40,8 @@ def write(name: str, configuration: Configuration, results: Path, output: Path) 
 def rebuild(folder: Path, configuration: Configuration, data: Path) -> None:
     """Recompute the tests and tables of a bundle from its translations, with the current configuration.
 
+    Analyses that read nothing but scores are repeated, too.
+
     Args:
         folder: The folder of the bundle, which has the name of its study.
         configuration: The configuration folder.
@@ -52,8 +55,20 @@ def rebuild(folder: Path, configuration: Configuration, data: Path) -> None:
     run = {key: getattr(old.report, key) for key in ("encodings", "sizes", "only")}
     study = configuration.study(folder.name).model_copy(update=run)
     described = _described(study, configuration).model_copy(update={"references": old.references})
+    repeated = {name: analysis_slice(study, configuration, name) for name in _read_scores(study, configuration)}
+    analyses = {name: Analysed.model_validate_json(text) for name, text in repeated.items()}
     with tempfile.TemporaryDirectory() as scratch:
-        rebuild_reference(folder, data, Path(scratch), described)
+        rebuild_reference(folder, data, Path(scratch), described, analyses)
+
+
+def _read_scores(study: Study, configuration: Configuration) -> list[str]:
+    """Return the analyses of a study that read nothing but scores and records."""
+    datasets = [studied_dataset(study, dataset, configuration) for dataset in configuration.datasets_of(study)]
+    return [
+        name
+        for name in study.analyses.names
+        if {own.kind for dataset in datasets for own in study.analyses[name].inputs(dataset)} <= {"scores", "records"}
+    ]
 
 
 def _described(study: Study, configuration: Configuration) -> Bundled:
