@@ -70,7 +70,8 @@ def test_before_a_run_the_spread_is_that_of_the_reference_run(capsys: pytest.Cap
     table = read_table(results / "reference" / "xlpe_mini" / "tables" / "significance.csv")
     corrected = 0
     for (dataset, size, test), rows in table[table["metric"] == "bleu"].groupby(["dataset", "size", "test"]):
-        row, spread = rows.iloc[0], found.pop(f"{dataset}, {size}, {test} (reference run)")
+        row = rows.loc[rows["standard_error"].idxmin()]  # not of a system that varies more
+        spread = found.pop(f"{dataset}, {size}, {test} (reference run)")
         corrected += row["baseline_check_p"] < 0.05
         assert spread.detectable() == pytest.approx(row["detectable"])
         assert spread.power(row["detectable"]) == pytest.approx(0.8)
