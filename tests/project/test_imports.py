@@ -154,5 +154,5 @@ def test_tracked_files_name_no_place_of_one_machine() -> None:
 
 
 def test_tracked_files_are_small() -> None:
-    big = [str(path.relative_to(ROOT)) for path in tracked_files() if path.stat().st_size > 1 << 21]
+    big = [str(path.relative_to(ROOT)) for path in tracked_files() if path.stat().st_size > 1 << 20]
     assert not big, "data and checkpoints do not belong into the repository"

@@ -175,7 +175,7 @@ def _write_archive(path: Path, members: Mapping[str, bytes]) -> None:
 
 def _compress(path: Path, content: bytes) -> None:
     with atomic(path, checksum="none") as temporary:
-        temporary.write_bytes(lzma.compress(content, preset=9))
+        temporary.write_bytes(lzma.compress(content, preset=9 | lzma.PRESET_EXTREME))
 
 
 def _decompress(path: Path) -> bytes:
