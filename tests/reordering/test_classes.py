@@ -47,7 +47,7 @@ def perplexity(sentences: Ragged, classes: NDArray[np.int32]) -> float:
 def test_the_categories_of_a_toy_grammar() -> None:
     text, vocabulary = toy_text(1500, seed=1)
     assert vocabulary.size == 1 + sum(CATEGORIES.values())
-    classes = exchange_classes(vocabulary.numbers(text), vocabulary.size, 1 + len(CATEGORIES))
+    classes = exchange_classes([vocabulary.numbers(text)], vocabulary.size, 1 + len(CATEGORIES))
     assert classes[0] == 0 and classes.dtype == np.int32
     found = {(unit[0], number) for unit, number in zip(vocabulary.units, classes[1:].tolist(), strict=True)}
     assert len(found) == len(CATEGORIES) == len({number for _, number in found}), "one class a category"
@@ -65,7 +65,7 @@ def zipf_text(seed: int) -> tuple[Ragged, int]:
 def test_perplexity_falls_with_every_iteration(seed: int) -> None:
     sentences, units = zipf_text(seed)
     found = [
-        perplexity(sentences, exchange_classes(sentences, units, 8, iterations=number, minimum=1))
+        perplexity(sentences, exchange_classes([sentences], units, 8, iterations=number, minimum=1))
         for number in range(12)
     ]
     changing = found[: next(number for number in range(12) if found[number] == found[-1]) + 1]
@@ -75,7 +75,7 @@ def test_perplexity_falls_with_every_iteration(seed: int) -> None:
 
 def test_no_single_move_is_better_in_the_end() -> None:
     sentences, units = zipf_text(5)
-    classes = exchange_classes(sentences, units, 6, iterations=100)
+    classes = exchange_classes([sentences], units, 6, iterations=100)
     best = perplexity(sentences, classes)
     counts = np.bincount(sentences.values, minlength=units)
     movable = [unit for unit in range(1, units) if counts[unit] >= 2]
@@ -92,34 +92,46 @@ def test_rare_and_unknown_units_share_class_0() -> None:
     text += [["D0", "rare", "V0"], ["D1", "N0", "twice", "D0", "twice"]]
     numbers = Vocabulary([*vocabulary.units, "rare", "twice", "never"])
     sentences = numbers.numbers([*text, ["D0", "unseen", "V1"], ["D2", "unseen"]])
-    classes = dict(zip(["?", *numbers.units], exchange_classes(sentences, numbers.size, 6).tolist(), strict=True))
+    classes = dict(zip(["?", *numbers.units], exchange_classes([sentences], numbers.size, 6).tolist(), strict=True))
     assert [unit for unit, number in classes.items() if number == 0] == ["?", "rare", "never"]
-    thrice = exchange_classes(sentences, numbers.size, 6, minimum=3).tolist()
+    thrice = exchange_classes([sentences], numbers.size, 6, minimum=3).tolist()
     assert thrice[numbers.size - 2] == 0 and 0 not in thrice[1 : vocabulary.size]
 
 
 def test_the_same_text_gives_the_same_classes() -> None:
     sentences, units = zipf_text(6)
-    first, second = (exchange_classes(sentences, units, 10) for _ in range(2))
+    first, second = (exchange_classes([sentences], units, 10) for _ in range(2))
     assert first.tolist() == second.tolist()
     assert len(set(first.tolist())) == 10
 
 
+@pytest.mark.parametrize("size", [1, 7, 399])
+def test_the_blocks_of_a_text_do_not_matter(size: int) -> None:
+    sentences, units = zipf_text(8)
+    rows = [row.tolist() for row in sentences]
+    blocks = (Ragged.of(rows[start : start + size]) for start in range(0, len(rows), size))
+    assert exchange_classes(blocks, units, 10).tolist() == exchange_classes([sentences], units, 10).tolist()
+
+
+def test_no_text_has_class_0_alone() -> None:
+    assert exchange_classes([], 3, 50).tolist() == [0, 0, 0]
+
+
 @pytest.mark.parametrize("rows", [[], [[]], [[], [0, 0]], [[1]]])
 def test_too_little_text_has_class_0_alone(rows: list[list[int]]) -> None:
-    assert exchange_classes(Ragged.of(rows), 3, 50).tolist() == [0, 0, 0]
+    assert exchange_classes([Ragged.of(rows)], 3, 50).tolist() == [0, 0, 0]
 
 
 def test_more_classes_than_units_and_a_single_class() -> None:
     sentences, units = zipf_text(7)
-    assert set(exchange_classes(sentences, units, 1).tolist()) == {0}
-    assert exchange_classes(sentences, units, 500).max() < 500
+    assert set(exchange_classes([sentences], units, 1).tolist()) == {0}
+    assert exchange_classes([sentences], units, 500).max() < 500
 
 
 @pytest.mark.parametrize(("units", "classes", "message"), [(3, 0, "0 classes"), (3, 5, r"unit 3\b.*\b0 to 2\b")])
 def test_numbers_that_do_not_fit_are_refused(units: int, classes: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        exchange_classes(Ragged.of([[1, 3]]), units, classes)
+        exchange_classes([Ragged.of([[1, 3]])], units, classes)
 
 
 # ----------------------------------------------------------------------------------------------------------- files

@@ -210,7 +210,7 @@ def test_what_holds_a_whole_text_asks_for_memory_and_time_by_its_size(tmp_path: 
     files = [f"results/data/wmt17_zhen/{name}" for name in wanted]
     text = dry_run(tmp_path, *files, "--rerun-triggers", "mtime", profile="slurm")
     asked = dict(re.findall(r"rule (\w+):(?:\n.+)*?\n *resources: .*?mem_mb=(\d+)", text))
-    assert asked == {"train_aligner": "16000", "align_split": "8000", "find_oracle": "2000", "train_classes": "26000"}
+    assert asked == {"train_aligner": "16000", "align_split": "8000", "find_oracle": "2000", "train_classes": "9200"}
 
 
 def test_the_shards_of_a_large_corpus_can_be_spread_over_nodes(config: Path, tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ rule train_classes:
     group:
         "align"
     resources:
-        mem_mb=grows_with_text(2000, 10),
+        mem_mb=grows_with_text(2000, 3),
         runtime=grows_with_text(15, 0.1),
     params:
         unit=plan.data.unit_option,

@@ -18,11 +18,13 @@ move. So a token that a parser meets for the first time has the class of the tok
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array, csc_array, csr_array
 
 from wordorder.compiled import compiled
 from wordorder.data.ragged import Ragged
@@ -41,8 +43,13 @@ class _Neighbours(NamedTuple):
     """Neighbours on one side: those of token u, and their counts, are at ``offsets[u]:offsets[u + 1]``."""
 
     offsets: NDArray[np.int64]
-    units: NDArray[np.int64]
+    units: NDArray[np.int32]
     times: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, counts: csr_array | csc_array) -> _Neighbours:
+        """Take the rows of a matrix by rows, or the columns of a matrix by columns."""
+        return cls(counts.indptr.astype(np.int64), counts.indices.astype(np.int32, copy=False), counts.data)
 
 
 class _Context(NamedTuple):
@@ -64,12 +71,14 @@ class _Context(NamedTuple):
 
 
 def exchange_classes(
-    sentences: Ragged, units: int, classes: int, *, iterations: int = 10, minimum: int = 2
+    blocks: Iterable[Ragged], units: int, classes: int, *, iterations: int = 10, minimum: int = 2
 ) -> NDArray[np.int32]:
     """Cluster tokens into classes.
 
+    Memory grows with the number of distinct pairs of neighbouring tokens, not with the text.
+
     Args:
-        sentences: Token indices below ``units``.
+        blocks: The sentences, block by block, as token indices below ``units``.
         units: Number of tokens.
         classes: Number of classes.
         iterations: Largest number of iterations. Too few give worse classes, not wrong ones.
@@ -80,9 +89,8 @@ def exchange_classes(
     """
     if classes < 1 or units < 1:
         raise ValueError(f"{classes} classes of {units} units")
-    counts = np.bincount(sentences.values, minlength=units)
-    if len(counts) > units:
-        raise ValueError(f"a sentence has unit {len(counts) - 1}, but the units are 0 to {units - 1}")
+    bigrams = _count_bigrams(blocks, units)
+    counts = bigrams.sum(axis=1)[:units]  # each token precedes one token or boundary
     found = np.full(units, RARE_CLASS, dtype=np.int32)
     frequent = np.flatnonzero(counts >= minimum)
     frequent = frequent[frequent != UNKNOWN_UNIT]
@@ -91,32 +99,43 @@ def exchange_classes(
     frequent = frequent[np.argsort(-counts[frequent], kind="stable")]
     found[frequent] = 1 + np.arange(len(frequent)) % (classes - 1)
 
-    # The boundary between sentences is token 'units', in class 'classes'.
-    text = np.insert(sentences.values.astype(np.int64), sentences.offsets, units)
-    first, second, times = _bigrams(text, units + 1)
     membership = np.append(found, classes).astype(np.int64)
-    between = np.zeros((classes + 1, classes + 1), dtype=np.int64)
-    np.add.at(between, (membership[first], membership[second]), times)
-    sizes = between.sum(axis=1)
-    following = _neighbours(first, second, times, units)
-    preceding = _neighbours(second, first, times, units)
-    table = np.array([_entropy_term(n) for n in range(min(len(text) + 1, _TABLE))])
+    following, preceding = _Neighbours.of(bigrams), _Neighbours.of(bigrams.tocsc())
+    between = _class_bigrams(following, membership, classes + 1)
+    table = np.array([_entropy_term(n) for n in range(_TABLE)])
     for _ in range(iterations):
-        if not _exchange(frequent, counts, following, preceding, membership, between, sizes, table):
+        if not _exchange(frequent, counts, following, preceding, membership, between, between.sum(axis=1), table):
             break
     return membership[:-1].astype(np.int32)
 
 
-def _bigrams(text: NDArray[np.int64], units: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Count the bigrams of ``text``: first tokens, second tokens, and how often they occur."""
-    both, times = np.unique(text[:-1] * units + text[1:], return_counts=True)
-    return both // units, both % units, times.astype(np.int64)
+def _count_bigrams(blocks: Iterable[Ragged], units: int) -> csr_array:
+    """Count neighbouring tokens: how often v follows u is at (u, v). The boundary of sentences is token ``units``.
+
+    Counts are merged only with counts of about the same size, so that each is merged a few times.
+    """
+    sums = [csr_array((units + 1, units + 1), dtype=np.int64)]
+    for block in blocks:
+        if len(block.values) and (most := block.values.max()) >= units:
+            raise ValueError(f"a sentence has unit {most}, but the units are 0 to {units - 1}")
+        text = np.insert(block.values, block.offsets, units)
+        once = np.ones(len(text) - 1, dtype=np.int64)
+        sums.append(coo_array((once, (text[:-1], text[1:])), shape=(units + 1, units + 1)).tocsr())
+        while len(sums) > 1 and sums[-2].nnz < 2 * sums[-1].nnz:
+            sums.append(sums.pop() + sums.pop())
+    while len(sums) > 1:
+        sums.append(sums.pop() + sums.pop())
+    return sums.pop()
 
 
-def _neighbours(own: NDArray[np.int64], other: NDArray[np.int64], times: NDArray[np.int64], units: int) -> _Neighbours:
-    order = np.argsort(own, kind="stable")
-    offsets = np.searchsorted(own[order], np.arange(units + 1))
-    return _Neighbours(offsets.astype(np.int64), other[order], times[order])
+@compiled
+def _class_bigrams(following: _Neighbours, membership: NDArray[np.int64], classes: int) -> NDArray[np.int64]:
+    """Count neighbouring classes, (classes, classes)."""
+    between = np.zeros((classes, classes), dtype=np.int64)
+    for unit in range(len(membership)):
+        for index in range(following.offsets[unit], following.offsets[unit + 1]):
+            between[membership[unit], membership[following.units[index]]] += following.times[index]
+    return between
 
 
 @compiled

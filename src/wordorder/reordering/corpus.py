@@ -78,8 +78,8 @@ def train_classes(*, classes: int, source: Path, subword: Path | None = None, ou
     """
     pieces = _load(subword)
     vocabulary = Vocabulary.build(read_units(source, pieces))
-    sentences = vocabulary.numbers(read_units(source, pieces))
-    write_classes(output, vocabulary, exchange_classes(sentences, vocabulary.size, classes))
+    blocks = vocabulary.blocks(read_units(source, pieces))
+    write_classes(output, vocabulary, exchange_classes(blocks, vocabulary.size, classes))
 
 
 def train_parser(
