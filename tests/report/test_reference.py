@@ -6,6 +6,7 @@ import json
 import lzma
 import re
 import shutil
+import tarfile
 from pathlib import Path
 
 import pandas as pd
@@ -36,6 +37,8 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     figure.subplots().plot([1, 2])
     for end in ("svg", "png"):
         figure.savefig(results / "figures" / f"scores.{end}")
+    for name in ("scores", "encoding_matrix"):
+        (results / "figures" / f"{name}.csv").write_text("encoding,score\n")
     (folder / "bundle").mkdir()
     (folder / "bundle" / "stale.svg").touch()  # of an earlier bundle
     families = {"pair": family(["null", "learned"], [1, 2], samples=20)}
@@ -68,6 +71,9 @@ def test_an_unchanged_bundle_agrees_with_its_translations(copy: Path, capsys: py
         *("README.md", "study.json", "records.jsonl.xz", "translations.tar.xz", "data.tar.xz", "figures/scores.svg"),
         *(f"tables/{name}.{end}" for name in TABLES for end in ("csv", "md")),
     }
+    with tarfile.open(copy / "bundle" / "data.tar.xz") as archive:
+        data = [name for name in archive.getnames() if name.endswith(".csv")]
+    assert data == ["figures/scores.csv"], "data of pictures that the bundle does not have"
 
 
 def test_a_new_bundle_has_a_page_of_ten_lines_to_complete(copy: Path) -> None:

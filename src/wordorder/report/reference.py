@@ -87,7 +87,7 @@ def write_reference(folder: Path, results: Path, study: Bundled, pictures: Seque
         WordorderError: The study is not finished.
     """
     with atomic(folder, checksum="none") as temporary:
-        pack(temporary, results, study)
+        pack(temporary, results, study, pictures)
         _write_tables(temporary, results, study)
         for name in pictures:
             _write_picture(temporary, results, name)

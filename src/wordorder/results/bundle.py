@@ -66,13 +66,14 @@ class Bundled(Model):
     references: dict[str, str] = Field(default={})
 
 
-def pack(folder: Path, results: Path, study: Bundled) -> None:
+def pack(folder: Path, results: Path, study: Bundled, pictures: Sequence[str] = ()) -> None:
     """Write the records, translations and data of a finished study.
 
     Args:
         folder: The folder of the bundle.
         results: The folder of the study's results.
         study: The study; the references are found.
+        pictures: The figures and analyses whose data are packed, such as 'figures/scores'.
 
     Raises:
         WordorderError: A cell has no record, translations or scores.
@@ -105,7 +106,8 @@ def pack(folder: Path, results: Path, study: Bundled) -> None:
     written = "".join(json.dumps(each, ensure_ascii=False, separators=(",", ":")) + "\n" for each in records)
     _compress(folder / RECORDS, written.encode())
     _write_archive(folder / TRANSLATIONS, {name: _interleaved(own) for name, own in lines.items()})
-    kept = {file.relative_to(results).as_posix(): read_bytes(file) for file in _data_files(results)}
+    data = [*_tests_and_scores(results), *(results / f"{name}.csv" for name in pictures)]
+    kept = {file.relative_to(results).as_posix(): read_bytes(file) for file in data}
     _write_archive(folder / DATA, kept)
 
 
@@ -118,14 +120,14 @@ def repack(folder: Path, results: Path, study: Bundled) -> None:
         study: The new content of ``study.json``.
     """
     write_text(folder / STUDY, study.model_dump_json(indent=1) + "\n", checksum="none")
-    new = {file.relative_to(results).as_posix(): read_bytes(file) for file in _data_files(results)}
+    files = [*_tests_and_scores(results), *results.glob("figures/*.csv"), *results.glob("analyses/*.csv")]
+    new = {file.relative_to(results).as_posix(): read_bytes(file) for file in files}
     old = {name: own for name, own in _read_archive(folder / DATA).items() if not name.startswith("significance/")}
     _write_archive(folder / DATA, old | new)
 
 
-def _data_files(results: Path) -> list[Path]:
-    kept = [*results.glob("significance/[!.]*"), *results.glob("scores/*/*.json")]
-    return [*kept, *results.glob("figures/*.csv"), *results.glob("analyses/*.csv")]
+def _tests_and_scores(results: Path) -> list[Path]:
+    return [*results.glob("significance/[!.]*"), *results.glob("scores/*/*.json")]
 
 
 def _reduced(record: dict[str, Any]) -> dict[str, Any]:
