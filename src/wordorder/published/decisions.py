@@ -240,8 +240,8 @@ class Decider:
         better = decided.elsewhere.get(study.name, decided.better)
         rows_of = decided.rows_elsewhere.get(study.name, {})
         other = [f"{', '.join(better)} instead of {', '.join(decided.better)}"] if better != decided.better else []
-        changed = {name: value for name, value in rows_of.items() if value != decided.where.get(name)}
-        other += [f"{name} {_text(value)} instead of {_text(decided.where.get(name))}" for name, value in changed.items()]
+        moved = {key: value for key, value in rows_of.items() if value != decided.where.get(key)}
+        other += [f"{key} {_text(value)} instead of {_text(decided.where.get(key))}" for key, value in moved.items()]
         own = decided.model_copy(update={"better": better})
         for where, rows in _places(study.data(decided.analysis), decided.where | rows_of, decided.systems):
             values: dict[str, dict[int, float]] = {}
