@@ -159,9 +159,9 @@ def quality(pair: Pair, options: argparse.Namespace) -> tuple[dict[str, Any], Pa
     # Compile before the measurement.
     few = part(numbers, 0, 20)
     train(few, np.zeros(vocabulary.size, np.int32), part(ranks, 0, 20), ranked[:20], Settings(iterations=1), bits=10)
-    exchange_classes(few, vocabulary.size, 3)
+    exchange_classes([few], vocabulary.size, 3)
 
-    classes, class_seconds = cpu(lambda: exchange_classes(text, vocabulary.size, settings.classes))
+    classes, class_seconds = cpu(lambda: exchange_classes([text], vocabulary.size, settings.classes))
     end = len(numbers) - options.held_out
     begin = end - options.development
     training = part(ranks, 0, options.train), ranked[: options.train]

@@ -40,7 +40,7 @@ CUTS: dict[str, dict[str, Any]] = {
         ],
         "analyses": {"alignment": {"sets": ["gold"]}},
     },
-    "opr_mini": {"encodings": ["sinusoidal", "opr_rpr"]},
+    "opr_mini": {"encodings": ["sinusoidal", "opr_rpr"], "comparisons": None},
     "arena_mini": {
         "encodings": ["sinusoidal", "posnet_embed"],
         "published": [{"table": "posnet_table1", "datasets": {"wmt14_ende_40k": "pair"}, **SHOWN}],
