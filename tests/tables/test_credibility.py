@@ -32,6 +32,13 @@ def test_a_sound_study_meets_every_item(results: Path) -> None:
     assert "| A metric besides BLEU" in (results / "tables" / "credibility.md").read_text(encoding="utf-8")
 
 
+def test_the_order_in_which_metrics_were_scored_does_not_matter(results: Path) -> None:
+    before = credibility_items(ASKED, results)
+    for path in results.rglob("*.scores.json"):
+        edit(path, lambda scored: scored.update(metrics=dict(reversed(scored["metrics"].items()))))
+    assert credibility_items(ASKED, results) == before
+
+
 def make_table(results: Path) -> int:
     line = ["stage", "table", "credibility", "--config", ASKED.model_dump_json(), "--results", str(results)]
     return main([*line, "--output-prefix", str(results / "tables" / "credibility")])

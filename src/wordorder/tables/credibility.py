@@ -54,7 +54,7 @@ def credibility_items(report: Report, results: str | Path) -> list[Item]:
         if files.record.is_file()
     ]
     return [
-        _more_than_bleu(scores),
+        _more_than_bleu(report, scores),
         _significance(load_significance(report, results)),
         _no_copied_scores(report, results, scores),
         _comparable_references(scores),
@@ -83,8 +83,9 @@ def _score_files(report: Report, results: str | Path) -> Iterator[_Scores]:
                 yield _Scores(cell["dataset"], test, path, files.hypotheses(test), read_object(path, *_SCORES))
 
 
-def _more_than_bleu(scores: list[_Scores]) -> Item:
-    names = list(dict.fromkeys(name for file in scores for name in file.content["metrics"]))
+def _more_than_bleu(report: Report, scores: list[_Scores]) -> Item:
+    # In the order of the study: the files have that of the first study that asked for them.
+    names = [name for name in report.metrics if any(name in file.content["metrics"] for file in scores)]
     missing = [
         f"{file.path} has no metric but BLEU; add one, for example chrf++, to the study's 'metrics'"
         for file in scores
