@@ -90,7 +90,7 @@ def exchange_classes(
     if classes < 1 or units < 1:
         raise ValueError(f"{classes} classes of {units} units")
     bigrams = _count_bigrams(blocks, units)
-    counts = bigrams.sum(axis=1)[:units]  # each token precedes one token or boundary
+    counts = bigrams.sum(axis=1)[:units]  # one token or boundary follows each token
     found = np.full(units, RARE_CLASS, dtype=np.int32)
     frequent = np.flatnonzero(counts >= minimum)
     frequent = frequent[frequent != UNKNOWN_UNIT]
