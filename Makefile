@@ -8,6 +8,7 @@ AUDIT_VENV ?= .venv-audit
 CORES ?= 2
 PROFILE ?= local
 STUDY ?= demo
+BUNDLE ?= results/reference/$(STUDY)
 MINUTES ?= 10
 
 # The tools of the environment come first in PATH, also for programs that they start (snakefmt starts shfmt).
@@ -16,7 +17,7 @@ export PATH := $(abspath $(VENV))/bin:$(PATH)
 unexport PYTHONDONTWRITEBYTECODE
 SNAKEFILES = Snakefile workflow
 
-.PHONY: help setup setup-dev demo study report gpu-report reference verify-reference rebuild-references pages test test-slow test-long test-all test-comet fidelity benchmarks fuzz docs lint format comet lock audit sbom clean
+.PHONY: help setup setup-dev demo study report gpu-report reference import verify-reference rebuild-references pages test test-slow test-long test-all test-comet fidelity benchmarks fuzz docs lint format comet lock audit sbom clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -44,6 +45,10 @@ gpu-report: setup  ## Measure speed, memory and forward passes of STUDY (posnet)
 
 reference: setup  ## Write the finished study STUDY to results/reference as a small bundle
 	wordorder stage write-reference $(STUDY) --output results/reference/$(STUDY)
+
+import: setup  ## Import the results of the models that STUDY needs from BUNDLE (results/reference/STUDY) instead of training them
+	snakemake prepare_all --config study=$(STUDY) --profile $(PROFILE) --cores $(CORES)
+	wordorder stage import-reference $(STUDY) $(BUNDLE)
 
 verify-reference: setup  ## Score the translations of STUDY in results/reference again and compare its tables
 	texts=$$(wordorder stage reference-texts results/reference/$(STUDY)) && snakemake $$texts --profile $(PROFILE) --cores $(CORES)

@@ -34,6 +34,34 @@ def write_reference(
     write(study, Configuration(root), results, output)
 
 
+@stage(
+    "import-reference arena_mini results/reference/arena_mini",
+    "import-reference my_study results/reference/opr_mini results/reference/arena_mini",
+)
+def import_reference(
+    study: Study, bundles: Bundles, *, results: Results = Path("results"), root: Root = Path("config")
+) -> None:
+    """Import the results of models from bundles, so that a study need not train them.
+
+    Take the training records, translations and measures of all models in the bundles that the study needs, and score
+    the translations with the study's metrics. A model fits if its encoding, size, recipe, data and seed are those of
+    the study. Prepare the study's data first: snakemake prepare_all --config study=STUDY. Weights are not imported;
+    figures that read them train their models.
+    """
+    from wordorder.workflow.configuration import Configuration
+    from wordorder.workflow.imports import import_bundle, imported_text, reading_weights
+
+    configuration = Configuration(root)
+    asked = configuration.study(study)
+    for bundle in bundles:
+        print(imported_text(bundle, import_bundle(bundle, asked, configuration, results)))
+    if weighing := reading_weights(asked):
+        print(
+            f"These figures and analyses of {study} read weights and train the models that they show: "
+            f"{', '.join(weighing)}. Leave them out of the study if you do not need them."
+        )
+
+
 @stage("reference-texts results/reference/*")
 def reference_texts(
     bundles: Bundles,

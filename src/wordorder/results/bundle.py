@@ -4,7 +4,8 @@ A bundle is a folder:
 
     README.md             the run in ten lines, which a person completes
     study.json            what the tables show, the comparisons, and the checksums of the references
-    records.jsonl.xz      one line per cell: its names and its training record
+    records.jsonl.xz      one line per cell: its names, the address of its model, its training record, the losses and
+                          perplexities during training, and what analyses measured with the model
     translations.tar.xz   the translations of all cells
     data.tar.xz           significance tests, scores by metrics with environments of their own, data of figures
     tables/  figures/  analyses/
@@ -39,11 +40,10 @@ from wordorder.results.index import read_index, text_of, write_index
 
 STUDY, RECORDS, TRANSLATIONS, DATA = "study.json", "records.jsonl.xz", "translations.tar.xz", "data.tar.xz"
 _NAMES = ("dataset", "size", "encoding", "seed")
-# Measures that tables show.
-_MEASURES = ("alignment",)
 # Keys of a training record that depend on the machine's name or on a job's resources.
 _DROPPED = ("efficiency", "hardware", "peak_memory", "restarts", "finished")
 _LARGEST = 1 << 28  # bytes of an archive's contents
+_LINE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 class Bundled(Model):
@@ -56,6 +56,8 @@ class Bundled(Model):
         families: The comparisons of each dataset.
         tables: The tables of the study.
         references: The SHA-256 of the references of each test set, ``DATASET/TEST``.
+        decodings: The folder name of each decoding, which ends in its digest; empty in bundles of earlier versions.
+        measures: The file of each measure, ``DATASET/ANALYSIS``, whose name ends in its digest.
     """
 
     report: Report
@@ -64,6 +66,8 @@ class Bundled(Model):
     families: dict[Name, Family]
     tables: list[Name]
     references: dict[str, str] = Field(default={})
+    decodings: dict[str, str] = Field(default={})
+    measures: dict[str, str] = Field(default={})
 
 
 def pack(folder: Path, results: Path, study: Bundled, pictures: Sequence[str] = ()) -> None:
@@ -72,17 +76,21 @@ def pack(folder: Path, results: Path, study: Bundled, pictures: Sequence[str] = 
     Args:
         folder: The folder of the bundle.
         results: The folder of the study's results.
-        study: The study; the references are found.
+        study: The study; the references, decodings and measures are found.
         pictures: The figures and analyses whose data are packed, such as 'figures/scores'.
 
     Raises:
         WordorderError: A cell has no record, translations or scores.
     """
     records, references = [], {}
+    decodings: dict[str, str] = {}
+    labels: dict[str, str] = {}
     lines: dict[str, list[list[str]]] = {}
     tests = {dataset.name: dataset.tests for dataset in study.report.datasets}
     for cell, files in cell_folders(study.report, results):
-        measures = {name: read_object(files.measure(name)) for name in _MEASURES if files.measure(name).is_file()}
+        decodings |= files.decodings
+        labels |= {f"{cell['dataset']}/{name}": file for name, file in files.measures.items()}
+        measures = {name: read_object(files.measure(name)) for name in files.measures if files.measure(name).is_file()}
         record = _reduced(read_object(files.record, "status"))
         counts = {}
         for test in tests[cell["dataset"]]:
@@ -99,12 +107,13 @@ def pack(folder: Path, results: Path, study: Bundled, pictures: Sequence[str] = 
             own = read_text(path).split("\n")
             lines.setdefault(f"{cell['dataset']}/{cell['size']}/{test}", []).append(own)
             counts[test] = len(own)
-        records.append({**cell, "lines": counts, "record": record, "measures": measures})
-    study = study.model_copy(update={"references": references})
+        written = {"lines": counts, "record": record, "measures": measures, "metrics": _rows(files.metrics)}
+        records.append({**cell, "model": "/".join(files.folder.parts[-5:]), **written})
+    found = {"references": references, "decodings": decodings, "measures": labels}
+    study = study.model_copy(update=found)
     # Bundles have no checksum files, because Git has its own checksums.
     write_text(folder / STUDY, study.model_dump_json(indent=1) + "\n", checksum="none")
-    written = "".join(json.dumps(each, ensure_ascii=False, separators=(",", ":")) + "\n" for each in records)
-    _compress(folder / RECORDS, written.encode())
+    _compress(folder / RECORDS, "".join(_LINE.encode(each) + "\n" for each in records).encode())
     _write_archive(folder / TRANSLATIONS, {name: _interleaved(own) for name, own in lines.items()})
     data = [*_tests_and_scores(results), *(results / f"{name}.csv" for name in pictures)]
     kept = {file.relative_to(results).as_posix(): read_bytes(file) for file in data}
@@ -128,6 +137,10 @@ def repack(folder: Path, results: Path, study: Bundled) -> None:
 
 def _tests_and_scores(results: Path) -> list[Path]:
     return [*results.glob("significance/[!.]*"), *results.glob("scores/*/*.json")]
+
+
+def _rows(metrics: Path) -> list[Any]:
+    return [json.loads(line) for line in read_text(metrics).splitlines()] if metrics.is_file() else []
 
 
 def _reduced(record: dict[str, Any]) -> dict[str, Any]:
@@ -261,6 +274,8 @@ def unpack(folder: Path, results: Path) -> Bundled:
     index = read_index(results)
     for names in cells:
         write_json(index.cell(*names).record, records[names]["record"])
+        if rows := records[names].get("metrics"):
+            write_text(index.cell(*names).metrics, "".join(json.dumps(row) + "\n" for row in rows))
         for measure, content in records[names]["measures"].items():
             write_json(index.cell(*names).measure(measure), content)
     for dataset, size in product(tests, report.sizes):
@@ -277,6 +292,22 @@ def unpack(folder: Path, results: Path) -> Bundled:
         if name.startswith("scores/") or name.endswith(".looks"):
             write_text(results / name, content.decode())
     return study
+
+
+def read_addresses(folder: Path) -> dict[tuple[str, str, str, int], str]:
+    """Read the addresses of the models of a bundle.
+
+    Args:
+        folder: The folder of the bundle.
+
+    Returns:
+        ``DATASET/ENCODING/SIZE/DIGEST/SEED`` by (dataset, size, encoding, seed); empty if the bundle is of an earlier
+        version, which did not write them.
+
+    Raises:
+        WordorderError: The bundle is damaged.
+    """
+    return {names: line["model"] for names, line in _read_records(folder / RECORDS).items() if "model" in line}
 
 
 def unpack_data(folder: Path, results: Path) -> None:

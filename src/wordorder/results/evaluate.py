@@ -62,17 +62,36 @@ def evaluate(
 
         return finished_model(model, threads), Subword.load(data / "subword" / "model.model")
 
-    found = {}
     for test in config.tests:
         hypotheses = output.parent / f"{test}.hypotheses"
         _translate(test, hypotheses, digest, load, decoding, data, None if as_it_is else language, positions)
-        scores = score_files(hypotheses, data / "raw" / f"{test}.target", config.metrics, language)
+    score_translations(config, model=digest, data=data, language=language, output=output)
+
+
+def score_translations(config: Evaluation, *, model: str | None, data: Path, language: str, output: Path) -> None:
+    """Score the translations next to an evaluation, and write the evaluation.
+
+    Args:
+        config: The test sets and the metrics.
+        model: The SHA-256 of the model that translated; None if the model is not known.
+        data: The folder of the dataset, with ``raw/``.
+        language: The target language.
+        output: The JSON file to write, as by :func:`evaluate`.
+
+    Raises:
+        WordorderError: A file is missing or damaged.
+    """
+    found = {}
+    for test in config.tests:
+        scores = score_files(
+            output.parent / f"{test}.hypotheses", data / "raw" / f"{test}.target", config.metrics, language
+        )
         write_json(output.with_suffix("") / f"{test}.scores.json", scores)
         found[test] = {
             "hypotheses": scores["hypotheses"]["sha256"],
             "metrics": {name: metric["score"] for name, metric in scores["metrics"].items()},
         }
-    write_json(output, {"model": digest, "tests": found})
+    write_json(output, {"model": model, "tests": found})
 
 
 def _translate(

@@ -22,13 +22,15 @@ class StoredModel:
     Attributes:
         folder: ``results/models/DATASET/ENCODING/SIZE/DIGEST/SEED``.
         bytes: The size of all files in it, including translations.
-        trained: Whether the model exists; otherwise its training has only begun.
+        trained: Whether the model has been trained; otherwise its training has only begun.
+        weights: Whether its weights exist; those of imported and of removed models do not.
         studies: The studies that use it.
     """
 
     folder: Path
     bytes: int
     trained: bool
+    weights: bool
     studies: list[str] = field(default_factory=list)
 
 
@@ -46,13 +48,18 @@ def stored_models(results: Path, configuration: Configuration) -> list[StoredMod
         WordorderError: A study file has a mistake, so that its models are unknown.
     """
     folders = sorted(path for path in results.glob("models/*/*/*/*/*") if path.is_dir())
-    found = {folder: StoredModel(folder, _size(folder), (folder / "model.pt").is_file()) for folder in folders}
+    found = {folder: _stored(folder) for folder in folders}
     for name in study_names(configuration.root):
         study = configuration.study(name)
         for files in cell_files(study, configuration, results).values():
             if files.folder in found and name not in found[files.folder].studies:
                 found[files.folder].studies.append(name)
     return list(found.values())
+
+
+def _stored(folder: Path) -> StoredModel:
+    weights = (folder / "model.pt").is_file()
+    return StoredModel(folder, _size(folder), weights or (folder / "record.json").is_file(), weights)
 
 
 def _size(folder: Path) -> int:
@@ -66,13 +73,19 @@ def models_text(models: Sequence[StoredModel]) -> str:
     rows = [
         {
             **dict(zip(("dataset", "encoding", "size", "digest", "seed"), model.folder.parts[-5:], strict=True)),
-            "state": "trained" if model.trained else "begun",
+            "state": _state(model),
             "disk": disk_size(model.bytes),
             "studies": ", ".join(model.studies) or "none",
         }
         for model in models
     ]
     return f"{text_table(rows)}\n\n{len(models)} models, {disk_size(sum(model.bytes for model in models))}."
+
+
+def _state(model: StoredModel) -> str:
+    if not model.trained:
+        return "begun"
+    return "trained" if model.weights else "no weights"
 
 
 def remove(models: Sequence[StoredModel]) -> None:

@@ -117,6 +117,7 @@ class ModelRecord:
         seed: The seed.
         folder: The folder of the model.
         trained: Whether the training has finished.
+        weights: Whether the weights exist; those of imported and of removed models do not.
         bytes: Disk space of the folder, with translations.
         studies: The studies that use the model.
     """
@@ -128,6 +129,7 @@ class ModelRecord:
     seed: int
     folder: str
     trained: bool
+    weights: bool
     bytes: int
     studies: list[str]
 
@@ -221,9 +223,8 @@ def models_json(models: Sequence[StoredModel]) -> str:
 
 def _model(folder: Path, model: StoredModel) -> ModelRecord:
     dataset, encoding, size, digest, seed = folder.parts[-5:]
-    return ModelRecord(
-        dataset, encoding, size, digest, int(seed), str(folder), model.trained, model.bytes, model.studies
-    )
+    names = (dataset, encoding, size, digest, int(seed), str(folder))
+    return ModelRecord(*names, model.trained, model.weights, model.bytes, model.studies)
 
 
 def _list(records: Sequence[Any]) -> str:
