@@ -12,7 +12,8 @@ import pytest
 from bundle_files import change_records
 from evaluation_samples import family, report, write_finished_study
 from wordorder.errors import WordorderError
-from wordorder.results.bundle import RECORDS, TRANSLATIONS, Bundled, pack, unpack
+from wordorder.files import read_json, write_json, write_text
+from wordorder.results.bundle import RECORDS, TRANSLATIONS, Bundled, pack, read_addresses, read_study, unpack
 from wordorder.results.frames import cell_folders, load_records
 from wordorder.results.index import read_index, write_index
 
@@ -46,6 +47,21 @@ def test_translations_and_records_come_back(results: Path, tmp_path: Path) -> No
             assert again.hypotheses(test).read_bytes() == own.hypotheses(test).read_bytes()
             assert not again.scores(test).exists(), "scores are to be computed"
     assert load_records(ASKED, tmp_path / "again").equals(load_records(ASKED, results))
+
+
+def test_addresses_losses_and_measures_come_back(results: Path, tmp_path: Path) -> None:
+    cells = {names: f"cells/pair/{names[2]}/tiny/{names[3]}" for names in read_index(results).cells}
+    write_index(results, cells, {"": "."}, {"pair": "."}, {"pair/probes": "probes-1a.json"})
+    losses, measured = '{"update": 10, "loss": 2.5}\n{"update": 20, "loss": NaN}\n', {"sets": {"test_1": [0.25, 1]}}
+    own = read_index(results).cell("pair", "tiny", "null", 2)
+    write_text(own.metrics, losses)
+    write_json(own.measure("probes"), measured)
+    bundle = packed(tmp_path / "bundle", results)
+    assert (read_study(bundle).decodings, read_study(bundle).measures) == ({"": "."}, {"pair/probes": "probes-1a.json"})
+    assert read_addresses(bundle) == cells
+    unpack(bundle, tmp_path / "again")
+    again = read_index(tmp_path / "again").cell("pair", "tiny", "null", 2)
+    assert again.metrics.read_text() == losses and read_json(again.measure("probes")) == measured
 
 
 def test_several_decodings_come_back(results: Path, tmp_path: Path) -> None:

@@ -101,6 +101,7 @@ def test_only_the_models_that_the_bundle_lacks_are_trained(
     for name, origin in {"opr": "little", "none": None}.items():
         record = read_json(elsewhere.folder / elsewhere.cell(name, "record.json", study="more"))
         assert record.get("imported_from") == origin
+    assert "finished, imported from little" in (results / "more/index.html").read_text()
     assert main(["models", *options]) == 0
     assert capsys.readouterr().out.count("no weights") == 2
     assert jobs(elsewhere, "more") == {}

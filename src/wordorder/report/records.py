@@ -10,6 +10,7 @@ from typing import Any
 from wordorder.config.pages import Page
 from wordorder.files import read_json
 from wordorder.report.tables import Block, show_block
+from wordorder.results.bundle import ORIGIN
 from wordorder.results.frames import cell_folders
 from wordorder.tables import table as tables
 from wordorder.tables.table import NOTHING, Row, number, text
@@ -83,7 +84,7 @@ def _row(record: Record) -> Row:
         "Dataset": text(record.dataset),
         "Size": text(record.size),
         "Seed": number(record.seed, group=False),
-        "Status": text(record.status),
+        "Status": text(f"{record.status}, imported from {content[ORIGIN]}" if ORIGIN in content else record.status),
         "Updates": number(content.get("updates")),
         "Epochs": number(content.get("epochs"), 2),
         "Tokens/s": number(content.get("target_tokens_per_second")),

@@ -39,6 +39,8 @@ from wordorder.results.frames import cell_folders
 from wordorder.results.index import read_index, text_of, write_index
 
 STUDY, RECORDS, TRANSLATIONS, DATA = "study.json", "records.jsonl.xz", "translations.tar.xz", "data.tar.xz"
+# The key of an imported training record that names the study of the bundle.
+ORIGIN = "imported_from"
 _NAMES = ("dataset", "size", "encoding", "seed")
 # Keys of a training record that depend on the machine's name or on a job's resources.
 _DROPPED = ("efficiency", "hardware", "peak_memory", "restarts", "finished")

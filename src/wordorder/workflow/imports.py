@@ -22,7 +22,7 @@ from wordorder.figures.catalogue import figure_of
 from wordorder.files import read_bytes, read_object, sha256, write_json, write_text
 from wordorder.locks import holder
 from wordorder.progress import track
-from wordorder.results.bundle import Bundled, read_addresses, unpack
+from wordorder.results.bundle import ORIGIN, Bundled, read_addresses, unpack
 from wordorder.results.evaluate import score_translations
 from wordorder.results.index import CellFiles, read_index
 from wordorder.results.translations import raw
@@ -32,8 +32,6 @@ from wordorder.workflow.models import ModelRules, cell_files
 from wordorder.workflow.store import SliceStore
 from wordorder.workflow.study import CellName, decoded_tests
 
-# The key of an imported training record that names the study of the bundle.
-ORIGIN = "imported_from"
 _SHOWN = 4  # cells per line of text
 
 
