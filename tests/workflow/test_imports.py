@@ -140,6 +140,17 @@ def test_a_model_of_another_configuration_or_of_other_data_is_not_imported(
     assert raised.value.code == "old-bundle"
 
 
+def test_analyses_that_the_bundle_did_not_measure_are_named(
+    study: Workspace, elsewhere: Workspace, tmp_path: Path
+) -> None:
+    bundle = bundled(study, tmp_path / "bundle")
+    shutil.copytree(study.folder / "results/data", elsewhere.folder / "results/data")
+    elsewhere.change("studies/more.yaml", "figures:", "analyses: {attention_distance: {}, position: {}}\nfigures:")
+    found = imported(elsewhere, bundle)
+    assert (len(found.taken), found.unmeasured) == (2, ["attention_distance"])
+    assert "attention_distance" in imported_text(bundle, found)
+
+
 def configured(study: Study) -> list[tuple[str, str, str, int]]:
     return [(dataset, name, size, 1) for dataset in study.datasets for name in study.encodings for size in study.sizes]
 

@@ -7,9 +7,10 @@ no bundle has. The weights of imported models do not exist, as if they had been 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -43,11 +44,13 @@ class Imported:
         taken: The cells whose results were written.
         present: The cells that the study already had.
         refused: For each reason, the cells that were not taken for it.
+        unmeasured: The analyses of the study that measure models and whose measures the bundle does not hold.
     """
 
     taken: list[CellName] = field(default_factory=list)
     present: list[CellName] = field(default_factory=list)
     refused: dict[str, list[CellName]] = field(default_factory=dict)
+    unmeasured: list[str] = field(default_factory=list)
 
 
 def import_bundle(bundle: Path, study: Study, configuration: Configuration, results: Path) -> Imported:
@@ -96,6 +99,7 @@ def import_bundle(bundle: Path, study: Study, configuration: Configuration, resu
             else:
                 held.write(cell, files, names)
                 found.taken.append(cell)
+        found.unmeasured = held.unmeasured({cell.dataset for cell in found.taken})
         if held.study.report.study == study.name:
             _copy_looks(Path(scratch), results / study.name)
     return found
@@ -114,6 +118,11 @@ def imported_text(bundle: Path, imported: Imported) -> str:
         named = [f"{cell.dataset}/{cell.encoding}/{cell.size}/{cell.seed}" for cell in cells]
         shown = ", ".join(named[:_SHOWN]) + (f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else "")
         lines.append(f"Not imported, because {reason}: {shown}.")
+    if imported.unmeasured:
+        lines.append(
+            f"The bundle does not hold what these analyses of the study measure, so they train the models: "
+            f"{', '.join(imported.unmeasured)}."
+        )
     return "\n".join(lines)
 
 
@@ -138,6 +147,7 @@ class _Held:
         self._names = {folder: name for name, folder in study.decodings.items()}
         self._tests = {dataset.name: dataset.tests for dataset in study.report.datasets}
         self._corpus: Callable[[str, str], ParallelCorpus] = lru_cache(maxsize=None)(partial(_corpus, results, asked))
+        self._positions: Callable[[str, str, str], str] = lru_cache(maxsize=None)(self._digest_of_positions)
         self._rules = ModelRules(configuration, SliceStore(is_main=True))
 
     def is_there(self, cell: CellName, files: CellFiles, names: tuple[Any, ...]) -> bool:
@@ -152,11 +162,19 @@ class _Held:
         """Return the measures in the bundle that the study needs, each with the file that the study has of it."""
         found, held = {}, self._index.cell(*names)
         for analysis in measuring_names(self.asked):
-            file = self._rules.measure_file(self.asked, cell.dataset, analysis)
-            is_same = self.study.measures.get(f"{cell.dataset}/{analysis}") == file
-            if is_same and held.measure(analysis).is_file():
+            if self._has_measures(cell.dataset, analysis) and held.measure(analysis).is_file():
+                file = self._rules.measure_file(self.asked, cell.dataset, analysis)
                 found[held.measure(analysis)] = files.folder / file
         return found
+
+    def _has_measures(self, dataset: str, analysis: str) -> bool:
+        file = self._rules.measure_file(self.asked, dataset, analysis)
+        return self.study.measures.get(f"{dataset}/{analysis}") == file
+
+    def unmeasured(self, datasets: Iterable[str]) -> list[str]:
+        """Return the analyses of the study whose measures of these datasets the bundle does not hold."""
+        pairs = product(measuring_names(self.asked), sorted(datasets))
+        return list(dict.fromkeys(name for name, dataset in pairs if not self._has_measures(dataset, name)))
 
     def objection(self, cell: CellName, files: CellFiles, names: tuple[Any, ...]) -> str:
         """Return why a model cannot be imported; nothing if it can."""
@@ -189,14 +207,16 @@ class _Held:
     def _difference_of_data(self, cell: CellName, data: Mapping[str, Any]) -> str:
         for split in ("train", "valid"):
             corpus = self._corpus(cell.dataset, split)
-            if corpus.digest != data[split]:
+            if corpus.digest != data.get(split):
                 return f"their data '{split}' of {cell.dataset} differ from {corpus.directory}"
             known = data.get(f"{split}_positions")
-            if known is not None:
-                folder = self.results / "data" / cell.dataset / "positions" / known["kind"] / split
-                if not folder.is_dir() or SourcePositions.open(folder, corpus).sha256 != known["sha256"]:
-                    return f"their reordered positions of '{split}' differ from {folder}"
+            if known is not None and self._positions(cell.dataset, known["kind"], split) != known["sha256"]:
+                return f"their reordered positions '{known['kind']}' of '{split}' of {cell.dataset} differ"
         return ""
+
+    def _digest_of_positions(self, dataset: str, kind: str, split: str) -> str:
+        folder = self.results / "data" / dataset / "positions" / kind / split
+        return SourcePositions.open(folder, self._corpus(dataset, split)).sha256 if folder.is_dir() else ""
 
     def write(self, cell: CellName, files: CellFiles, names: tuple[Any, ...]) -> None:
         """Write the record, the translations with their scores, and the measures of a model."""
