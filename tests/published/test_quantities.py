@@ -11,6 +11,7 @@ import pytest
 from evaluation_samples import report
 from index_samples import index_cells
 from wordorder.config.published_scores import PublishedInStudy, PublishedScores, Shown
+from wordorder.errors import WordorderError
 from wordorder.files import write_json
 from wordorder.published.quantities import load_printed
 from wordorder.report import build
@@ -128,6 +129,13 @@ def test_the_tables_take_what_each_needs(results: Path) -> None:
     write_json(results / "significance" / "pair.tiny.test.json", tested)
     orderings = build.build_table("orderings", ASKED, results, shown).data
     assert set(orderings["metric"]) == {"bleu"}, "neither errors nor memory are scores"
+
+
+@pytest.mark.parametrize("name", ["published", "orderings"])
+def test_a_study_without_published_scores_has_no_such_table(results: Path, name: str) -> None:
+    with pytest.raises(WordorderError) as raised:
+        build.build_table(name, ASKED, results)
+    assert (raised.value.code, raised.value.key) == ("no-published-scores", "published")
 
 
 def test_marks_need_the_tests_of_significance(results: Path) -> None:

@@ -9,7 +9,7 @@ from wordorder.config.claims import PAPER_TABLES
 from wordorder.config.models import Report
 from wordorder.config.pages import Controls, Paper
 from wordorder.config.published_scores import PUBLISHED_TABLES, PublishedInStudy
-from wordorder.errors import unknown_name
+from wordorder.errors import WordorderError, unknown_name
 from wordorder.published import orderings, paper
 from wordorder.published import scores as published
 from wordorder.published.marks import OurMarks
@@ -63,8 +63,8 @@ def build_table(name: str, report: Report, folder: str | Path, shown: Sequence[P
         The table.
 
     Raises:
-        WordorderError: The name is unknown, a file is missing or damaged, or the table is 'credibility' and the study
-            lacks an item of the checklist.
+        WordorderError: The name is unknown, a file is missing or damaged, the table compares with published scores and
+            the study shows none, or the table is 'credibility' and the study lacks an item of the checklist.
     """
     if name == "scores":
         return tables.scores_table(results.load_scores(report, folder), report, results.load_not_scored(report, folder))
@@ -75,6 +75,13 @@ def build_table(name: str, report: Report, folder: str | Path, shown: Sequence[P
     if name == "parameters":
         return tables.parameters_table(results.load_records(report, folder), report)
     if name in PUBLISHED_TABLES:
+        if not shown:
+            raise WordorderError(
+                f"The study '{report.study}' shows no published scores, so it has no table '{name}'. Name tables of "
+                "config/published under 'published' in the study, or request another table.",
+                code="no-published-scores",
+                key="published",
+            )
         printed = [(each.shown, each.printed) for each in shown]
         if name == "orderings":
             tested = results.load_significance(report, folder)
