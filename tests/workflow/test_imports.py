@@ -140,10 +140,12 @@ def test_a_model_of_another_configuration_or_of_other_data_is_not_imported(
     assert raised.value.code == "old-bundle"
 
 
-def test_analyses_that_the_bundle_did_not_measure_are_named(
+def test_a_rebuilt_bundle_is_imported_and_analyses_that_it_did_not_measure_are_named(
     study: Workspace, elsewhere: Workspace, tmp_path: Path
 ) -> None:
-    bundle = bundled(study, tmp_path / "bundle")
+    bundle = bundled(study, tmp_path / "little")
+    options = ["--data", str(study.folder / "results/data"), "--root", str(study.config)]
+    assert main(["stage", "rebuild-reference", str(bundle), *options]) == 0
     shutil.copytree(study.folder / "results/data", elsewhere.folder / "results/data")
     elsewhere.change("studies/more.yaml", "figures:", "analyses: {attention_distance: {}, position: {}}\nfigures:")
     found = imported(elsewhere, bundle)

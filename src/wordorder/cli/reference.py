@@ -36,7 +36,7 @@ def write_reference(
 
 @stage(
     "import-reference arena_mini results/reference/arena_mini",
-    "import-reference my_study results/reference/opr_mini results/reference/arena_mini",
+    "import-reference my_study results/reference/arena_mini results/reference/xlpe_mini",
 )
 def import_reference(
     study: Study, bundles: Bundles, *, results: Results = Path("results"), root: Root = Path("config")

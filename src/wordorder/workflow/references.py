@@ -54,7 +54,8 @@ def rebuild(folder: Path, configuration: Configuration, data: Path) -> None:
     # Encodings may have been added to the study since its run.
     run = {key: getattr(old.report, key) for key in ("encodings", "sizes", "only")}
     study = configuration.study(folder.name).model_copy(update=run)
-    described = _described(study, configuration).model_copy(update={"references": old.references})
+    kept = {key: getattr(old, key) for key in ("references", "decodings", "measures")}
+    described = _described(study, configuration).model_copy(update=kept)
     repeated = {name: analysis_slice(study, configuration, name) for name in _read_scores(study, configuration)}
     analyses = {name: Analysed.model_validate_json(text) for name, text in repeated.items()}
     with tempfile.TemporaryDirectory() as scratch:
