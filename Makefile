@@ -46,7 +46,7 @@ gpu-report: setup  ## Measure speed, memory and forward passes of STUDY (posnet)
 reference: setup  ## Write the finished study STUDY to results/reference as a small bundle
 	wordorder stage write-reference $(STUDY) --output results/reference/$(STUDY)
 
-import: setup  ## Import the results of the models that STUDY needs from BUNDLE (results/reference/STUDY) instead of training them
+import: setup  ## Import from BUNDLE (results/reference/STUDY) the results of models that STUDY needs
 	snakemake prepare_all --config study=$(STUDY) --profile $(PROFILE) --cores $(CORES)
 	wordorder stage import-reference $(STUDY) $(BUNDLE)
 

@@ -9,6 +9,7 @@ import pytest
 
 from snakemake_runs import ROOT
 from wordorder.report.ten_lines import LINES, README, TO_WRITE, read_lines
+from wordorder.results.bundle import read_addresses
 
 REFERENCE = ROOT / "results" / "reference"
 INDEX = (ROOT / "results" / README).read_text("utf-8")
@@ -96,3 +97,10 @@ def test_the_intervals_of_a_finding_are_in_the_tables_of_its_study(line: str) ->
     for numbers in re.findall(r"([+−]\d+\.\d\d) \[([+−]\d+\.\d\d), ([+−]\d+\.\d\d)\]", line):
         difference, low, high = (re.escape(number.replace("−", "-")) for number in numbers)
         assert re.search(rf"\| {difference} +\| \[{low}, {high}\]", stored), (study, numbers)
+
+
+def test_the_bundles_that_can_be_imported_are_listed() -> None:
+    line = re.search(r"`make import` works with the bundles of (.+?), and with every", INDEX, re.DOTALL)
+    assert line and set(re.findall(r"`(\w+)`", line[1])) == {
+        name for name in BUNDLES if read_addresses(REFERENCE / name)
+    }

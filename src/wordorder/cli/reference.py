@@ -48,17 +48,17 @@ def import_reference(
     the study. Prepare the study's data first: snakemake prepare_all --config study=STUDY. Weights are not imported;
     figures that read them train their models.
     """
+    from wordorder.workflow.bundle_imports import import_bundle, imported_text, needing_weights
     from wordorder.workflow.configuration import Configuration
-    from wordorder.workflow.imports import import_bundle, imported_text, reading_weights
 
     configuration = Configuration(root)
     asked = configuration.study(study)
     for bundle in bundles:
         print(imported_text(bundle, import_bundle(bundle, asked, configuration, results)))
-    if weighing := reading_weights(asked):
+    if names := needing_weights(asked):
         print(
             f"These figures and analyses of {study} read weights and train the models that they show: "
-            f"{', '.join(weighing)}. Leave them out of the study if you do not need them."
+            f"{', '.join(names)}. Leave them out of the study if you do not need them."
         )
 
 

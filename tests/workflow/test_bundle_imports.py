@@ -17,8 +17,8 @@ from wordorder.cli.main import main
 from wordorder.config.models import Study
 from wordorder.errors import WordorderError
 from wordorder.files import read_json, write_text
+from wordorder.workflow.bundle_imports import Imported, import_bundle, imported_text, needing_weights
 from wordorder.workflow.configuration import Configuration
-from wordorder.workflow.imports import Imported, import_bundle, imported_text, reading_weights
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("finished_study")]  # one process, so that the study is run once
 
@@ -122,18 +122,24 @@ def test_a_model_of_another_configuration_or_of_other_data_is_not_imported(
     configuration = Configuration(elsewhere.config)
     more = configuration.study("more")
     both = sorted(cell for cell in configured(more) if cell[1] != "none")
-    assert "another configuration" in refused(recipe=more.recipe.model_copy(update={"max_updates": 30}))[0]
-    assert "no translations by" in refused(decoding=more.decoding.model_copy(update={"beam": 3}))[0]
-    assert refused(tests=["test", "other"]) == ["the bundle has no translations of other"]
+    assert (
+        "encoding, size, recipe or positions differ"
+        in refused(recipe=more.recipe.model_copy(update={"max_updates": 30}))[0]
+    )
+    assert "no translations with" in refused(decoding=more.decoding.model_copy(update={"beam": 3}))[0]
+    assert refused(tests=["test", "other"]) == ["The bundle has no translations of other."]
 
     reference = elsewhere.folder / "results/data/pair/raw/test.target"
     before = reference.read_text()
     write_text(reference, before.replace(" ", "  ", 1))
-    assert refused() == ["the references of test differ from those of the bundle"]
+    assert refused() == ["The references of test differ from those of the bundle."]
     write_text(reference, before)
 
     change_records(bundle, lambda lines: [line.replace('"valid":"', '"valid":"0') for line in lines])
     assert "'valid'" in refused()[0]
+    unknown = '"train_positions":{"kind":"gold","sha256":"0"},"valid":"'
+    change_records(bundle, lambda lines: [line.replace('"valid":"0', unknown) for line in lines])
+    assert "positions 'gold' of 'train'" in refused()[0]
     change_records(bundle, lambda lines: [line.replace('"model":', '"was":') for line in lines])
     with pytest.raises(WordorderError) as raised:
         imported(elsewhere, bundle)
@@ -153,10 +159,28 @@ def test_a_rebuilt_bundle_is_imported_and_analyses_that_it_did_not_measure_are_n
     assert "attention_distance" in imported_text(bundle, found)
 
 
+def test_decodings_are_compared_by_their_content_and_earlier_looks_come_along(
+    study: Workspace, elsewhere: Workspace, tmp_path: Path
+) -> None:
+    bundle = bundled(study, tmp_path / "bundle")
+    shutil.copytree(study.folder / "results/data", elsewhere.folder / "results/data")
+    named = "decoding: {same: {beam: 2, max_length_a: 0, max_length_b: 10}}\nfigures:"
+    elsewhere.change("studies/more.yaml", "figures:", named)
+    assert len(imported(elsewhere, bundle).taken) == 2
+    ours, theirs = (
+        (place.folder / place.decoded("opr", "test.hypotheses")).read_bytes() for place in (elsewhere, study)
+    )
+    assert ours == theirs
+    looks = Path("results/little/significance/pair.mini.test.looks")
+    assert not (elsewhere.folder / looks).exists(), "another study has looks of its own"
+    imported(elsewhere, bundle, "little")
+    assert (elsewhere.folder / looks).read_bytes() == (study.folder / looks).read_bytes()
+
+
 def configured(study: Study) -> list[tuple[str, str, str, int]]:
     return [(dataset, name, size, 1) for dataset in study.datasets for name in study.encodings for size in study.sizes]
 
 
 def test_figures_of_weights_are_named(study: Workspace) -> None:
     little = Configuration(study.config).study("little")
-    assert reading_weights(little.model_copy(update={"figures": ["scores", "similarity"]})) == ["similarity"]
+    assert needing_weights(little.model_copy(update={"figures": ["scores", "similarity"]})) == ["similarity"]

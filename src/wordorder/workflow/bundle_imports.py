@@ -20,7 +20,7 @@ from wordorder.data.binary import ParallelCorpus
 from wordorder.data.positions import SourcePositions
 from wordorder.errors import WordorderError
 from wordorder.figures.catalogue import figure_of
-from wordorder.files import read_bytes, read_object, sha256, write_json, write_text
+from wordorder.files import read_object, read_text, sha256, write_json, write_text
 from wordorder.locks import holder
 from wordorder.progress import track
 from wordorder.results.bundle import ORIGIN, Bundled, read_addresses, unpack
@@ -34,6 +34,8 @@ from wordorder.workflow.store import SliceStore
 from wordorder.workflow.study import CellName, decoded_tests
 
 _SHOWN = 4  # cells per line of text
+# Dataset, size, encoding and seed of a model in a bundle.
+_Names = tuple[str, str, str, int]
 
 
 @dataclass
@@ -43,7 +45,7 @@ class Imported:
     Attributes:
         taken: The cells whose results were written.
         present: The cells that the study already had.
-        refused: For each reason, the cells that were not taken for it.
+        refused: For each reason, a sentence, the cells that were not taken.
         unmeasured: The analyses of the study that measure models and whose measures the bundle does not hold.
     """
 
@@ -85,27 +87,27 @@ def import_bundle(bundle: Path, study: Study, configuration: Configuration, resu
     by_address = {_key(address): names for names, address in addresses.items()}
     found = Imported()
     with tempfile.TemporaryDirectory() as scratch:
-        held = _Held(unpack(bundle, Path(scratch)), Path(scratch), study, configuration, results)
+        unpacked = _Unpacked(unpack(bundle, Path(scratch)), Path(scratch), study, configuration, results)
         for cell, files in track(wanted.items(), "models", total=len(wanted), unit="models"):
             names = by_address.get(_key(files.folder.as_posix()))
             if names is None:
                 if (cell.dataset, cell.size, cell.encoding, cell.seed) in addresses:
-                    reason = "their encoding, size, recipe or positions have another configuration, or were corrected"
+                    reason = "The encoding, size, recipe or positions differ, or the encoding was corrected since."
                     found.refused.setdefault(reason, []).append(cell)
-            elif files.model.is_file() or held.is_there(cell, files, names):
+            elif files.model.is_file() or unpacked.is_there(cell, files, names):
                 found.present.append(cell)
-            elif reason := held.objection(cell, files, names):
+            elif reason := unpacked.objection(cell, files, names):
                 found.refused.setdefault(reason, []).append(cell)
             else:
-                held.write(cell, files, names)
+                unpacked.write(cell, files, names)
                 found.taken.append(cell)
-        found.unmeasured = held.unmeasured({cell.dataset for cell in found.taken})
-        if held.study.report.study == study.name:
+        found.unmeasured = unpacked.unmeasured({cell.dataset for cell in found.taken})
+        if unpacked.bundled.report.study == study.name:
             _copy_looks(Path(scratch), results / study.name)
     return found
 
 
-def reading_weights(study: Study) -> list[str]:
+def needing_weights(study: Study) -> list[str]:
     """Return the figures and analyses of a study that read the weights of models, which bundles do not hold."""
     figures = [name for name in study.figures if figure_of(name).reads == "models" and name not in study.vectors_at]
     return figures + [name for name, own in study.analyses.items() if isinstance(own, JointAnalysis)]
@@ -117,10 +119,10 @@ def imported_text(bundle: Path, imported: Imported) -> str:
     for reason, cells in imported.refused.items():
         named = [f"{cell.dataset}/{cell.encoding}/{cell.size}/{cell.seed}" for cell in cells]
         shown = ", ".join(named[:_SHOWN]) + (f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else "")
-        lines.append(f"Not imported, because {reason}: {shown}.")
+        lines.append(f"Not imported: {shown}. {reason}")
     if imported.unmeasured:
         lines.append(
-            f"The bundle does not hold what these analyses of the study measure, so they train the models: "
+            f"The bundle has no measures of these analyses of the study, which therefore train the models: "
             f"{', '.join(imported.unmeasured)}."
         )
     return "\n".join(lines)
@@ -136,21 +138,21 @@ def _key(address: str) -> tuple[str, ...]:
     return dataset, digest, seed
 
 
-class _Held:
-    """The unpacked results of a bundle, from which those of a study are written."""
+class _Unpacked:
+    """An unpacked bundle, from which results of a study are written."""
 
     def __init__(
-        self, study: Bundled, scratch: Path, asked: Study, configuration: Configuration, results: Path
+        self, bundled: Bundled, scratch: Path, study: Study, configuration: Configuration, results: Path
     ) -> None:
-        self.study, self.asked, self.configuration, self.results = study, asked, configuration, results
+        self.bundled, self.study, self.configuration, self.results = bundled, study, configuration, results
         self._index = read_index(scratch)
-        self._names = {folder: name for name, folder in study.decodings.items()}
-        self._tests = {dataset.name: dataset.tests for dataset in study.report.datasets}
-        self._corpus: Callable[[str, str], ParallelCorpus] = lru_cache(maxsize=None)(partial(_corpus, results, asked))
+        self._names = {folder: name for name, folder in bundled.decodings.items()}
+        self._tests = {dataset.name: dataset.tests for dataset in bundled.report.datasets}
+        self._corpus: Callable[[str, str], ParallelCorpus] = lru_cache(maxsize=None)(partial(_corpus, results, study))
         self._positions: Callable[[str, str, str], str] = lru_cache(maxsize=None)(self._digest_of_positions)
         self._rules = ModelRules(configuration, SliceStore(is_main=True))
 
-    def is_there(self, cell: CellName, files: CellFiles, names: tuple[Any, ...]) -> bool:
+    def is_there(self, cell: CellName, files: CellFiles, names: _Names) -> bool:
         """Return whether the study has all that the bundle holds of a model."""
         written = [files.record, *self._evaluations(files), *self._measures(cell, files, names).values()]
         return all(path.is_file() for path in written)
@@ -158,40 +160,40 @@ class _Held:
     def _evaluations(self, files: CellFiles) -> list[Path]:
         return [files.folder / folder / f"{files.evaluation}.json" for folder in files.decodings.values()]
 
-    def _measures(self, cell: CellName, files: CellFiles, names: tuple[Any, ...]) -> dict[Path, Path]:
+    def _measures(self, cell: CellName, files: CellFiles, names: _Names) -> dict[Path, Path]:
         """Return the measures in the bundle that the study needs, each with the file that the study has of it."""
         found, held = {}, self._index.cell(*names)
-        for analysis in measuring_names(self.asked):
+        for analysis in measuring_names(self.study):
             if self._has_measures(cell.dataset, analysis) and held.measure(analysis).is_file():
-                file = self._rules.measure_file(self.asked, cell.dataset, analysis)
+                file = self._rules.measure_file(self.study, cell.dataset, analysis)
                 found[held.measure(analysis)] = files.folder / file
         return found
 
     def _has_measures(self, dataset: str, analysis: str) -> bool:
-        file = self._rules.measure_file(self.asked, dataset, analysis)
-        return self.study.measures.get(f"{dataset}/{analysis}") == file
+        file = self._rules.measure_file(self.study, dataset, analysis)
+        return self.bundled.measures.get(f"{dataset}/{analysis}") == file
 
     def unmeasured(self, datasets: Iterable[str]) -> list[str]:
         """Return the analyses of the study whose measures of these datasets the bundle does not hold."""
-        pairs = product(measuring_names(self.asked), sorted(datasets))
+        pairs = product(measuring_names(self.study), sorted(datasets))
         return list(dict.fromkeys(name for name, dataset in pairs if not self._has_measures(dataset, name)))
 
-    def objection(self, cell: CellName, files: CellFiles, names: tuple[Any, ...]) -> str:
+    def objection(self, cell: CellName, files: CellFiles, names: _Names) -> str:
         """Return why a model cannot be imported; nothing if it can."""
         if training := holder(files.folder / "state" / "lock"):
-            return f"they are being trained on {training.host}"
+            return f"They are being trained on {training.host}."
         if reason := self._difference_of_data(
             cell, read_object(self._index.cell(*names).record, "status", "data")["data"]
         ):
             return reason
         if unknown := sorted(set(files.decodings.values()) - self._names.keys()):
-            return f"the bundle has no translations by the study's decodings {', '.join(unknown)}"
+            return f"The bundle has no translations with the study's decodings {', '.join(unknown)}."
         dataset = self.configuration.dataset(cell.dataset)
-        tests = [self._test(test, files) for test in decoded_tests(self.asked, dataset)]
+        tests = [self._test(test, files) for test in decoded_tests(self.study, dataset)]
         if lacking := [test for test in tests if test not in self._tests[cell.dataset]]:
-            return f"the bundle has no translations of {', '.join(lacking)}"
+            return f"The bundle has no translations of {', '.join(lacking)}."
         if changed := [test for test in tests if not self._has_same_references(cell.dataset, test.partition("@")[0])]:
-            return f"the references of {', '.join(changed)} differ from those of the bundle"
+            return f"The references of {', '.join(changed)} differ from those of the bundle."
         return ""
 
     def _test(self, test: str, files: CellFiles) -> str:
@@ -202,34 +204,34 @@ class _Held:
 
     def _has_same_references(self, dataset: str, test: str) -> bool:
         path = raw(self.results / "data", dataset, test, "target")
-        return path.is_file() and sha256(path) == self.study.references.get(f"{dataset}/{test}")
+        return path.is_file() and sha256(path) == self.bundled.references.get(f"{dataset}/{test}")
 
     def _difference_of_data(self, cell: CellName, data: Mapping[str, Any]) -> str:
         for split in ("train", "valid"):
             corpus = self._corpus(cell.dataset, split)
             if corpus.digest != data.get(split):
-                return f"their data '{split}' of {cell.dataset} differ from {corpus.directory}"
+                return f"The bundle has other data '{split}' than {corpus.directory}."
             known = data.get(f"{split}_positions")
             if known is not None and self._positions(cell.dataset, known["kind"], split) != known["sha256"]:
-                return f"their reordered positions '{known['kind']}' of '{split}' of {cell.dataset} differ"
+                return f"The bundle has other reordered positions '{known['kind']}' of '{split}' of {cell.dataset}."
         return ""
 
     def _digest_of_positions(self, dataset: str, kind: str, split: str) -> str:
         folder = self.results / "data" / dataset / "positions" / kind / split
         return SourcePositions.open(folder, self._corpus(dataset, split)).sha256 if folder.is_dir() else ""
 
-    def write(self, cell: CellName, files: CellFiles, names: tuple[Any, ...]) -> None:
+    def write(self, cell: CellName, files: CellFiles, names: _Names) -> None:
         """Write the record, the translations with their scores, and the measures of a model."""
         held, dataset = self._index.cell(*names), self.configuration.dataset(cell.dataset)
         record = read_object(held.record)
-        write_json(files.record, {**record, ORIGIN: record.get(ORIGIN, self.study.report.study)})
+        write_json(files.record, {**record, ORIGIN: record.get(ORIGIN, self.bundled.report.study)})
         if held.metrics.is_file():
-            write_text(files.metrics, read_bytes(held.metrics).decode())
-        for test in decoded_tests(self.asked, dataset):
-            write_text(files.hypotheses(test), read_bytes(held.hypotheses(self._test(test, files))).decode())
+            write_text(files.metrics, read_text(held.metrics))
+        for test in decoded_tests(self.study, dataset):
+            write_text(files.hypotheses(test), read_text(held.hypotheses(self._test(test, files))))
         for evaluation in self._evaluations(files):
             score_translations(
-                self._rules.evaluation_of(self.asked, cell.dataset),
+                self._rules.evaluation_of(self.study, cell.dataset),
                 model=None,
                 data=self.results / "data" / cell.dataset,
                 language=dataset.target_language,
@@ -257,4 +259,4 @@ def _copy_looks(held: Path, own: Path) -> None:
     for file in held.glob("significance/*.looks"):
         path = own / "significance" / file.name
         if not path.exists():
-            write_text(path, read_bytes(file).decode())
+            write_text(path, read_text(file))
