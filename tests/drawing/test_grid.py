@@ -129,12 +129,14 @@ def test_a_crowd_without_translations_says_so(name: str, settings: dict[str, Any
         assert [text.get_text() for text in panel.texts] == ["nothing measured"]
 
 
-def test_nothing_lies_over_another(tmp_path: Path) -> None:
-    encodings = ["opr", "sinusoidal", "none", *(f"an_encoding_with_a_long_name_{number}" for number in range(20))]
-    slice_ = crowd(encodings, length={"edges": [5, 10, 20]})
+@pytest.mark.parametrize("name", ["an_encoding_with_a_long_name", "e"])
+def test_nothing_lies_over_another(name: str, tmp_path: Path) -> None:
+    encodings = ["opr", "sinusoidal", "none", *(f"{name}_{number}" for number in range(20))]
+    slice_ = crowd(encodings, length={"edges": [5, 10, 20], "unit": "subword"})
     figure = drawn(slice_, computed(slice_, tmp_path))
     boxes = [text.get_window_extent() for text in figure.axes[0].get_yticklabels()]
     boxes += [panel.get_window_extent() for panel in figure.axes]
+    boxes += [panel.xaxis.label.get_window_extent() for panel in figure.axes]
     assert not any(one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[:i])
     assert min(box.x0 for box in boxes) >= 0
     (said,) = (text for text in figure.texts if "No scores" in text.get_text())

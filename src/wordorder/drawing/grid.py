@@ -6,7 +6,7 @@ More than a few lines with error bars are unreadable in one panel. Colour shows 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -52,10 +52,11 @@ def draw_grids(rows: Sequence[Sequence[Grid]], frame: pd.DataFrame, report: Repo
     lines = sum(line.count("\n") + 1 for line in below)
     figure = Figure(figsize=(width, len(rows) * (1.0 + 0.17 * len(report.encodings)) + 0.2 + 0.16 * lines))
     axes = figure.subplots(len(rows), len(rows[0]), squeeze=False)
+    letters = int(5.5 * columns)
     for panels, grids in zip(axes, rows, strict=True):
         for column, (panel, grid) in enumerate(zip(panels, grids, strict=True)):
-            panel.set_title(wrap(grid.title, int(5.5 * columns)))
-            _panel(panel, grid, report, named=column == 0)
+            panel.set_title(wrap(grid.title, letters))
+            _panel(panel, replace(grid, axis=wrap(grid.axis, letters)), report, named=column == 0)
     figure.supxlabel("\n".join(below), fontsize=8)
     return figure
 
