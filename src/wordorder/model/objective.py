@@ -14,6 +14,8 @@ from wordorder.precision import autocast_dtype
 
 # Rows of logits computed at a time on a CPU: 512 x 32,000 in single precision are 64 MB.
 _ROWS = 512
+# The softmax takes so many of them at a time, in single precision 2 MB, as a core's cache holds.
+_CACHED = 1 << 19
 # On other devices the logits, their probabilities and their gradient may take this share of the memory.
 _SHARE = 1 / 8
 
@@ -34,32 +36,30 @@ class _LinearCrossEntropy(torch.autograd.Function):
         low_precision = autocast_dtype(hidden.device.type)
         matrix = weight.to(low_precision)
         rows = hidden.to(low_precision)
-        loss = hidden.new_zeros((), dtype=torch.float32)
-        nll = torch.zeros_like(loss)
+        nll = hidden.new_zeros((), dtype=torch.float32)
+        normalisers = torch.zeros_like(nll)
         hidden_gradient = torch.empty_like(rows) if needs_gradient else None
         weight_gradient = torch.zeros_like(weight, dtype=torch.float32) if needs_gradient else None
         count = _rows_at_once(hidden.device, vocabulary)
+        cached = max(1, _CACHED // vocabulary) if hidden.device.type == "cpu" else count
+        memory = rows.new_empty(min(count, len(rows)), vocabulary)
         for start in range(0, len(rows), count):
             block, gold = rows[start : start + count], labels[start : start + count, None]
-            logits = block @ matrix.T
-            probabilities = torch.softmax(logits, dim=-1, dtype=torch.float32)
-            # log Σ exp(logits), from the most likely subword, whose probability cannot underflow.
-            normaliser = logits.amax(-1).float() - probabilities.amax(-1).log()
-            block_nll = (normaliser - logits.gather(-1, gold).squeeze(-1).float()).sum()
-            nll += block_nll
-            loss += (1 - smoothing) * block_nll
-            if smoothing:
-                loss += smoothing * (normaliser.sum() - logits.sum(dtype=torch.float32) / vocabulary)
+            logits = torch.mm(block, matrix.T, out=memory[: len(block)])
+            gold_logits = logits.gather(-1, gold).squeeze(-1).float()
+            parts = zip(torch.split(logits, cached), torch.split(gold, cached), strict=True)
+            normaliser = torch.cat([_normalise(*part, smoothing, replace=needs_gradient) for part in parts])
+            nll += (normaliser - gold_logits).sum()
+            normalisers += normaliser.sum()
             if hidden_gradient is not None and weight_gradient is not None:
-                # d loss / d logits = p - (1 - ε) · one-hot - ε / V; the last term, the same everywhere, is added below.
-                gradient = probabilities.scatter_(-1, gold, probabilities.gather(-1, gold) + (smoothing - 1))
-                gradient = gradient.to(low_precision)
-                torch.mm(gradient, matrix, out=hidden_gradient[start : start + count])
-                weight_gradient += gradient.T @ block
-        if hidden_gradient is not None and weight_gradient is not None and smoothing:
-            hidden_gradient -= (smoothing / vocabulary) * matrix.sum(0, dtype=torch.float32)
-            weight_gradient -= (smoothing / vocabulary) * rows.sum(0, dtype=torch.float32)
+                torch.mm(logits, matrix, out=hidden_gradient[start : start + count])
+                weight_gradient += logits.T @ block
+        # The sum of all logits is the product of two sums of vectors; "@" would round it to low precision.
+        rows_sum, matrix_sum = rows.sum(0, dtype=torch.float32), matrix.sum(0, dtype=torch.float32)
+        loss = torch.lerp(nll, normalisers - (rows_sum * matrix_sum).sum() / vocabulary, smoothing)
         if hidden_gradient is not None and weight_gradient is not None:
+            hidden_gradient -= (smoothing / vocabulary) * matrix_sum
+            weight_gradient -= (smoothing / vocabulary) * rows_sum
             context.save_for_backward(hidden_gradient.to(hidden.dtype), weight_gradient.to(weight.dtype))
         context.mark_non_differentiable(nll)
         return loss, nll
@@ -68,6 +68,25 @@ class _LinearCrossEntropy(torch.autograd.Function):
     def backward(context: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None]:
         hidden_gradient, weight_gradient = context.saved_tensors
         return hidden_gradient * gradients[0], weight_gradient * gradients[0], None, None
+
+
+def _normalise(logits: Tensor, gold: Tensor, smoothing: float, *, replace: bool) -> Tensor:
+    """Compute log Σ exp of each row of logits, (rows, V) to (rows,).
+
+    Args:
+        logits: The logits. With ``replace``, their gradient without the term -ε / V takes their place.
+        gold: The correct subword of each row, (rows, 1).
+        smoothing: The label smoothing ε.
+        replace: Whether to replace the logits.
+    """
+    single = logits.float()
+    probabilities = torch.softmax(single, dim=-1)
+    # From the most likely subword, whose probability cannot underflow.
+    normaliser = single.amax(-1) - probabilities.amax(-1).log()
+    if replace:
+        # d loss / d logits = p - (1 - ε) · one-hot - ε / V
+        logits.copy_(probabilities.scatter_(-1, gold, probabilities.gather(-1, gold) + (smoothing - 1)))
+    return normaliser
 
 
 def _rows_at_once(on: torch.device, vocabulary: int) -> int:
