@@ -95,7 +95,7 @@ def _setup(report: Report, records: _Records) -> str:
         keys = ", ".join(f"{key} {value}" for key, value in shape.items())
         updates, epochs = (_range(record.get(key) for record in own) for key in ("updates", "epochs"))
         described.append(f"`{size}` ({keys}), {updates} updates ({epochs} epochs)")
-    return f"{'; '.join(described)}; {len(report.seeds)} seeds."
+    return f"{'; '.join(described)}; {len(report.seeds)} seed{'' if len(report.seeds) == 1 else 's'}."
 
 
 def _command(report: Report, records: _Records) -> str:
