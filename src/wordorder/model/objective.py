@@ -37,7 +37,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
         matrix = weight.to(low_precision)
         rows = hidden.to(low_precision)
         nll = hidden.new_zeros((), dtype=torch.float32)
-        normalisers = torch.zeros_like(nll)
+        mean_nll = torch.zeros_like(nll)  # mean over the vocabulary
         hidden_gradient = torch.empty_like(rows) if needs_gradient else None
         weight_gradient = torch.zeros_like(weight, dtype=torch.float32) if needs_gradient else None
         count = _rows_at_once(hidden.device, vocabulary)
@@ -48,21 +48,19 @@ class _LinearCrossEntropy(torch.autograd.Function):
             logits = torch.mm(block, matrix.T, out=memory[: len(block)])
             gold_logits = logits.gather(-1, gold).squeeze(-1).float()
             parts = zip(torch.split(logits, cached), torch.split(gold, cached), strict=True)
-            normaliser = torch.cat([_normalise(*part, smoothing, replace=needs_gradient) for part in parts])
+            sums = [_normalise(*part, smoothing, replace=needs_gradient) for part in parts]
+            normaliser, means = (torch.cat(own) for own in zip(*sums, strict=True))
             nll += (normaliser - gold_logits).sum()
-            normalisers += normaliser.sum()
+            mean_nll += (normaliser - means).sum()
             if hidden_gradient is not None and weight_gradient is not None:
                 torch.mm(logits, matrix, out=hidden_gradient[start : start + count])
                 weight_gradient += logits.T @ block
-        # The sum of all logits is the product of two sums of vectors; "@" would round it to low precision.
-        rows_sum, matrix_sum = rows.sum(0, dtype=torch.float32), matrix.sum(0, dtype=torch.float32)
-        loss = torch.lerp(nll, normalisers - (rows_sum * matrix_sum).sum() / vocabulary, smoothing)
         if hidden_gradient is not None and weight_gradient is not None:
-            hidden_gradient -= (smoothing / vocabulary) * matrix_sum
-            weight_gradient -= (smoothing / vocabulary) * rows_sum
+            hidden_gradient -= (smoothing / vocabulary) * matrix.sum(0, dtype=torch.float32)
+            weight_gradient -= (smoothing / vocabulary) * rows.sum(0, dtype=torch.float32)
             context.save_for_backward(hidden_gradient.to(hidden.dtype), weight_gradient.to(weight.dtype))
         context.mark_non_differentiable(nll)
-        return loss, nll
+        return torch.lerp(nll, mean_nll, smoothing), nll
 
     @staticmethod
     def backward(context: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None]:
@@ -70,8 +68,8 @@ class _LinearCrossEntropy(torch.autograd.Function):
         return hidden_gradient * gradients[0], weight_gradient * gradients[0], None, None
 
 
-def _normalise(logits: Tensor, gold: Tensor, smoothing: float, *, replace: bool) -> Tensor:
-    """Compute log Σ exp of each row of logits, (rows, V) to (rows,).
+def _normalise(logits: Tensor, gold: Tensor, smoothing: float, *, replace: bool) -> tuple[Tensor, Tensor]:
+    """Compute log Σ exp and the mean of each row of logits, (rows, V) to (rows,) each.
 
     Args:
         logits: The logits. With ``replace``, their gradient without the term -ε / V takes their place.
@@ -82,11 +80,11 @@ def _normalise(logits: Tensor, gold: Tensor, smoothing: float, *, replace: bool)
     single = logits.float()
     probabilities = torch.softmax(single, dim=-1)
     # From the most likely subword, whose probability cannot underflow.
-    normaliser = single.amax(-1) - probabilities.amax(-1).log()
+    normaliser, means = single.amax(-1) - probabilities.amax(-1).log(), single.mean(-1)
     if replace:
         # d loss / d logits = p - (1 - ε) · one-hot - ε / V
         logits.copy_(probabilities.scatter_(-1, gold, probabilities.gather(-1, gold) + (smoothing - 1)))
-    return normaliser
+    return normaliser, means
 
 
 def _rows_at_once(on: torch.device, vocabulary: int) -> int:
