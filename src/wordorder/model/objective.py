@@ -14,7 +14,7 @@ from wordorder.precision import autocast_dtype
 
 # Rows of logits computed at a time on a CPU: 512 x 32,000 in single precision are 64 MB.
 _ROWS = 512
-# The softmax takes so many of them at a time, in single precision 2 MB, as a core's cache holds.
+# Logits whose softmax is computed at a time on a CPU: 2 MB in single precision, which fit into the cache of a core.
 _CACHED = 1 << 19
 # On other devices the logits, their probabilities and their gradient may take this share of the memory.
 _SHARE = 1 / 8
