@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import gzip
 import hashlib
 import os
+import shutil
 import threading
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -172,6 +175,46 @@ def test_two_writers_of_one_file_do_not_mix(tmp_path: Path) -> None:
         thread.join()
     assert output.read_text() in written
     assert sorted(written) == ["a" * 10, "b" * 10]
+    assert names(tmp_path) == ["out.txt"]
+
+
+def test_a_folder_that_is_not_locked_yet_is_not_taken_from_its_writer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = tmp_path / "out.txt"
+    flock, rmtree = fcntl.flock, shutil.rmtree
+    about_to_lock, taken, writing, removed = (threading.Event() for _ in range(4))
+
+    def lock(file: IO[str], operation: int) -> None:
+        if operation == fcntl.LOCK_EX and not about_to_lock.is_set():
+            about_to_lock.set()
+            assert taken.wait(10)
+        flock(file, operation)
+
+    def remove(folder: Path, **options: bool) -> None:
+        if not taken.is_set():  # The second writer found the folder of the first one, and nobody held its lock.
+            taken.set()
+            assert writing.wait(10)
+        rmtree(folder, **options)
+        removed.set()
+
+    def write() -> None:
+        with atomic(output) as temporary:
+            temporary.write_text("first")
+            writing.set()
+            assert removed.wait(10)
+        finished.append("first")
+
+    finished: list[str] = []
+    monkeypatch.setattr(fcntl, "flock", lock)
+    monkeypatch.setattr(shutil, "rmtree", remove)
+    first = threading.Thread(target=write)
+    first.start()
+    assert about_to_lock.wait(10)
+    write_text(output, "second")
+    first.join()
+    assert finished == ["first"]
+    assert read_text(output) in ("first", "second")
     assert names(tmp_path) == ["out.txt"]
 
 

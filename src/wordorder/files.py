@@ -71,7 +71,7 @@ def atomic(path: str | Path, *, checksum: Checksum = "beside") -> Iterator[Path]
 def _workplace(path: Path) -> Iterator[Path]:
     """Make a folder next to ``path`` for files that are being written. Its lock shows that its owner is alive."""
     for leftover in path.parent.glob(f".{glob.escape(path.name)}.*{PARTIAL}"):
-        if _is_abandoned(leftover):
+        if _claim(leftover):
             _remove(leftover)
     while True:
         # Random, because two machines that share a disk may have processes of one number.
@@ -82,21 +82,25 @@ def _workplace(path: Path) -> Iterator[Path]:
                 with suppress(OSError):  # The file system does not support locks.
                     fcntl.flock(lock, fcntl.LOCK_EX)
                 if not (folder / _LOCK).exists():
-                    continue  # Another process considered the folder abandoned before it was locked.
+                    continue  # Another process claimed the folder before it was locked.
                 yield folder
                 return
         finally:
             _remove(folder)
 
 
-def _is_abandoned(leftover: Path) -> bool:
-    """Return whether the process that wrote ``leftover`` has ended; if this is unknown, whether a day has passed."""
+def _claim(leftover: Path) -> bool:
+    """Return whether ``leftover`` may be removed: its owner has ended or, if this is unknown, a day has passed.
+
+    The lock is removed while it is held, so that an owner that has not locked it yet takes another folder.
+    """
     try:
         age = time.time() - leftover.stat().st_mtime
         if not (leftover / _LOCK).exists():
             return age > _YOUNG or leftover.is_file()
         with (leftover / _LOCK).open("r+") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            (leftover / _LOCK).unlink()
         return True
     except BlockingIOError:
         return False
