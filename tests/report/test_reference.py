@@ -17,6 +17,7 @@ from bundle_files import change_records
 from evaluation_samples import family, report, write_finished_study
 from wordorder.cli.main import main
 from wordorder.errors import WordorderError
+from wordorder.files import read_json, write_json
 from wordorder.report.reference import Verified, rebuild_reference, reference_texts, verify_reference, write_reference
 from wordorder.report.ten_lines import LINES, README, TO_WRITE, read_lines
 from wordorder.results.bundle import STUDY, TRANSLATIONS, Bundled, read_study
@@ -98,6 +99,16 @@ def test_the_page_of_a_bundle_beside_others_leads_to_their_list(copy: Path) -> N
     write_reference(folder, copy / "results/small", study, [])
     page = (folder / README).read_text("utf-8")
     assert "](../../README.md)" in page and ".svg" not in page
+
+
+@pytest.mark.parametrize(("recipe", "rate"), [({}, "0.3"), ({"dropout": 0.1}, "0.1"), ({"dropout": 0.0}, "0.0")])
+def test_the_page_names_the_dropout_with_which_was_trained(copy: Path, recipe: dict[str, float], rate: str) -> None:
+    results = copy / "results" / "small"
+    for path in results.rglob("record.json"):
+        record = read_json(path)
+        write_json(path, {**record, "cell": {"size": {"dim": 16, "dropout": 0.3}, "recipe": recipe}})
+    write_reference(copy / "again", results, read_study(copy / "bundle"), [])
+    assert f"(dim 16, dropout {rate})" in read_lines((copy / "again" / README).read_text("utf-8"))["Setup"]
 
 
 def test_a_bundle_keeps_its_page(copy: Path) -> None:

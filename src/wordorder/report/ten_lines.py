@@ -91,7 +91,10 @@ def _setup(report: Report, records: _Records) -> str:
     described = []
     for size in report.sizes:
         own = [record for cell, record in records if cell["size"] == size]
-        shape = own[0].get("cell", {}).get("size", {})
+        configuration = own[0].get("cell", {})
+        shape = dict(configuration.get("size", {}))
+        if (rate := configuration.get("recipe", {}).get("dropout")) is not None:  # It replaces that of the size.
+            shape["dropout"] = rate
         keys = ", ".join(f"{key} {value}" for key, value in shape.items())
         updates, epochs = (_range(record.get(key) for record in own) for key in ("updates", "epochs"))
         described.append(f"`{size}` ({keys}), {updates} updates ({epochs} epochs)")
