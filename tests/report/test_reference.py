@@ -102,7 +102,7 @@ def test_the_page_of_a_bundle_beside_others_leads_to_their_list(copy: Path) -> N
 
 
 @pytest.mark.parametrize(("recipe", "rate"), [({}, "0.3"), ({"dropout": 0.1}, "0.1"), ({"dropout": 0.0}, "0.0")])
-def test_the_page_names_the_dropout_with_which_was_trained(copy: Path, recipe: dict[str, float], rate: str) -> None:
+def test_the_page_names_the_dropout_of_the_training(copy: Path, recipe: dict[str, float], rate: str) -> None:
     results = copy / "results" / "small"
     for path in results.rglob("record.json"):
         record = read_json(path)
