@@ -218,6 +218,35 @@ def test_a_folder_that_is_not_locked_yet_is_not_taken_from_its_writer(
     assert names(tmp_path) == ["out.txt"]
 
 
+def test_two_writers_leave_the_checksum_of_the_bytes_that_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = tmp_path / "out.txt"
+    flock, replace = fcntl.flock, os.replace
+    replaced, overtaken = threading.Event(), threading.Event()
+
+    def move(source: Path, target: Path) -> None:
+        replace(source, target)
+        if target == output and not replaced.is_set():  # The first writer has not put its checksum there yet.
+            replaced.set()
+            assert overtaken.wait(10)
+
+    def lock(file: IO[str] | int, operation: int) -> None:
+        if isinstance(file, int) and replaced.is_set():  # The second writer waits for the first one.
+            overtaken.set()
+        flock(file, operation)
+
+    monkeypatch.setattr(os, "replace", move)
+    monkeypatch.setattr(fcntl, "flock", lock)
+    first = threading.Thread(target=write_text, args=(output, "first"))
+    first.start()
+    assert replaced.wait(10)
+    write_text(output, "second")
+    overtaken.set()
+    first.join()
+    assert read_text(output) == "second"
+
+
 def test_json_round_trip(tmp_path: Path) -> None:
     value = {"ä": [1, 2.5, None, {"x": "\u2028"}]}
     write_json(tmp_path / "a.json", value)

@@ -15,7 +15,7 @@ import stat
 import time
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -160,11 +160,22 @@ def move_into_place(temporary: Path, path: Path, checksum: Checksum = "beside") 
     """Rename a finished file or directory to ``path``, after its bytes and its checksum have reached the disk."""
     integrity.record(temporary, checksum, path)
     _sync(temporary)
-    with integrity.replacing(path, temporary):
+    with _locked(path.parent), integrity.replacing(path, temporary):
         if path.is_dir() and temporary.is_dir():
             _replace_directory(temporary, path)
         else:
             os.replace(temporary, path)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Exclude other writers, so that a file never has the bytes of one writer and the checksum of another."""
+    with ExitStack() as stack:
+        with suppress(OSError):  # The file system does not support locks of folders.
+            descriptor = os.open(folder, os.O_RDONLY)
+            stack.callback(os.close, descriptor)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
 
 
 def _replace_directory(temporary: Path, path: Path) -> None:
