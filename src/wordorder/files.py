@@ -169,7 +169,7 @@ def move_into_place(temporary: Path, path: Path, checksum: Checksum = "beside") 
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Exclude other writers, so that a file never has the bytes of one writer and the checksum of another."""
+    """Hold the lock of a folder, so that no file gets the bytes of one writer and the checksum of another."""
     with ExitStack() as stack:
         with suppress(OSError):  # The file system does not support locks of folders.
             descriptor = os.open(folder, os.O_RDONLY)
