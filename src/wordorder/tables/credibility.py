@@ -213,7 +213,7 @@ def _same_hardware(records: list[_Trained]) -> Item:
         kinds = groups.setdefault((cell["dataset"], cell["size"]), {})
         kinds.setdefault(rounding(record), {}).setdefault(cell["encoding"], []).append(cell["seed"])
     warnings = tuple(
-        f"{dataset} ({size}): {_trained_apart(kinds)}; the hardware may be a part of their differences"
+        f"{dataset} ({size}): {_trained_apart(kinds)}; the hardware may explain a part of their differences"
         for (dataset, size), kinds in groups.items()
         if _seeds_apart(kinds)
     )
