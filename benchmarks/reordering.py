@@ -298,7 +298,7 @@ def report(results: dict[str, Any]) -> str:
         )
         lines.append(
             f"{row['pair']}: {row['sentences']:,} sentences of {row['words']:.1f} words at "
-            f"{row['sentences_per_second']:,.0f} a second. {hours}"
+            f"{row['sentences_per_second']:,.0f} per second. {hours}"
         )
     lines.append(f"peak memory {results['peak_bytes'] / 2**20:,.0f} MiB")
     return "\n".join(lines)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from evaluation_samples import report, write_finished_study
 from raises import raises
 from wordorder.cli.main import main
 from wordorder.files import write_json
-from wordorder.tables.credibility import credibility_items, credibility_table, require
+from wordorder.tables.credibility import Item, credibility_items, credibility_table, require
 
 ASKED = report(["null", "learned"], [1, 2])
 
@@ -25,7 +26,7 @@ def results(tmp_path: Path) -> Path:
 
 def test_a_sound_study_meets_every_item(results: Path) -> None:
     items = require(ASKED, results)
-    assert [item.met for item in items] == [True] * 6
+    assert [item.met for item in items] == [True] * 7
     assert "8 translated test sets, each scored by BLEU and chrF++." in items[0].evidence
     assert items[1].evidence.startswith("4 comparisons")
     assert make_table(results) == 0
@@ -136,6 +137,49 @@ def test_what_is_missing_is_said_and_fails_the_study(
 def test_records_of_versions_without_a_key_are_of_the_same_recipe(results: Path) -> None:
     without_a_later_key(results)
     assert all(item.met for item in credibility_items(ASKED, results))
+
+
+INTEL, AMD = ({"processor": name, "instructions": "AVX512", "gpus": []} for name in ("Xeon", "EPYC"))
+
+
+def trained_on(results: Path, encoding: str, seed: int, hardware: object, torch: str = "2.13.0") -> None:
+    change = {"hardware": hardware, "packages": {"torch": torch}}
+    edit(cell(results, encoding, seed) / "record.json", lambda record: record.update(change))
+
+
+def hardware_of(results: Path) -> Item:
+    return credibility_items(ASKED, results)[6]
+
+
+def test_encodings_on_different_hardware_give_a_warning_and_the_study_ends(results: Path) -> None:
+    for seed in (1, 2):
+        trained_on(results, "null", seed, INTEL)
+        trained_on(results, "learned", seed, AMD)
+    (said,) = hardware_of(results).warnings
+    assert said.startswith("pair (tiny): null on Xeon, AVX512, torch 2.13.0; learned on EPYC, AVX512, torch 2.13.0;")
+    assert not hardware_of(results).met
+    items = require(ASKED, results)
+    assert said in credibility_table(items, ASKED).data["Found"][6]
+    assert make_table(results) == 0
+
+
+def test_a_seed_may_have_hardware_of_its_own_if_all_encodings_have_it(results: Path) -> None:
+    for encoding in ("null", "learned"):
+        trained_on(results, encoding, 1, INTEL)
+        trained_on(results, encoding, 2, AMD)
+    assert hardware_of(results).met
+    trained_on(results, "learned", 2, INTEL)
+    (said,) = hardware_of(results).warnings
+    assert "null (seed 1) and learned on Xeon" in said and "null (seed 2) on EPYC" in said
+
+
+def test_versions_of_pytorch_and_gpus_count_as_hardware(results: Path) -> None:
+    gpu = {**INTEL, "gpus": ["H100", "H100"]}
+    for encoding, seed in product(("null", "learned"), (1, 2)):
+        trained_on(results, encoding, seed, gpu)
+    assert hardware_of(results).met
+    trained_on(results, "learned", 1, gpu, torch="2.12.0")
+    assert "learned (seed 1) on H100, torch 2.12.0" in hardware_of(results).warnings[0]
 
 
 def test_systems_without_a_common_seed_cannot_be_tested_and_the_study_ends(results: Path) -> None:

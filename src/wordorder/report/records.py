@@ -12,6 +12,7 @@ from wordorder.files import read_json
 from wordorder.report.tables import Block, show_block
 from wordorder.results.bundle import ORIGIN
 from wordorder.results.frames import cell_folders
+from wordorder.results.hardware import hardware_name
 from wordorder.tables import table as tables
 from wordorder.tables.table import NOTHING, Row, number, text
 
@@ -102,8 +103,5 @@ def _part(content: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _device(content: dict[str, Any]) -> str:
-    hardware = _part(content, "hardware")
-    names = dict.fromkeys(hardware.get("gpus") or [hardware.get("processor"), hardware.get("instructions")])
-    where = ", ".join(name for name in names if name)
-    device = content.get("device") or NOTHING
+    where, device = hardware_name(content), content.get("device") or NOTHING
     return f"{device} ({where})" if where else device

@@ -3,16 +3,18 @@
 Marie, Fujita & Rubino 2021, "Scientific Credibility of Machine Translation Research: A Meta-Evaluation of 769 Papers",
 require four things of an evaluation: a metric besides BLEU, a test of significance, no scores copied from other papers,
 and the same data and preprocessing for all compared systems. The list is checked against the outputs of a study, file
-by file. A study that misses an item is not finished.
+by file. A study that misses an item is not finished. An item with warnings is not met, but does not keep a study from
+being finished.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -22,6 +24,7 @@ from wordorder.files import read_object, sha256
 from wordorder.metrics.base import metric
 from wordorder.metrics.bleu import BLEU
 from wordorder.results.frames import cell_folders, load_significance
+from wordorder.results.hardware import rounding
 from wordorder.results.index import text_of
 from wordorder.tables.table import Block, Table, text
 
@@ -32,24 +35,43 @@ _SCORES = ("metrics", "target_language", "hypotheses.sha256", "references.sha256
 
 @dataclass(frozen=True)
 class Item:
-    """One requirement, its source, and the finding: ``evidence`` if it is met, otherwise what is ``missing``."""
+    """One requirement, its source, and the finding: ``evidence`` if it is met, otherwise what is wrong.
+
+    Attributes:
+        demand: The requirement.
+        source: Who requires it.
+        evidence: What shows that it is met.
+        missing: What has to be repaired before the study is finished, without full stops.
+        warnings: What a reader has to know, although the study is finished, without full stops.
+    """
 
     demand: str
     source: str
     evidence: str
     missing: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def met(self) -> bool:
         """Whether the requirement is met."""
-        return not self.missing
+        return not self.missing and not self.warnings
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is missing, and the warnings."""
+        return self.missing + self.warnings
+
+    @property
+    def verdict(self) -> Literal["met", "missing", "warning"]:
+        """The finding in one word."""
+        return "missing" if self.missing else "warning" if self.warnings else "met"
 
 
 def credibility_items(report: Report, results: str | Path) -> list[Item]:
     """Check the whole list on the files under ``results``: scores, translations, records and significance tests."""
     scores = list(_score_files(report, results))
     records = [
-        (cell["dataset"], read_object(files.record, "data.train", "vocabulary_size", "cell.recipe"))
+        (cell, read_object(files.record, "data.train", "vocabulary_size", "cell.recipe"))
         for cell, files in cell_folders(report, results)
         if files.record.is_file()
     ]
@@ -60,7 +82,12 @@ def credibility_items(report: Report, results: str | Path) -> list[Item]:
         _comparable_references(scores),
         _comparable_training(records),
         _signatures(scores),
+        _same_hardware(records),
     ]
+
+
+# A cell, (dataset, size, encoding, seed), and its training record.
+_Trained = tuple[dict[str, Any], dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -138,15 +165,15 @@ def _comparable_references(scores: list[_Scores]) -> Item:
         for (dataset, test), found in references.items()
         if len(found) > 1
     ]
-    evidence = f"One raw reference a test set, the same for all cells (test sets: {len(references)})."
+    evidence = f"One raw reference per test set, the same for all cells (test sets: {len(references)})."
     return Item("The same references for all systems", SOURCE, evidence, tuple(missing))
 
 
-def _comparable_training(records: list[tuple[str, dict[str, Any]]]) -> Item:
+def _comparable_training(records: list[_Trained]) -> Item:
     """Check that all cells of a dataset were trained on the same corpus with the same recipe; the size may differ."""
     found: dict[str, dict[str, set[str]]] = {}
-    for name, record in records:
-        dataset = found.setdefault(name, {"training corpora": set(), "vocabularies": set()})
+    for cell, record in records:
+        dataset = found.setdefault(cell["dataset"], {"training corpora": set(), "vocabularies": set()})
         dataset["training corpora"].add(record["data"]["train"])
         dataset["vocabularies"].add(str(record["vocabulary_size"]))
         # Records of earlier versions lack keys that were added since, with None as the default.
@@ -158,7 +185,7 @@ def _comparable_training(records: list[tuple[str, dict[str, Any]]]) -> Item:
         for what, values in kinds.items()
         if len(values) > 1
     ]
-    evidence = f"{len(records)} cells: one binary corpus a dataset (digest), one vocabulary and one recipe for all."
+    evidence = f"{len(records)} cells: one binary corpus per dataset (digest), one vocabulary and one recipe for all."
     return Item("The same data, preprocessing and recipe", SOURCE, evidence, tuple(missing))
 
 
@@ -176,7 +203,41 @@ def _signatures(scores: list[_Scores]) -> Item:
         for (language, name), found in signatures.items()
         if len(found) > 1
     ]
-    return Item("A signature for every score", OURS, "One signature a metric and target language.", tuple(missing))
+    return Item("A signature for every score", OURS, "One signature per metric and target language.", tuple(missing))
+
+
+def _same_hardware(records: list[_Trained]) -> Item:
+    """Check that for each seed, models that are compared were trained on the same hardware by the same PyTorch."""
+    groups: dict[tuple[str, str], dict[str, dict[str, list[int]]]] = {}
+    for cell, record in records:
+        kinds = groups.setdefault((cell["dataset"], cell["size"]), {})
+        kinds.setdefault(rounding(record), {}).setdefault(cell["encoding"], []).append(cell["seed"])
+    warnings = tuple(
+        f"{dataset} ({size}): {_trained_apart(kinds)}; the hardware may explain a part of their differences"
+        for (dataset, size), kinds in groups.items()
+        if _seeds_apart(kinds)
+    )
+    evidence = f"{len(records)} cells: for each seed, one kind of hardware and one version of PyTorch for all."
+    return Item("The same hardware for all encodings", OURS, evidence, warnings=warnings)
+
+
+def _seeds_apart(kinds: Mapping[str, Mapping[str, Sequence[int]]]) -> bool:
+    """Return whether models of one seed were trained on several kinds of hardware."""
+    seeds = [{seed for own in encodings.values() for seed in own} for encodings in kinds.values()]
+    return sum(map(len, seeds)) > len(set().union(*seeds))
+
+
+def _trained_apart(kinds: Mapping[str, Mapping[str, Sequence[int]]]) -> str:
+    """List the encodings that each kind of hardware has trained, with the seeds of those that several have trained."""
+    times = Counter(encoding for encodings in kinds.values() for encoding in encodings)
+    listed = {
+        kind: (
+            encoding if times[encoding] == 1 else f"{encoding} (seed {', '.join(map(str, seeds))})"
+            for encoding, seeds in encodings.items()
+        )
+        for kind, encodings in kinds.items()
+    }
+    return "; ".join(f"{_listed(names)} on {kind}" for kind, names in listed.items())
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -185,10 +246,10 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def require(report: Report, results: str | Path) -> list[Item]:
-    """Return the list if all its items are met.
+    """Return the list if nothing is missing; items may have warnings.
 
     Raises:
-        WordorderError: An item is not met; the error lists everything that is missing.
+        WordorderError: Something is missing; the error lists all of it.
     """
     items = credibility_items(report, results)
     problems = [f"{item.demand} ({item.source}): {problem}." for item in items for problem in item.missing]
@@ -202,7 +263,7 @@ def require(report: Report, results: str | Path) -> list[Item]:
 
 
 def _lacking(item: Item) -> str:
-    return " ".join(f"{problem}." for problem in item.missing)
+    return " ".join(f"{problem}." for problem in item.problems)
 
 
 def credibility_table(items: list[Item], report: Report) -> Table:
