@@ -26,7 +26,7 @@ few = settings(deadline=None, max_examples=8)
 
 def test_the_encodings_with_a_control() -> None:
     assert {config.type for config in CONTROLS.values()} == {
-        "posnet_embed", "posnet_attention", "learned", "relative", "fire", "kerple",
+        "posnet_embed", "posnet_attention", "learned", "relative", "fire", "kerple", "deberta",
     }  # fmt: skip
 
 
@@ -79,6 +79,18 @@ def test_a_control_is_its_encoding_at_the_places_of_the_tokens(name: str) -> Non
     source = torch.tensor([[5, 9, 7, 22, 4]])
     places = Positions(source % CONTROLS[name].places, 32)
     assert_close(control.encoder_output(source), ordered.encoder_output(source, positions=places))
+
+
+@torch.no_grad()
+def test_the_decoder_of_a_control_meets_distances_to_both_sides() -> None:
+    for control in (None, 32):
+        model = tiny_model(parse({"type": "deberta", "third_term": "released", "control": control}))
+        source, target = sentences([6, 5]), sentences([6, 5], seed=1)
+        memory = model.encode(source)
+        before = model.decode(target, memory)
+        table = next(value for key, value in model.named_parameters() if "decoder.0.table.vectors" in key)
+        table[: len(table) // 2].normal_()  # i < j, which a decoder that knows the order never meets
+        assert torch.equal(before, model.decode(target, memory)) == (control is None)
 
 
 @pytest.mark.parametrize("type_", ["posnet_embed", "posnet_attention", "learned"])

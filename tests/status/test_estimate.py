@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import lzma
 from pathlib import Path
 
 import pytest
@@ -12,9 +14,10 @@ from wordorder.config.load import load_dataset, load_study
 from wordorder.config.models import Recipe
 from wordorder.files import write_json
 from wordorder.status.data_size import data_size, prepared_bytes
-from wordorder.status.estimate import PAIR_TOKENS, estimate, planned_tokens, speeds
+from wordorder.status.estimate import PAIR_TOKENS, Speed, estimate, planned_tokens, speeds
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.models import cell_files
+from wordorder.workflow.resources import TrainingTable
 
 CONFIG = ROOT / "config"
 
@@ -53,6 +56,38 @@ def test_speeds_are_medians_of_finished_trainings_of_the_same_precision(tmp_path
         "micro": "200 tokens/s (cpu, 3 measured)",
         "base": "5,000 tokens/s (cuda, 1 measured)",
     }
+
+
+def test_speeds_of_bundles_are_estimates_for_the_same_data_size_precision_and_device(tmp_path: Path) -> None:
+    configuration = Configuration(CONFIG)
+    record = {"device": "cpu", "precision": "fp32", "hardware": {"processor": "Some CPU", "gpus": []}}
+    cell = {"dataset": "grammar", "size": "micro", "seed": 1}
+    rows = [
+        cell | {"encoding": "none", "record": record | {"target_tokens_per_second": 100.0}},
+        cell | {"encoding": "none", "seed": 2, "record": record | {"target_tokens_per_second": 300.0}},
+        cell | {"encoding": "opr", "record": record | {"target_tokens_per_second": 400.0}},
+        cell | {"encoding": "inxl", "record": record | {"target_tokens_per_second": 9.0, "precision": "bf16"}},
+        cell | {"encoding": "inxl", "size": "tiny", "record": record | {"target_tokens_per_second": 9.0}},
+        cell | {"encoding": "inxl", "dataset": "other", "record": record | {"target_tokens_per_second": 9.0}},
+    ]
+    bundle = tmp_path / "reference" / "earlier" / "records.jsonl.xz"
+    bundle.parent.mkdir(parents=True)
+    bundle.write_bytes(lzma.compress("".join(json.dumps(row) + "\n" for row in rows).encode()))
+
+    def speed(hardware: str | None = None, *, gpus: int = 0) -> Speed:
+        (tmp_path / "training.tsv").write_text(f"* * 1 1 1 1 {gpus}\n")
+        table = TrainingTable(tmp_path / "training.tsv")
+        (part,) = estimate(configuration.study("demo"), configuration, tmp_path, hardware=hardware, table=table)
+        return part.speed
+
+    found = speed()
+    assert (found.encodings, found.estimated) == ({"none": 200.0, "opr": 400.0}, True)
+    assert (found.of("inxl"), str(found)) == (300.0, "300 tokens/s (cpu, from bundles, on Some CPU)")
+    assert speed("some").basis == found.basis
+    assert "bundles" not in speed("A100").basis
+    assert "bundles" not in speed(gpus=1).basis
+    finished(tmp_path, 1, "opr", "micro", 1000.0)
+    assert not speed().estimated
 
 
 def test_the_hours_are_those_of_the_cells_that_are_left(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -26,14 +26,15 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from typing_extensions import override
 
-from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
+from wordorder.config.encodings import ControllableConfig
+from wordorder.encodings.base import AttentionEncoding, Encoding, Positions, Shape, Stack
 from wordorder.encodings.lookup import distances
 from wordorder.encodings.registry import register
 
 _SPREAD = 0.02  # standard deviation of a new weight
 
 
-class DeBERTaConfig(EncodingConfig):
+class DeBERTaConfig(ControllableConfig):
     """Parameters of an entry with ``type: deberta``."""
 
     type: Literal["deberta"] = "deberta"
@@ -121,7 +122,8 @@ class DeBERTaAttention(AttentionEncoding):
     def __init__(self, config: DeBERTaConfig, shape: Shape, stack: Stack, table: DistanceTable) -> None:
         super().__init__()
         self.mirrored = config.third_term == "paper"
-        self.causal = stack == "decoder"
+        # A control meets tokens of any distance also in the decoder.
+        self.causal = stack == "decoder" and config.places is None
         self.table = table
         self.project_key = nn.Linear(shape.dim, shape.dim, bias=False)
         self.project_query = nn.Linear(shape.dim, shape.dim)

@@ -312,6 +312,21 @@ def read_addresses(folder: Path) -> dict[tuple[str, str, str, int], str]:
     return {names: line["model"] for names, line in _read_records(folder / RECORDS).items() if "model" in line}
 
 
+def read_training_records(folder: Path) -> dict[tuple[str, str, str, int], dict[str, Any]]:
+    """Read the training records of a bundle.
+
+    Args:
+        folder: The folder of the bundle.
+
+    Returns:
+        The content of ``record.json`` by (dataset, size, encoding, seed).
+
+    Raises:
+        WordorderError: The bundle is damaged.
+    """
+    return {names: line["record"] for names, line in _read_records(folder / RECORDS).items()}
+
+
 def unpack_data(folder: Path, results: Path) -> None:
     """Write the significance tests, other scores, and figures of a bundle as those of a study.
 

@@ -1,7 +1,8 @@
 """Cost estimate of a study before it runs: number of training runs, hours and disk space.
 
-Speeds come from finished training runs or from a probe (:mod:`wordorder.status.probes`). Without either, they are
-estimated from the operations per token and the peak speed of the hardware, and are shown as estimates.
+Speeds come from finished training runs or from a probe (:mod:`wordorder.status.probes`). Without either, they are shown
+as estimates: those of runs on other hardware whose bundle is in ``results/reference``, or else computed from the
+operations per token and the peak speed of the hardware.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from wordorder.config.datasets import Dataset
 from wordorder.config.load import load_encodings, load_sizes
 from wordorder.config.models import Recipe, Study
 from wordorder.files import read_json, read_object
+from wordorder.results.bundle import RECORDS, read_training_records
 from wordorder.status.data_size import PAIR_BYTES, prepared_bytes
 from wordorder.status.hardware import ASSUMED_CORE, ASSUMED_GPU, ASSUMED_UTILISATION, demand_peak
 from wordorder.status.probes import load_probes, speeds_of
@@ -182,6 +184,8 @@ def estimate(
             row = table.row(dataset, size) if table else None
             found = _fastest([measured.get(size), *_probed(results, dataset, size, recipe.precision, hardware)])
             if found is None:
+                found = _bundled(results, (dataset, size, recipe.precision), row, hardware)
+            if found is None:
                 operations = {name: operations_per_token(model, ratio) for name, model in models.items()}
                 found = _assumed(operations, recipe.precision, row, hardware, utilisation)
             tokens = corpus["target_tokens"] if corpus else _guessed_tokens(described)
@@ -221,6 +225,12 @@ def _probed(results: Path, dataset: str, size: str, precision: str, hardware: st
             yield Speed(median(own.values()), probe["device"], f"probe on {probe['hardware']}", encodings=own)
 
 
+def _machine(record: Mapping[str, Any]) -> str:
+    """Return the name of the hardware of a training record."""
+    own = record.get("hardware", {})
+    return " ".join(own.get("gpus") or [own.get("processor", "")])
+
+
 def _matches(hardware: str | None, name: str) -> bool:
     return hardware is None or all(word in name.casefold() for word in hardware.casefold().split())
 
@@ -235,6 +245,35 @@ def _fastest(found: Iterable[Speed | None]) -> Speed | None:
         if known.encodings and speed.tokens_per_second > known.tokens_per_second:
             by_device[speed.device] = speed
     return max(by_device.values(), key=lambda speed: speed.tokens_per_second, default=None)
+
+
+def _bundled(results: Path, wanted: tuple[str, str, str], row: Row | None, hardware: str | None) -> Speed | None:
+    """Return the speeds of the training runs in bundles.
+
+    Args:
+        results: The folder of all results.
+        wanted: The dataset, the size and the precision.
+        row: The resources of a run, which say whether it uses a GPU; it does without them.
+        hardware: Words from the name of the hardware; by default all hardware of this kind of device.
+
+    Returns:
+        The speeds of the encodings; None without such a run.
+    """
+    device = "cpu" if row is not None and row.gpus == 0 else "cuda"
+    found: dict[str, list[float]] = {}
+    machines = set()
+    for path in sorted((results / "reference").glob(f"*/{RECORDS}")):
+        for (dataset, size, encoding, _), record in read_training_records(path.parent).items():
+            machine, speed = _machine(record), record.get("target_tokens_per_second")
+            fits = (dataset, size, record.get("precision")) == wanted and record.get("device") == device
+            if speed and fits and _matches(hardware, machine):
+                found.setdefault(encoding, []).append(speed)
+                machines.add(machine or "unknown hardware")
+    if not found:
+        return None
+    own = {name: median(values) for name, values in found.items()}
+    basis = f"from bundles, on {' and '.join(sorted(machines))}"
+    return Speed(median(own.values()), device, basis, estimated=True, encodings=own)
 
 
 def _assumed(
@@ -286,9 +325,7 @@ def speeds(results: Path, precision: str, hardware: str | None = None) -> dict[s
         record = read_object(path, "precision")
         if record.get("precision") != precision or not record.get("target_tokens_per_second"):
             continue
-        own = record.get("hardware", {})
-        name = " ".join(own.get("gpus") or [own.get("processor", "")])
-        if _matches(hardware, name):
+        if _matches(hardware, _machine(record)):
             of_size = found.setdefault(path.parents[2].name, {})
             of_size.setdefault(record["device"], []).append(record["target_tokens_per_second"])
     return {

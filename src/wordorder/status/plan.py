@@ -95,7 +95,8 @@ def _notes(parts: Sequence[Part], cluster: Cluster | None) -> list[str]:
     notes = []
     if any(part.estimated for part in parts):
         notes.append(
-            "Estimated speeds follow from the operations per token and an assumed fraction of the hardware's peak. "
+            "Estimated speeds are those of other hardware, whose bundles are in results/reference, or follow from the "
+            "operations per token and an assumed fraction of the hardware's peak. "
             "They may be far from the true speed: 'wordorder probe STUDY' measures it on the hardware in minutes."
         )
     if not all(part.prepared for part in parts):
