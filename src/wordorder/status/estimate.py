@@ -253,7 +253,7 @@ def _bundled(results: Path, wanted: tuple[str, str, str], row: Row | None, hardw
     Args:
         results: The folder of all results.
         wanted: The dataset, the size and the precision.
-        row: The resources of a run, which say whether it uses a GPU; it does without them.
+        row: The resources of a run, which say whether it uses a GPU; without them, a GPU is assumed.
         hardware: Words from the name of the hardware; by default all hardware of this kind of device.
 
     Returns:
