@@ -200,6 +200,7 @@ def test_only_an_encoding_tells_orders_apart(name: str, length: int, seed: int) 
 def test_a_shift_changes_nothing_where_relative(name: str, length: int, offset: int, seed: int) -> None:
     model, config = model_of(name), ALL[name]
     tokens = sentences([length] * 2, seed=seed)
+    assume(bool((tokens != tokens[:, :1]).any()))  # the values of equal tokens have the same mean with any weights
     shifts = [positions_of(tokens, offset=by) for by in (0, offset)]
     here, there = (model.encode(tokens, positions=own) for own in shifts)
     output_here, output_there = (model.encoder_output(tokens, positions=own) for own in shifts)
