@@ -12,7 +12,7 @@ Promises: relative; works at any length (distances beyond ``span`` share two row
 Departures: the released code uses δ(i, j) in the third term, too (``third_term: released``). W_Q has a bias and W_K has
 none, as in the released code of v1. The bias of W_K in v2 adds the same number to all scores of a query, which a
 softmax ignores. Position projections are always separate; v2 shares those of words. R has no dropout. The paper has no
-decoder; ours has a separate table, and its layers meet only i ≥ j.
+decoder; ours has a separate table, and its layers meet only i ≥ j, except in a control.
 Start values: weights from a normal distribution with standard deviation 0.02, biases 0.
 """
 
