@@ -3,8 +3,10 @@
     make verify-reference STUDY=captions_processors  # prepares the references
     python benchmarks/processors.py results/reference/captions_processors results/reference/arena_captions_core
 
-Prints the mean of the differences over all models, first bundle minus second, with its 95 % interval (t). The intervals
-are not corrected for the number of rows.
+Prints the mean of the differences, first bundle minus second, over all models and per encoding, with its 95 % interval
+(t). The third table says whether a seed means the same in both bundles: the standard deviation of the seeds within an
+encoding in the first and in the second bundle, and the correlation between the bundles. No interval is corrected for
+the number of rows.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -42,26 +45,54 @@ def translations(bundle: Path) -> dict[tuple[str, str, Model], list[str]]:
         }
 
 
+def difference(pairs: np.ndarray) -> list[float]:
+    """Return the number of models, and the mean, interval and largest size of their differences."""
+    differences = pairs[:, 0] - pairs[:, 1]
+    low, high = stats.t.interval(0.95, len(differences) - 1, differences.mean(), stats.sem(differences))
+    return [len(differences), differences.mean(), low, high, abs(differences).max()]
+
+
+def agreement(groups: list[np.ndarray]) -> list[float]:
+    """Return both standard deviations of the seeds within an encoding, and the correlation with its interval (Fisher).
+
+    Each group holds the scores of one encoding, one row per seed and one column per bundle.
+    """
+    deviations = np.concatenate([pairs - pairs.mean(axis=0) for pairs in groups])
+    freedom = len(deviations) - len(groups)
+    (first, both), (_, second) = deviations.T @ deviations / freedom
+    correlation = both / np.sqrt(first * second)
+    low, high = np.tanh(np.arctanh(correlation) + stats.norm.interval(0.95) / np.sqrt(freedom - 2))
+    return [np.sqrt(first), np.sqrt(second), correlation, low, high]
+
+
+def show(heads: list[str], rows: Sequence[Sequence[object]]) -> None:
+    print(tabulate(rows, heads, tablefmt="github", floatfmt="+.2f"), end="\n\n")
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     options.add_argument("bundles", type=Path, nargs=2, help="the folders of the bundles")
     options.add_argument("--data", type=Path, default=Path("results/data"), help="default: results/data")
     given = options.parse_args()
     first, second = map(translations, given.bundles)
-    found: dict[tuple[str, str, str], list[float]] = defaultdict(list)
+    found: dict[tuple[str, str, str], dict[str, list[list[float]]]] = defaultdict(lambda: defaultdict(list))
     for key in sorted(first.keys() & second.keys()):
-        dataset, test, _ = key
+        dataset, test, (_, _, encoding, _) = key
         references = [read_text(raw(given.data, dataset, test, "target")).split("\n")]
         for name, metric in METRICS.items():
             scores = [metric.corpus_score(bundle[key], references).score for bundle in (first, second)]
-            found[dataset, test, name].append(scores[0] - scores[1])
-    rows = []
-    for names, differences in found.items():
-        mean, error = np.mean(differences), stats.sem(differences)
-        low, high = stats.t.interval(0.95, len(differences) - 1, mean, error)
-        rows.append([*names, len(differences), mean, low, high, max(map(abs, differences))])
-    heads = ["dataset", "test set", "metric", "models", "mean", "from", "to", "largest"]
-    print(tabulate(rows, heads, tablefmt="github", floatfmt="+.2f"))
+            found[dataset, test, name][encoding].append(scores)
+    heads = ["dataset", "test set", "metric"]
+    differences = ["models", "mean", "from", "to", "largest"]
+    everything, by_encoding, seeds = [], [], []
+    for names, encodings in found.items():
+        groups = [np.array(pairs) for pairs in encodings.values()]
+        everything.append([*names, *difference(np.concatenate(groups))])
+        by_encoding += [[*names, encoding, *difference(np.array(pairs))] for encoding, pairs in encodings.items()]
+        seeds.append([*names, *agreement(groups)])
+    show([*heads, *differences], everything)
+    show([*heads, "encoding", *differences], by_encoding)
+    show([*heads, "deviation 1", "deviation 2", "correlation", "from", "to"], seeds)
 
 
 if __name__ == "__main__":
