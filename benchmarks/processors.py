@@ -1,7 +1,7 @@
 """Compare the scores of models that two bundles share, such as models that two kinds of processor trained.
 
     make verify-reference STUDY=captions_processors  # prepares the references
-    python benchmarks/processors.py results/reference/captions_processors results/reference/arena_captions_core
+    python benchmarks/processors.py results/reference/arena_captions_core results/reference/captions_processors
 
 Prints the mean of the differences, first bundle minus second, over all models and per encoding, with its 95 % interval
 (t). The third table says whether a seed means the same in both bundles: the standard deviation of the seeds within an
