@@ -1,0 +1,52 @@
+"""Test the comparison of two bundles' models against SciPy, and on a bundle compared with itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+
+
+@pytest.fixture(autouse=True)
+def scripts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+
+
+@pytest.fixture
+def pairs() -> np.ndarray:
+    """Return scores of twelve seeds in two bundles, which share a part of their deviations."""
+    generator = np.random.default_rng(7)
+    return 30 + generator.normal(size=(12, 1)) + generator.normal(size=(12, 2))
+
+
+def test_the_difference_is_that_of_the_paired_t_test(pairs: np.ndarray) -> None:
+    from processors import difference
+
+    models, mean, low, high, largest = difference(pairs)
+    test = stats.ttest_rel(*pairs.T)
+    assert models == 12 and mean == pytest.approx(pairs[:, 0].mean() - pairs[:, 1].mean())
+    assert (low, high) == pytest.approx(tuple(test.confidence_interval()))
+    assert largest == max(abs(first - second) for first, second in pairs)
+
+
+def test_the_agreement_in_one_encoding_is_pearsons_correlation(pairs: np.ndarray) -> None:
+    from processors import agreement
+
+    first, second, correlation, low, high = agreement([pairs])
+    test = stats.pearsonr(*pairs.T)
+    assert (first, second) == pytest.approx(tuple(pairs.std(axis=0, ddof=1)))
+    assert (correlation, low, high) == pytest.approx((test.statistic, *test.confidence_interval()))
+
+
+def test_means_of_encodings_do_not_enter_the_agreement(pairs: np.ndarray) -> None:
+    """The shift would raise the correlation of all scores to almost 1."""
+    from processors import agreement
+
+    groups = [pairs[:6], pairs[6:]]
+    shifted = [pairs[:6], pairs[6:] + 100]
+    assert agreement(shifted) == pytest.approx(agreement(groups))
+    assert agreement(groups)[2] < 0.9
