@@ -113,7 +113,7 @@ def probe(
     found: dict[str, dict[str, Any]] = {name: {} for name in cells}
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        data = _simulated(folder / "corpus", vocabulary_size) if corpus is None else ParallelCorpus.open(corpus)
+        data = simulated_corpus(folder / "corpus", vocabulary_size) if corpus is None else ParallelCorpus.open(corpus)
         reordered = any(cell.encoding.needs_reordered for cell in cells.values())
         positions = _reversed(folder / "positions", data) if reordered else None
         ends = time.monotonic() + (seconds or 0)
@@ -126,7 +126,7 @@ def probe(
                 continue
             print(f"{name} …", file=sys.stderr, flush=True)
             data.positions = positions if cell.encoding.needs_reordered else None
-            found[name] = _measured(cell, data, folder / str(number), max(left, 0.0) / (len(cells) - number))
+            found[name] = timed_updates(cell, data, folder / str(number), max(left, 0.0) / (len(cells) - number))
         memory = peak_memory()["process_bytes"]
         _free()
         for name, cell in cells.items():
@@ -150,7 +150,7 @@ def probe(
     }
 
 
-def _measured(cell: Cell, corpus: ParallelCorpus, folder: Path, seconds: float) -> dict[str, Any]:
+def timed_updates(cell: Cell, corpus: ParallelCorpus, folder: Path, seconds: float) -> dict[str, Any]:
     """Measure one training run, whose state is kept in ``folder``."""
     endless = {"max_updates": _NEVER, "max_epochs": None, "validate_every": _NEVER, "patience": None}
     cell = cell.model_copy(update={"recipe": cell.recipe.model_copy(update=endless)})
@@ -206,7 +206,7 @@ def _free() -> None:
         torch.cuda.empty_cache()
 
 
-def _simulated(folder: Path, vocabulary_size: int) -> ParallelCorpus:
+def simulated_corpus(folder: Path, vocabulary_size: int) -> ParallelCorpus:
     """Write random sentences whose lengths are distributed like those of real sentences."""
     generator = np.random.default_rng(1)
     lengths = np.clip(generator.gamma(_SHAPE, MEAN_LENGTH / _SHAPE, (_PAIRS, 1)), 1, 4 * MEAN_LENGTH)
