@@ -34,6 +34,7 @@ from wordorder.model.attention import base as attention
 from wordorder.progress import Progress
 from wordorder.status.hardware import peak
 from wordorder.training import device
+from wordorder.training.memory import PASS_TOKENS
 from wordorder.training.probe import simulated_corpus, timed_updates
 from wordorder.training.record import environment
 from wordorder.workflow.configuration import Configuration
@@ -69,12 +70,14 @@ def by_index() -> AbstractContextManager[Any]:
     def scores(self: Any, scores: Tensor, queries: Tensor, keys: Tensor, query: Positions, key: Positions) -> Tensor:
         products = queries @ self.key_vectors.transpose(-1, -2).to(queries.dtype)
         rows = self._rows(query, key, scores.size(1)).expand(scores.size(0), -1, -1, -1)
-        return scores + products.gather(-1, rows)
+        found: Tensor = scores + products.gather(-1, rows)
+        return found
 
     def context(self: Any, context: Tensor, weights: Tensor, query: Positions, key: Positions) -> Tensor:
         rows = self._rows(query, key, weights.size(1)).expand(weights.size(0), -1, -1, -1)
         sums = weights.new_zeros((*weights.shape[:-1], self.value_vectors.size(1))).scatter_add(-1, rows, weights)
-        return context + sums @ self.value_vectors.to(weights.dtype)
+        found: Tensor = context + sums @ self.value_vectors.to(weights.dtype)
+        return found
 
     return mock.patch.multiple(RelativeAttention, scores=scores, context=context)
 
@@ -87,8 +90,8 @@ def variable(name: str, value: str) -> Callable[[], AbstractContextManager[Any]]
 # For each variant what it sets, the precision of its recipe (None: the study's), and the encodings that it concerns.
 VARIANTS: dict[str, tuple[Callable[[], AbstractContextManager[Any]], str | None, list[str]]] = {
     AS_IT_IS: (nullcontext, None, ["sinusoidal", "rope", "alibi", "t5", "relative", "cope", "transformer_xl"]),
-    "one micro-batch per pass": (variable(device.PASS_TOKENS, "0"), None, ["sinusoidal", "rope"]),
-    "micro-batches joined": (variable(device.PASS_TOKENS, "32768"), None, ["t5", "relative", "cope"]),
+    "one micro-batch per pass": (variable(PASS_TOKENS, "0"), None, ["sinusoidal", "rope", "t5", "relative", "cope"]),
+    "micro-batches joined": (variable(PASS_TOKENS, "32768"), None, ["cope"]),
     "eager attention": (variable(attention.VARIABLE, "eager"), None, ["sinusoidal", "alibi", "t5", "transformer_xl"]),
     "cuDNN attention": (cudnn_attention, None, ["sinusoidal", "alibi"]),
     "deterministic": (deterministic, None, ["sinusoidal", "relative"]),

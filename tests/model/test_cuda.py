@@ -19,7 +19,7 @@ from wordorder.training.device import prepare
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch finds no GPU")
 
 GPU = torch.device("cuda")
-NEAR = {"fp32": 1e-5, "bf16": 5e-2}  # relative differences from sums in another order, and from 8 bits
+NEAR = {"fp32": 1e-5, "bf16": 1e-1}  # relative differences from sums in another order, and from 8 bits
 
 
 @pytest.fixture(autouse=True)

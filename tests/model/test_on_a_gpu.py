@@ -16,7 +16,7 @@ from wordorder.model.architectures.base import Translator
 from wordorder.model.attention import base as attention
 from wordorder.model.attention.sdpa import SDPA
 from wordorder.model.objective import TranslationObjective
-from wordorder.training.counting import DEVICE, Counts, Dispatches, as_on_a_gpu
+from wordorder.training.simulation import DEVICE, Counts, Dispatches, as_on_a_gpu
 
 
 def counted(model: Translator) -> Counts:

@@ -22,7 +22,7 @@ from wordorder.model.batch import BEGIN, END, PAD
 from wordorder.model.checkpoint import build_model
 from wordorder.model.objective import TranslationObjective
 from wordorder.training import loop
-from wordorder.training.batches import ahead, collate, collate_rows, epoch_batches, joined, plan_batches
+from wordorder.training.batches import PassLimit, ahead, collate, collate_rows, epoch_batches, joined, plan_batches
 from wordorder.training.lengths import kept_pairs
 from wordorder.training.state import StateDirectory
 
@@ -259,9 +259,21 @@ def test_batches_are_joined_as_long_as_no_side_is_too_long(tmp_path: Path) -> No
     write_corpus(tmp_path / "train", (([4] * source, [4] * target) for source, target in lengths), vocabulary_size=9)
     corpus = ParallelCorpus.open(tmp_path / "train")
     batches = [np.array([0]), np.array([1, 2]), np.array([3]), np.array([4])]
-    assert [list(each) for each in joined(corpus, batches, 10)] == [[0, 1, 2], [3, 4]]
-    assert [list(each) for each in joined(corpus, batches, 1)] == [[0], [1, 2], [3], [4]]  # never split
-    assert [list(each) for each in joined(corpus, batches, 99)] == [[0, 1, 2, 3, 4]]
+    assert [list(each) for each in joined(corpus, batches, PassLimit(10))] == [[0, 1, 2], [3, 4]]
+    assert [list(each) for each in joined(corpus, batches, PassLimit(1))] == [[0], [1, 2], [3], [4]]  # never split
+    assert [list(each) for each in joined(corpus, batches, PassLimit(99))] == [[0, 1, 2, 3, 4]]
+
+
+def test_batches_are_joined_by_length_if_pairs_of_positions_count(tmp_path: Path) -> None:
+    lengths = [(9, 3), (1, 1), (4, 9), (1, 2)]  # 10, 2, 10 and 3 positions with their ends
+    write_corpus(tmp_path / "train", (([4] * source, [4] * target) for source, target in lengths), vocabulary_size=9)
+    corpus = ParallelCorpus.open(tmp_path / "train")
+    batches = [np.array([number]) for number in range(4)]
+    # Two sentences of up to 3 positions are 2 * 9 pairs, of up to 10 positions 2 * 100.
+    assert [list(each) for each in joined(corpus, batches, PassLimit(14, 0.5))] == [[1, 3], [0], [2]]
+    assert [list(each) for each in joined(corpus, batches, PassLimit(115, 0.5))] == [[1, 3], [0, 2]]
+    assert [list(each) for each in joined(corpus, batches, PassLimit(219, 0.5))] == [[1, 3, 0, 2]]
+    assert [list(each) for each in joined(corpus, batches, PassLimit(218, 0.5))] == [[1, 3, 0], [2]]
 
 
 @pytest.mark.parametrize("encoding", ["sinusoidal", "t5"])  # in rows of several sentences, and packed
@@ -276,7 +288,7 @@ def test_joined_micro_batches_train_the_same_model_to_rounding(tmp_path: Path, e
         trainer = loop.Trainer(
             asked, Fabric(accelerator="cpu", devices=1), TranslationObjective(model, 0.1), train=corpus, valid=corpus,
             state=StateDirectory(tmp_path / str(pass_tokens)), save_seconds=math.inf, stop_requested=lambda: False,
-            pass_tokens=pass_tokens,
+            pass_limit=PassLimit(pass_tokens),
         )  # fmt: skip
         batches = trainer.prepare(trainer.groups()[0]).batches
         made.append(len(batches))

@@ -12,7 +12,9 @@ from torch import Tensor
 from training_runs import cell, write_reversals
 from wordorder.config.load import load_sizes, load_study
 from wordorder.data.binary import ParallelCorpus
-from wordorder.training.counting import DEVICE, Dispatches, count_update
+from wordorder.training.batches import ALONE
+from wordorder.training.counting import count_update
+from wordorder.training.simulation import DEVICE, Dispatches
 
 
 @pytest.fixture(autouse=True)
@@ -91,7 +93,7 @@ def test_operations_of_the_device_are_counted_and_views_are_not_kernels() -> Non
 
 def test_an_update_is_counted_without_training_anything(tmp_path: Path) -> None:
     corpus = ParallelCorpus.open(write_reversals(tmp_path / "train", pairs=60, seed=1))
-    one, two = (count_update(cell(batch_tokens=64, accumulate=number), corpus, pass_tokens=0) for number in (1, 2))
+    one, two = (count_update(cell(batch_tokens=64, accumulate=number), corpus, limit=ALONE) for number in (1, 2))
     assert (one.micro_batches, two.micro_batches) == (1, 2)
     assert two.target_tokens > one.target_tokens
     assert one.report.host_waits == 1  # which reads the means
@@ -110,7 +112,7 @@ def test_an_update_at_base_size_stays_within_its_budget(study: str, tmp_path: Pa
     size = load_sizes("config")["base"]
     asked = {name: cell(encoding={"type": name}).model_copy(update={"size": size, "recipe": recipe}) for name in NAMES}
     counts = {name: count_update(each, corpus) for name, each in asked.items()}
-    apart = count_update(asked["sinusoidal"], corpus, pass_tokens=0)
+    apart = count_update(asked["sinusoidal"], corpus, limit=ALONE)
     assert [each.micro_batches for each in counts.values()] == [1] * len(NAMES)
     assert apart.micro_batches == 8 and apart.target_tokens == counts["sinusoidal"].target_tokens
     assert max(each.update.operations for each in counts.values()) <= 1600 < apart.update.operations / 7
@@ -123,6 +125,6 @@ NAMES = ("sinusoidal", "learned", "opr", "none")
 def test_an_update_in_packed_passes_hands_over_fewer_operations(tmp_path: Path) -> None:
     corpus = ParallelCorpus.open(write_reversals(tmp_path / "train", pairs=900, seed=1))
     asked = cell(encoding={"type": "t5"}, batch_tokens=512, accumulate=8)
-    apart, packed = count_update(asked, corpus), count_update(asked, corpus, pass_tokens=8 * 512)
+    apart, packed = count_update(asked, corpus, limit=ALONE), count_update(asked, corpus)
     assert (apart.micro_batches, packed.micro_batches) == (8, 1)
     assert packed.update.operations < apart.update.operations / 5 and not packed.update.host_waits

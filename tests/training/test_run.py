@@ -24,8 +24,9 @@ from wordorder.data.positions import SourcePositions, write_positions
 from wordorder.files import read_json
 from wordorder.model.checkpoint import build_model, load_model, load_tensors
 from wordorder.model.objective import TranslationObjective
-from wordorder.training import device, loop
+from wordorder.training import device, loop, memory
 from wordorder.training import run as run_module
+from wordorder.training.batches import PassLimit
 from wordorder.training.loop import Trainer
 from wordorder.training.processes import Processes
 from wordorder.training.run import run
@@ -282,7 +283,8 @@ def test_a_training_that_diverges_after_a_validation_leaves_no_model_of_before(
 
 def test_bf16_learns_too(make_run: RunMaker, uninterrupted: TrainingRun) -> None:
     run = make_run(precision="bf16")
-    run.finish()
+    warned = "no instructions for the precision bf16" in run.finish()
+    assert warned == device.lacks_instructions("bf16")
     assert run.record()["best_valid_perplexity"] == pytest.approx(
         uninterrupted.record()["best_valid_perplexity"], rel=0.05
     )
@@ -448,7 +450,7 @@ def test_the_optimizer_is_shared_out_where_memory_is_scarce(
     """Adam has two numbers per weight; they may take a quarter of the free memory."""
     model = build_model(cell(), VOCABULARY)
     weights = sum(parameter.numel() for parameter in model.parameters())
-    monkeypatch.setattr(device, "free_memory", lambda on: free * 4 * weights)
+    monkeypatch.setattr(memory, "free_memory", lambda on: free * 4 * weights)
     fabric = Fabric(accelerator="cpu", devices=1)
     processes = Processes(fabric)
     assert not run_module._shards(model, "always", processes, fabric.device)
@@ -466,8 +468,8 @@ def test_too_little_memory_for_a_pass_is_an_error_that_says_what_to_do(
 
     monkeypatch.setattr(run_module, "_listen", lambda: lambda: False)  # The signals are those of the tests.
     monkeypatch.setattr(device, "prepare", lambda precision: None)
-    monkeypatch.setattr(device, "pass_tokens", lambda on, model: 12_345)
+    monkeypatch.setattr(memory, "pass_limit", lambda on, model: PassLimit(12_345))
     monkeypatch.setattr(Trainer, "update", update)
     corpora = {name: write_reversals(tmp_path / name, pairs=20, seed=1) for name in ("train", "valid")}
-    with raises("out-of-memory", key=device.PASS_TOKENS, found=12_345, says="batch_tokens"):
+    with raises("out-of-memory", key=memory.PASS_TOKENS, found=12_345, says="batch_tokens"):
         run(cell(), **corpora, **outputs(tmp_path))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -177,15 +178,17 @@ def gpu_report(
 ) -> None:
     """Measure the GPU speed and memory of a paper's models.
 
-    Measure short training runs of a study and its companions like 'wordorder probe', and time forward passes of models
-    with random weights. Write report.md, which compares speed and memory with the paper's, and the figure
-    'forward_time'. The command needs a GPU, but neither data nor trained models.
+    Measure short training runs of a study and its companions like 'wordorder probe', but with a separate pass for each
+    micro-batch, as in the programs of the papers, and time forward passes of models with random weights. Write
+    report.md, which compares speed and memory with the paper's, and the figure 'forward_time'. The command needs a GPU,
+    but neither data nor trained models.
     """
     import torch
 
     from wordorder.config.load import load_with_companions
     from wordorder.status.gpu_report import write_gpu_report
     from wordorder.status.probes import run_probes, to_probe
+    from wordorder.training.memory import PASS_TOKENS
     from wordorder.workflow.configuration import Configuration
 
     if not torch.cuda.is_available():
@@ -194,6 +197,8 @@ def gpu_report(
             "--counts', which needs none.",
             code="gpu-needed",
         )
+    # The papers' programs make each micro-batch a separate pass; joined ones would hold more memory for some encodings.
+    os.environ.setdefault(PASS_TOKENS, "0")
     studies, configuration = load_with_companions(study, root), Configuration(root)
     probes = run_probes(to_probe(studies), configuration, results, minutes=minutes)
     print(f"Wrote {write_gpu_report(studies[0], configuration, results, output, probes)}.")

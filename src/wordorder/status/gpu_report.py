@@ -25,6 +25,11 @@ from wordorder.training.record import environment
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.study_slices import analysis_slice
 
+_OURS = (
+    "'ours' is the largest amount that PyTorch reserved. Each micro-batch was a separate pass, unless "
+    "WORDORDER_PASS_TOKENS joined them."
+)
+
 
 def write_gpu_report(
     study: Study, configuration: Configuration, results: Path, output: Path, probes: Sequence[dict[str, Any]]
@@ -50,7 +55,7 @@ def write_gpu_report(
     if not memory.empty:
         write_text(output / "memory.csv", memory.to_csv(index=False, lineterminator="\n"))
         shown = tabulate(memory, "keys", "pipe", showindex=False, floatfmt=".1f", missingval="not measured")
-        parts += ["## GPU memory of training runs, GB", shown, "'ours' is the largest amount that PyTorch reserved."]
+        parts += ["## GPU memory of training runs, GB", shown, _OURS]
     if ForwardTime.name in study.analyses:
         write_json(output / "environment.json", used)
         _forward_time(study, configuration, results, output)

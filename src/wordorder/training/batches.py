@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeVar
 
@@ -157,27 +158,52 @@ def ahead(make: Callable[[T], R], items: Sequence[T], *, depth: int) -> Generato
         worker.shutdown(cancel_futures=True)
 
 
-def joined(corpus: ParallelCorpus, batches: Sequence[Indices], most: int) -> list[Indices]:
-    """Join neighbouring batches while neither side of a joined one has more than ``most`` tokens.
+@dataclass(frozen=True)
+class PassLimit:
+    """What one pass through a model may hold.
+
+    Attributes:
+        tokens: The largest number of tokens of each side; with 0, each micro-batch is a separate pass.
+        per_pair: The tokens that need as much memory as one pair of positions of a padded sentence; 0 if pairs do not
+            count.
+    """
+
+    tokens: int = 0
+    per_pair: float = 0.0
+
+
+ALONE = PassLimit()  # Each micro-batch is a separate pass.
+
+
+def joined(corpus: ParallelCorpus, batches: Sequence[Indices], limit: PassLimit) -> list[Indices]:
+    """Join batches while neither side of a joined one exceeds a limit.
+
+    Neighbours are joined. If pairs of positions count, batches of similar lengths become neighbours first, because
+    every sentence of a joined batch is padded to the longest one.
 
     Args:
         corpus: The corpus of the batches.
         batches: Sentence numbers of each batch.
-        most: Largest number of tokens, without padding, of each side.
+        limit: What a joined batch may hold; tokens are counted without padding.
 
     Returns:
         Sentence numbers of each joined batch.
     """
+    sides = corpus.source_lengths, corpus.target_lengths
+    longest = [1 + max(int(lengths[batch].max()) for lengths in sides) for batch in batches]
+    order = sorted(range(len(batches)), key=longest.__getitem__) if limit.per_pair else range(len(batches))
     found: list[list[Indices]] = []
-    room = 0
-    for batch in batches:
-        sides = (corpus.source_lengths[batch], corpus.target_lengths[batch])
-        tokens = max(int(lengths.sum()) + len(batch) for lengths in sides)
-        if tokens > room:
+    tokens, sentences = np.zeros(2, dtype=np.int64), 0
+    for number in order:
+        batch = batches[number]
+        own = np.array([lengths[batch].sum(dtype=np.int64) + len(batch) for lengths in sides])
+        # With pairs, the batch is the longest so far.
+        pairs = (sentences + len(batch)) * longest[number] ** 2
+        if not found or (tokens + own).max() + limit.per_pair * pairs > limit.tokens:
             found.append([])
-            room = most
+            tokens, sentences = np.zeros(2, dtype=np.int64), 0
         found[-1].append(batch)
-        room -= tokens
+        tokens, sentences = tokens + own, sentences + len(batch)
     return [np.concatenate(each).astype(np.int64) for each in found]
 
 

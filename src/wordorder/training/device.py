@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import sys
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
 
-from wordorder.errors import WordorderError
 from wordorder.model.architectures.base import Translator
 from wordorder.model.checkpoint import load_model
 
-PASS_TOKENS = "WORDORDER_PASS_TOKENS"
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
-_STATE_BYTES = 20  # of each parameter: itself, its gradient also as sent to other processes, and two moments
-# The numbers kept until the backward pass, by the inputs and outputs of matrix products; tests count them.
-_BYTES_PER_NUMBER, _BYTES_OF_MASKS = 5.2, 8192
 _PRECISIONS = {"fp32": "32-true", "bf16": "bf16-mixed", "fp16": "16-mixed"}
 
 
@@ -50,62 +43,6 @@ def prepare(precision: str = "fp32") -> None:
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
 
 
-def pass_tokens(on: torch.device, model: Translator, *, free: int | None = None) -> int:
-    """Return the tokens of each side that a GPU takes in one pass, or 0 if each micro-batch is a separate pass.
-
-    If rows may hold several sentences, half of the memory that parameters, gradients and the optimizer leave free
-    decides. ``WORDORDER_PASS_TOKENS`` sets another number, also for models whose micro-batches are joined with padding
-    in attention; 0 joins nothing. This is a property of the machine and no part of a study's configuration: joining
-    micro-batches changes only rounding and which random numbers are drawn. CPUs join nothing, so that equal trainings
-    keep equal bits there.
-
-    Args:
-        on: The device.
-        model: The model.
-        free: The free bytes of the device's memory before the training; by default :func:`free_memory`.
-
-    Raises:
-        WordorderError: The variable is not a number of tokens.
-    """
-    text = os.environ.get(PASS_TOKENS, "")
-    if on.type == "cpu":
-        return 0
-    if not text:
-        free = free_memory(on) if free is None else free
-        states = _STATE_BYTES * sum(parameter.numel() for parameter in model.parameters())
-        return max(1, int((free - states) / 2 / bytes_per_token(model))) if model.shares_rows else 0
-    if not (text.isascii() and text.isdigit()):
-        raise WordorderError(
-            f"The environment variable {PASS_TOKENS} is '{text}', which is not a number of tokens. Set it to the "
-            "number of tokens that the GPU's memory holds in one pass, such as 32768, set it to 0 to make each "
-            "micro-batch a separate pass, or unset it.",
-            code="out-of-range",
-            key=PASS_TOKENS,
-            found=text,
-        )
-    return int(text)
-
-
-def bytes_per_token(model: Translator) -> int:
-    """Estimate the memory that one token of each side needs until the backward pass, in single precision.
-
-    It follows from the inputs and outputs of matrix products, with an addition for norms, dropout and masks. The logits
-    are not included, because the loss has a limit of its own.
-
-    Args:
-        model: The model.
-    """
-    inside = [part for part in model.modules() if isinstance(part, nn.Linear) and part is not model.output]
-    return round(_BYTES_PER_NUMBER * sum(part.in_features + part.out_features for part in inside)) + _BYTES_OF_MASKS
-
-
-def free_memory(on: torch.device) -> int:
-    """Return the free bytes of a GPU's memory; for a CPU, all memory of the machine."""
-    if on.type == "cuda":
-        return torch.cuda.mem_get_info(on)[0]
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-
-
 def of_finished_models() -> torch.device:
     """Return the device on which finished models translate and are measured: a GPU if there is one."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -125,6 +62,16 @@ def finished_model(path: str | Path, threads: int | None = None) -> Translator:
         torch.set_num_threads(threads)
     prepare()
     return load_model(path).to(of_finished_models())
+
+
+def lacks_instructions(precision: str) -> bool:
+    """Return whether training in a precision is much slower than in fp32 because the processor must simulate it.
+
+    Args:
+        precision: The precision of the recipe.
+    """
+    on_cpu = precision == "bf16" and not torch.cuda.is_available()
+    return on_cpu and not torch.ops.mkldnn._is_mkldnn_bf16_supported()
 
 
 def fabric_precision(precision: str) -> Any:

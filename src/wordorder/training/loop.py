@@ -21,7 +21,17 @@ from wordorder.errors import Interrupted
 from wordorder.model.batch import Batch
 from wordorder.model.objective import TranslationObjective
 from wordorder.progress import Progress
-from wordorder.training.batches import Indices, ahead, collate, collate_rows, epoch_batches, joined, plan_batches
+from wordorder.training.batches import (
+    ALONE,
+    Indices,
+    PassLimit,
+    ahead,
+    collate,
+    collate_rows,
+    epoch_batches,
+    joined,
+    plan_batches,
+)
 from wordorder.training.metrics import Metrics
 from wordorder.training.processes import Processes
 from wordorder.training.schedule import learning_rate
@@ -98,9 +108,8 @@ class Trainer:
         processes: The processes of the run; by default those of ``fabric``.
         shard_optimizer: Each process keeps the moments of its share of the parameters only (Rajbhandari et al. 2020,
             ZeRO, stage 1). The weights are bit-identical with and without it.
-        pass_tokens: The largest number of tokens of each side in one pass through the model. Micro-batches of an update
-            are joined up to it, in rows of several sentences or packed without padding. With 0, each is a
-            separate pass, with padding.
+        pass_limit: What one pass through the model may hold. Micro-batches of an update are joined up to it, in rows of
+            several sentences or packed without padding. By default, each is a separate pass, with padding.
     """
 
     def __init__(
@@ -116,13 +125,13 @@ class Trainer:
         stop_requested: Callable[[], bool],
         processes: Processes | None = None,
         shard_optimizer: bool = False,
-        pass_tokens: int = 0,
+        pass_limit: PassLimit = ALONE,
     ) -> None:
         self.cell, self.recipe, self.fabric, self.state = cell, cell.recipe, fabric, state
         self.processes = processes or Processes(fabric)
         self.train_corpus, self.valid_corpus = train, valid
         self.save_seconds, self.stop_requested = save_seconds, stop_requested
-        self.pass_tokens = pass_tokens if objective.transformer.packs else 0
+        self.pass_limit = pass_limit if objective.transformer.packs else ALONE
         self.objective = objective.to(fabric.device)
         settings: dict[str, Any] = {
             "lr": self.recipe.learning_rate,
@@ -242,8 +251,8 @@ class Trainer:
         mine = group[self.fabric.global_rank :: self.fabric.world_size]
         counts = bool(mine)
         # A process without a micro-batch still takes part in the exchange of gradients, with weight 0.
-        mine, packed = mine or group[:1], self.pass_tokens > 0
-        passes = joined(self.train_corpus, mine, self.pass_tokens) if packed else mine
+        mine, packed = mine or group[:1], self.pass_limit.tokens > 0
+        passes = joined(self.train_corpus, mine, self.pass_limit) if packed else mine
         if packed and self.objective.transformer.shares_rows:
             batches = [collate_rows(self.train_corpus, sentences) for sentences in passes]
         else:

@@ -29,6 +29,7 @@ from wordorder.model.objective import TranslationObjective
 from wordorder.training import device
 from wordorder.training.counting import count_update
 from wordorder.training.loop import Trainer
+from wordorder.training.memory import pass_limit
 from wordorder.training.processes import Processes
 from wordorder.training.record import environment, peak_memory
 from wordorder.training.state import StateDirectory
@@ -49,7 +50,7 @@ class _Stopwatch:
     """Measures all updates except the first few; the trainer calls it after each update.
 
     Args:
-        seconds: The time for all updates; at least one is measured, however long it takes.
+        seconds: The time for all updates after the first; at least one is measured, however long it takes.
         where: The device.
     """
 
@@ -57,19 +58,21 @@ class _Stopwatch:
         self.seconds, self.where = seconds, where
         self.trainer: Trainer
         self.updates = 0
-        self._created = time.perf_counter()
+        self._first: float | None = None
         self._begun: tuple[int, int, float] | None = None
         self.measured: dict[str, float] = {}
 
     def __call__(self) -> bool:
         self.updates += 1
         now, tokens = time.perf_counter(), self.trainer.counters.target_tokens
+        if self._first is None:
+            self._first = now
         if self._begun is None:
-            warm = self.updates >= _WARM_UP_UPDATES or now - self._created > _WARM_UP_SHARE * self.seconds
+            warm = self.updates >= _WARM_UP_UPDATES or now - self._first > _WARM_UP_SHARE * self.seconds
             if warm:
                 self._synchronise()
                 self._begun = self.updates, tokens, time.perf_counter()
-        elif now - self._created > self.seconds:
+        elif now - self._first > self.seconds:
             self._synchronise()
             updates, before, started = self._begun
             seconds = time.perf_counter() - started
@@ -179,7 +182,7 @@ def timed_updates(cell: Cell, corpus: ParallelCorpus, folder: Path, seconds: flo
             save_seconds=float("inf"),
             stop_requested=stopwatch,
             processes=processes,
-            pass_tokens=device.pass_tokens(fabric.device, model),
+            pass_limit=pass_limit(fabric.device, model),
         )
         trainer.run()
     except _TimeIsUp:

@@ -24,7 +24,7 @@ from wordorder.model.architectures.base import Translator
 from wordorder.model.attention import base as attention
 from wordorder.model.checkpoint import build_model, count_parameters, save_model
 from wordorder.model.objective import TranslationObjective
-from wordorder.training import device
+from wordorder.training import device, memory
 from wordorder.training.lengths import check_lengths, kept_pairs
 from wordorder.training.loop import Counters, Trainer
 from wordorder.training.processes import Processes, open_fabric
@@ -99,6 +99,13 @@ def run(
             "The precision fp16 needs a GPU. Set 'precision' to fp32 or bf16 in the study's recipe to train on a CPU.",
             code="gpu-needed",
             key="precision",
+        )
+    if device.lacks_instructions(config.recipe.precision):
+        print(
+            "wordorder: warning: this processor has no instructions for the precision bf16 of the recipe, so that an "
+            "update can take 20 times as long as in fp32. Train on another machine, or set 'precision: fp32' in the "
+            "recipe of a study of your own, whose models are different ones.",
+            file=sys.stderr,
         )
     train_corpus = ParallelCorpus.open(train, positions=train_positions)
     valid_corpus = ParallelCorpus.open(valid, positions=valid_positions)
@@ -224,19 +231,19 @@ def _train(
         stop_requested=stop_requested,
         processes=processes,
         shard_optimizer=_shards(model, shard_optimizer, processes, fabric.device),
-        pass_tokens=device.pass_tokens(fabric.device, model),
+        pass_limit=memory.pass_limit(fabric.device, model),
     )
     try:
         with Meter(fabric.device) as meter:
             counters = trainer.run()
     except torch.OutOfMemoryError as error:
-        tokens = trainer.pass_tokens or cell.recipe.batch_tokens
+        tokens = trainer.pass_limit.tokens or cell.recipe.batch_tokens
         raise WordorderError(
             f"The memory of the GPU is too small for a pass of {tokens:,} tokens per side through this model. Set the "
-            f"environment variable {device.PASS_TOKENS} to a smaller number; 0 makes each micro-batch a separate pass. "
+            f"environment variable {memory.PASS_TOKENS} to a smaller number; 0 makes each micro-batch a separate pass. "
             "If a micro-batch is too large, lower 'batch_tokens' in the study's recipe and raise 'accumulate'.",
             code="out-of-memory",
-            key=device.PASS_TOKENS,
+            key=memory.PASS_TOKENS,
             found=tokens,
         ) from error
     usages = processes.gather(meter.usage(trainer.update_seconds, trainer.batch_seconds))
@@ -253,7 +260,7 @@ def _shards(model: Translator, asked: ShardOptimizer, processes: Processes, on: 
     if processes.number == 1:
         return False
     moments = 2 * sum(parameter.numel() * parameter.element_size() for parameter in model.parameters())
-    scarce = moments > _SHARD_FROM * device.free_memory(on)
+    scarce = moments > _SHARD_FROM * memory.free_memory(on)
     (auto,) = processes.any(scarce)
     return asked == "always" or (asked == "auto" and auto)
 
