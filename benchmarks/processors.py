@@ -5,8 +5,9 @@
 
 Prints the mean of the differences, first bundle minus second, over all models and per encoding, with its 95 % interval
 (t). The third table says whether a seed means the same in both bundles: the standard deviation of the seeds within an
-encoding in the first and in the second bundle, and the correlation between the bundles. No interval is corrected for
-the number of rows.
+encoding in the first and in the second bundle, and the correlation between the bundles. No interval of these tables is
+corrected for the number of rows. With --baseline, each seed's scores are averaged over both bundles, and all encodings
+are compared with the baseline by the step-down test and the simultaneous intervals of a study.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -26,8 +27,11 @@ from wordorder.files import read_text
 from wordorder.results.bundle import unpack
 from wordorder.results.frames import cell_folders
 from wordorder.results.translations import raw
+from wordorder.statistics.blocked import block
+from wordorder.statistics.dunnett import against_baseline
 
 Model = tuple[str, str, str, int]
+LEVEL = 0.05
 METRICS = {"BLEU": sacrebleu.BLEU(), "chrF++": sacrebleu.CHRF(word_order=2)}
 
 
@@ -65,13 +69,26 @@ def agreement(groups: list[np.ndarray]) -> list[float]:
     return [np.sqrt(first), np.sqrt(second), correlation, low, high]
 
 
+def against(encodings: Mapping[str, Sequence[Sequence[float]]], baseline: str) -> list[list[object]]:
+    """Compare encodings with a baseline by the means of both bundles: difference, interval, p-value and verdict."""
+    means = {name: {seed: float(np.mean(pair)) for seed, pair in enumerate(own)} for name, own in encodings.items()}
+    tested = against_baseline(block(means), baseline).differences
+    rows: list[list[object]] = []
+    for name, found in sorted(tested.items(), key=lambda item: -item[1].value):
+        verdict = "undecided" if found.p > LEVEL else "better" if found.value > 0 else "worse"
+        rows.append([name, found.value, *found.interval, found.p, verdict])
+    return rows
+
+
 def show(heads: list[str], rows: Sequence[Sequence[object]]) -> None:
-    print(tabulate(rows, heads, tablefmt="github", floatfmt="+.2f"), end="\n\n")
+    formats = [".3f" if head == "p" else "+.2f" for head in heads]
+    print(tabulate(rows, heads, tablefmt="github", floatfmt=formats), end="\n\n")
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     options.add_argument("bundles", type=Path, nargs=2, help="the folders of the bundles")
+    options.add_argument("--baseline", help="compare the means of both bundles with this encoding")
     options.add_argument("--data", type=Path, default=Path("results/data"), help="default: results/data")
     given = options.parse_args()
     first, second = map(translations, given.bundles)
@@ -93,6 +110,9 @@ def main() -> None:
     show([*heads, *differences], everything)
     show([*heads, "encoding", *differences], by_encoding)
     show([*heads, "deviation 1", "deviation 2", "correlation", "from", "to"], seeds)
+    if given.baseline:
+        rows = [[*names, *row] for names, own in found.items() for row in against(own, given.baseline)]
+        show([*heads, "encoding", "difference", "from", "to", "p", "verdict"], rows)
 
 
 if __name__ == "__main__":

@@ -42,6 +42,21 @@ def test_the_agreement_in_one_encoding_is_pearsons_correlation(pairs: np.ndarray
     assert (correlation, low, high) == pytest.approx((test.statistic, *test.confidence_interval()))
 
 
+def test_verdicts_are_those_of_dunnetts_test_on_the_means_of_both_bundles() -> None:
+    from processors import against
+
+    generator = np.random.default_rng(3)
+    scores = {"sinusoidal": 30.0, "opr": 30.2, "rope": 33.0, "none": 25.0}
+    encodings = {name: mean + generator.normal(size=(5, 2)) for name, mean in scores.items()}
+    rows = {str(row[0]): row[1:] for row in against(encodings, "sinusoidal")}
+    means = {name: own.mean(axis=1) for name, own in encodings.items()}
+    assert list(rows) == sorted(rows, key=lambda name: -means[name].mean())
+    assert {name: row[-1] for name, row in rows.items()} == {"rope": "better", "opr": "undecided", "none": "worse"}
+    for name, (difference, low, high, *_) in rows.items():
+        assert difference == pytest.approx(means[name].mean() - means["sinusoidal"].mean())
+        assert low < difference < high and (low + high) / 2 == pytest.approx(difference)
+
+
 def test_means_of_encodings_do_not_enter_the_agreement(pairs: np.ndarray) -> None:
     """The shift would raise the correlation of all scores to almost 1."""
     from processors import agreement
