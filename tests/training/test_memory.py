@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from raises import raises
-from tiny_models import configurations
 from training_runs import VOCABULARY, cell
 from wordorder.config.load import load_sizes
+from wordorder.encodings.registry import encoding_types, parse
 from wordorder.model.architectures.base import Translator
 from wordorder.model.architectures.lstm import LSTMSize
 from wordorder.model.attention import base as attention
@@ -23,7 +23,7 @@ from wordorder.training.batches import ALONE, PassLimit, epoch_batches, joined
 from wordorder.training.memory import PASS_TOKENS, bytes_per_token, kept_bytes, measured_bytes, pass_limit
 from wordorder.training.probe import simulated_corpus
 
-CONFIGURATIONS = configurations()
+CONFIGURATIONS = {name: parse({"type": name}) for name in encoding_types()}
 GPU = torch.device("cuda")
 
 
@@ -96,9 +96,8 @@ def packed_batch(count: int, length: int, *, reordered: bool) -> Batch:
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 def test_no_pass_needs_more_memory_than_estimated(name: str) -> None:
-    asked = cell(encoding=CONFIGURATIONS[name].model_dump(exclude_none=True))
-    asked = asked.model_copy(update={"encoding": CONFIGURATIONS[name], "size": load_sizes("config")["tiny"]})
-    model = build_model(asked, VOCABULARY)
+    size = load_sizes("config")["tiny"].model_copy(update={"encoder_layers": 1, "decoder_layers": 1})
+    model = build_model(cell().model_copy(update={"encoding": CONFIGURATIONS[name], "size": size}), VOCABULARY)
     generator, used, before = torch.get_rng_state(), attention.used(), next(model.parameters()).device
     per_token, per_pair = measured_bytes(model)
     assert torch.equal(torch.get_rng_state(), generator) and attention.used() == used

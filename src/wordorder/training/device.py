@@ -70,8 +70,9 @@ def lacks_instructions(precision: str) -> bool:
     Args:
         precision: The precision of the recipe.
     """
-    on_cpu = precision == "bf16" and not torch.cuda.is_available()
-    return on_cpu and not torch.ops.mkldnn._is_mkldnn_bf16_supported()
+    if precision != "bf16" or torch.cuda.is_available() or not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
+        return False
+    return not torch.ops.mkldnn._is_mkldnn_bf16_supported()
 
 
 def fabric_precision(precision: str) -> Any:
