@@ -103,13 +103,10 @@ VARIANTS: dict[str, tuple[Callable[[], AbstractContextManager[Any]], str | None,
 
 def measure(options: argparse.Namespace, folder: Path, corpus: Any) -> list[dict[str, Any]]:
     """Measure every pair once per round."""
-    study, names = (
-        Configuration(ROOT).study(options.study),
-        sorted({name for *_, own in VARIANTS.values() for name in own}),
-    )
-    encodings, size = load_encodings(ROOT, sorted(names)), load_sizes(ROOT)[options.size]
+    study, size = Configuration(ROOT).study(options.study), load_sizes(ROOT)[options.size]
     recipe, found = study.recipe_of(study.datasets[0]), []
     pairs = [(name, variant) for variant, (*_, own) in VARIANTS.items() for name in own]
+    encodings = load_encodings(ROOT, list(dict.fromkeys(name for name, _ in pairs)))
     with Progress("measure", total=options.rounds * len(pairs), unit="measurements") as progress:
         for turn in range(options.rounds):
             for name, variant in pairs:

@@ -25,6 +25,7 @@ NEAR = {"fp32": 1e-5, "bf16": 1e-1}  # relative differences from sums in another
 
 @pytest.fixture(autouse=True)
 def settings_of_a_training() -> None:
+    """Set up the process as a training in fp32 does."""
     prepare("fp32")
 
 

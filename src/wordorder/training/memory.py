@@ -101,7 +101,7 @@ def measured_bytes(model: Translator) -> tuple[float, float]:
 
 
 def kept_bytes(model: Translator, batch: Batch) -> int:
-    """Count the bytes that a training pass keeps for its backward pass, without parameters and the gold logits.
+    """Count the bytes that a training pass keeps for its backward pass, in addition to the parameters.
 
     Args:
         model: A model on the device ``meta``.
@@ -130,10 +130,10 @@ def _without_memory(model: Translator) -> Translator:
     """Return a copy whose parameters and buffers have shapes, but no numbers."""
     tensors = {id(tensor): tensor for tensor in chain(model.parameters(), model.buffers())}
     memo = {
-        name: nn.Parameter(tensor.to(DEVICE), tensor.requires_grad)
+        number: nn.Parameter(tensor.to(DEVICE), tensor.requires_grad)
         if isinstance(tensor, nn.Parameter)
         else tensor.to(DEVICE)
-        for name, tensor in tensors.items()
+        for number, tensor in tensors.items()
     }
     return copy.deepcopy(model, memo=memo)
 

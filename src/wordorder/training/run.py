@@ -102,9 +102,9 @@ def run(
         )
     if device.lacks_instructions(config.recipe.precision):
         print(
-            "wordorder: warning: this processor has no instructions for the precision bf16 of the recipe, so that an "
-            "update can take 20 times as long as in fp32. Train on another machine, or set 'precision: fp32' in the "
-            "recipe of a study of your own, whose models are different ones.",
+            "wordorder: warning: this processor has no instructions for the precision bf16 of the recipe. An update "
+            "can take many times as long as in fp32. Train on another machine, or set 'precision: fp32' in the recipe "
+            "of a study of your own, which then trains other models.",
             file=sys.stderr,
         )
     train_corpus = ParallelCorpus.open(train, positions=train_positions)
