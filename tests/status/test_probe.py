@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from raises import raises
 from snakemake_runs import ROOT
 from wordorder.cli.main import main
+from wordorder.config.load import load_study
 from wordorder.config.models import Study
 from wordorder.files import write_json
 from wordorder.status.estimate import Part, estimate
@@ -121,6 +123,8 @@ def test_a_probe_is_kept_and_used(tmp_path: Path, capsys: pytest.CaptureFixture[
     speeds = speeds_of(probe)
     assert "sinusoidal" in speeds, "the baseline is measured, however little time there is"
     assert "grammar      micro" in said and probe["data"] == "simulated"
+    measured = probe["encodings"]["sinusoidal"]
+    assert measured["passes"] == load_study("demo", CONFIG).recipe.accumulate and "operations" not in measured
     (part,) = estimate(study("demo"), CONFIGURATION, tmp_path)
     assert not part.estimated and part.speed.of("sinusoidal") == speeds["sinusoidal"]
 
@@ -130,4 +134,6 @@ def test_sizes_of_gpus_are_only_counted_without_one(tmp_path: Path, capsys: pyte
     (tmp_path / "training.tsv").write_text("* * 3 1 1 4 1")
     options = ["--root", str(CONFIG), "--results", str(tmp_path), "--profile", str(tmp_path)]
     assert main(["probe", "demo", *options]) == 0
-    assert not (tmp_path / "hardware").exists() and "only counted" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert not (tmp_path / "hardware").exists() and "only counted" in said
+    assert re.search(r"passes +operations +host waits", said) and "tokens/s" not in said

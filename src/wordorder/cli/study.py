@@ -133,10 +133,10 @@ def probe(
     """Measure the speed and memory of a study's training runs.
 
     Train each model size of a study and its companions for some seconds with every encoding, on this machine. Show
-    tokens per second, peak memory, the fraction of the GPU's peak, and the operations and host waits per update.
-    'wordorder plan' and 'wordorder power' use these measurements, which are stored in results/hardware. The command
-    also proposes rows for the profile's training.tsv. On a machine without a GPU, it only counts the operations of the
-    sizes that this table trains on GPUs. The data need not be prepared.
+    tokens per second, peak memory, the fraction of the GPU's peak, and the passes per update. 'wordorder plan' and
+    'wordorder power' use these measurements, which are stored in results/hardware. The command also proposes rows for
+    the profile's training.tsv. On a machine without a GPU, it only counts the operations and host waits per update of
+    the sizes that this table trains on GPUs. The data need not be prepared.
     """
     from wordorder.config.load import load_with_companions
     from wordorder.status.estimate import estimate

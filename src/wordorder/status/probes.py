@@ -180,12 +180,14 @@ def probes_text(probes: Sequence[dict[str, Any]]) -> str:
                     "of peak": f"{speed * entry['flops_per_token'] / most:.1%}" if speed and most else None,
                     "memory GB": f"{probe['process_bytes'] / GB:.1f}" if speed else None,
                     "passes": str(entry["passes"]) if "passes" in entry else None,
-                    "operations": f"{entry['operations']:,}",
-                    "host waits": f"{entry['host_waits']:,}",
+                    "operations": f"{entry['operations']:,}" if "operations" in entry else None,
+                    "host waits": f"{entry['host_waits']:,}" if "host_waits" in entry else None,
                 }
             )
     right = rows[0].keys() - {"dataset", "size", "encoding"}
-    notes = ["Operations and host waits are those of one update on a GPU, counted without one, in single precision."]
+    notes = []
+    if not all(probe["measured"] for probe in probes):
+        notes.append("Operations and host waits are those of one update on a GPU, counted in single precision.")
     hardware = dict.fromkeys(probe["hardware"] for probe in probes if probe["measured"])
     if hardware:
         notes.append(

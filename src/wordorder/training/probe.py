@@ -97,23 +97,24 @@ def probe(
     seconds: float | None,
     threads: int | None = None,
 ) -> dict[str, Any]:
-    """Count the operations of an update of several models, and measure a few updates on this machine's hardware.
+    """Measure a few updates of several models on this machine's hardware, or count the operations of an update.
 
     Args:
         cells: The training runs by encoding; the first is always measured, the others while time remains.
         corpus: The binary corpus to train on; random sentences if it is None.
         vocabulary_size: The vocabulary size of random sentences.
-        seconds: The time for all measurements; None measures nothing.
+        seconds: The time for all measurements; None counts operations and measures nothing.
         threads: The CPU threads; by default PyTorch's choice.
 
     Returns:
-        For each encoding, the counts and, if it was measured, the tokens per second, the GPU memory and the
-        floating-point operations per token, or the reason for a failure; also the hardware and the process memory.
+        For each encoding, the number of passes of an update, and either its counts or the tokens per second, the GPU
+        memory and the floating-point operations per token; instead of these, the reason for a failure. Also the
+        hardware and the process memory.
     """
     device.prepare()
     if threads:
         torch.set_num_threads(threads)
-    found: dict[str, dict[str, Any]] = {name: {} for name in cells}
+    found: dict[str, dict[str, Any]] = {}
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
         data = simulated_corpus(folder / "corpus", vocabulary_size) if corpus is None else ParallelCorpus.open(corpus)
@@ -121,25 +122,17 @@ def probe(
         positions = _reversed(folder / "positions", data) if reordered else None
         ends = time.monotonic() + (seconds or 0)
         for number, (name, cell) in enumerate(cells.items()):
-            if seconds is None:
-                break
             left = ends - time.monotonic()
-            if number and left <= 0:
+            if seconds is not None and number and left <= 0:
                 found[name] = {"failed": "no time was left"}
                 continue
             print(f"{name} …", file=sys.stderr, flush=True)
             data.positions = positions if cell.encoding.needs_reordered else None
-            found[name] = timed_updates(cell, data, folder / str(number), max(left, 0.0) / (len(cells) - number))
+            if seconds is None:
+                found[name] = _counts(cell, data)
+            else:
+                found[name] = timed_updates(cell, data, folder / str(number), max(left, 0.0) / (len(cells) - number))
         memory = peak_memory()["process_bytes"]
-        _free()
-        for name, cell in cells.items():
-            data.positions = positions if cell.encoding.needs_reordered else None
-            counted = count_update(cell, data)
-            found[name] |= {
-                "passes": counted.micro_batches,
-                "operations": counted.update.operations,
-                "host_waits": counted.update.host_waits,
-            }
     hardware = environment()["hardware"]
     on_gpu = torch.cuda.is_available()
     return {
@@ -150,6 +143,16 @@ def probe(
         "data": "prepared" if corpus is not None else "simulated",
         "process_bytes": memory,
         "encodings": found,
+    }
+
+
+def _counts(cell: Cell, corpus: ParallelCorpus) -> dict[str, Any]:
+    """Count the passes, operations and host waits of an update on a GPU."""
+    counted = count_update(cell, corpus)
+    return {
+        "passes": counted.micro_batches,
+        "operations": counted.update.operations,
+        "host_waits": counted.update.host_waits,
     }
 
 
@@ -184,6 +187,7 @@ def timed_updates(cell: Cell, corpus: ParallelCorpus, folder: Path, seconds: flo
             processes=processes,
             pass_limit=pass_limit(fabric.device, model),
         )
+        passes = len(trainer.prepare(trainer.groups()[0]).batches)
         trainer.run()
     except _TimeIsUp:
         pass
@@ -194,6 +198,7 @@ def timed_updates(cell: Cell, corpus: ParallelCorpus, folder: Path, seconds: flo
             trainer.metrics.close()
     measured: dict[str, Any] = {
         **stopwatch.measured,
+        "passes": passes,
         "flops_per_token": operations,
         "parameters": count_parameters(model)["total"],
     }
