@@ -18,6 +18,7 @@ import yaml
 from torch import Tensor
 from torch.testing import assert_close
 
+from forked import with_forked_jobs
 from guide import blocks, write_plugins
 from little_study import STUDY, Workspace
 from snakemake_runs import ROOT, job_counts
@@ -108,9 +109,9 @@ def shell(workspace: Workspace, *arguments: str) -> subprocess.CompletedProcess[
     script = "\n".join([*exports, " ".join([command, where, *arguments])])
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
     return subprocess.run(
-        ["sh", "-ec", script],
+        ["bash", "-ec", script],  # another shell would not hand on the function of bash that forks jobs
         cwd=workspace.folder.parent,
-        env=os.environ | {"PATH": path, "OMP_NUM_THREADS": "1"},
+        env=with_forked_jobs(os.environ | {"PATH": path, "OMP_NUM_THREADS": "1"}),
         capture_output=True,
         text=True,
         check=False,

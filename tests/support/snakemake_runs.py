@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
-from forked import forked
+from forked import forked, with_forked_jobs
 
 ROOT = Path(__file__).parents[2]
 
@@ -16,18 +15,8 @@ ROOT = Path(__file__).parents[2]
 def snakemake(folder: Path, *arguments: str | Path, profile: str | None = None) -> subprocess.CompletedProcess[str]:
     """Run ``snakemake`` from the root of the project on the results in ``folder``."""
     words = ["--directory", folder, *arguments, *(["--profile", profile] if profile else [])]
-    command = [str(word) for word in words]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    if {"--dry-run", "-n"} & set(command):  # which is little more than imports
-        return forked("snakemake", *command, folder=ROOT, environment=environment)
-    return subprocess.run(
-        [sys.executable, "-m", "snakemake", *command],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environment = with_forked_jobs({**os.environ, "OMP_NUM_THREADS": "1"})
+    return forked("snakemake", *words, folder=ROOT, environment=environment)
 
 
 def dry_run(folder: Path, *arguments: str | Path, profile: str | None = None) -> str:

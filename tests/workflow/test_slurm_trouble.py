@@ -23,7 +23,7 @@ from snakemake_runs import ROOT
 # One process, so that one cluster at a time is in /etc/slurm.
 pytestmark = [pytest.mark.xdist_group("slurm"), pytest.mark.slow]
 
-JOBS = int(os.environ.get("WORDORDER_SLURM_JOBS", 30))
+JOBS = int(os.environ.get("WORDORDER_SLURM_JOBS", 20))
 FAIL = {number for number in range(JOBS) if number % 20 == 7}
 SNAKEFILE = """
 from wordorder.workflow.patience import remember_min_job_age
