@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import get_args
 
@@ -23,16 +24,24 @@ TABLE = 20
 SIZE = TransformerSize(encoder_layers=1, decoder_layers=1, dim=16, ffn_dim=16, heads=2, dropout=0.0)
 
 
-@pytest.fixture
-def study(tmp_path: Path) -> Report:
-    asked = report(ENCODINGS, [1, 2])
-    write_finished_study(tmp_path, asked, {"none": 0.6, "sinusoidal": 0.3, "learned": 0.2})
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Report, Path]:
+    asked, results = report(ENCODINGS, [1, 2]), tmp_path_factory.mktemp("study")
+    write_finished_study(results, asked, {"none": 0.6, "sinusoidal": 0.3, "learned": 0.2})
     torch.manual_seed(0)
     for encoding in ENCODINGS[:3]:
         parameters = {"table": TABLE} if encoding == "learned" else {}
         cell = Cell(encoding={"type": encoding, **parameters}, size=SIZE, recipe=Recipe(max_updates=1), seed=1)
-        folder = tmp_path / "cells" / "pair" / encoding / "tiny" / "1"
+        folder = results / "cells" / "pair" / encoding / "tiny" / "1"
         save_model(folder / "model.pt", cell, 40, build_model(cell, 40).state_dict())
+    return asked, results
+
+
+@pytest.fixture
+def study(written: tuple[Report, Path], tmp_path: Path) -> Report:
+    """Copy the study to ``tmp_path``, where a test may change it."""
+    asked, results = written
+    shutil.copytree(results, tmp_path, dirs_exist_ok=True)
     return asked
 
 

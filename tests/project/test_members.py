@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -64,10 +65,14 @@ def listed(tree: ast.AST, names: set[str]) -> set[str]:
     return found
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def named(kind: str, path: Path) -> set[str]:
     """Return the members that a module names without being an exception."""
-    names = set(registry_of(kind).names())
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    names, tree = set(registry_of(kind).names()), tree_of(path)
     allowed = EXCEPTIONS.get((kind, path.relative_to(PACKAGE).as_posix()), set()) if PACKAGE in path.parents else set()
     return (constants(tree) & names - WORDS.get(kind, set()) - allowed) | listed(tree, names)
 
@@ -86,8 +91,7 @@ def test_no_rule_names_a_member(kind: str) -> None:
 
 @pytest.mark.parametrize(("kind", "module"), EXCEPTIONS)
 def test_every_exception_is_needed(kind: str, module: str) -> None:
-    tree = ast.parse((PACKAGE / module).read_text(encoding="utf-8"))
-    assert EXCEPTIONS[kind, module] <= constants(tree)
+    assert EXCEPTIONS[kind, module] <= constants(tree_of(PACKAGE / module))
     assert EXCEPTIONS[kind, module] <= set(registry_of(kind).names())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,16 @@ from wordorder.tables.credibility import credibility_items
 Sample = tuple[Page, Path, Path]
 
 
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Sample:
+    return write_pairs(tmp_path_factory.mktemp("pairs"))
+
+
 @pytest.fixture
-def sample(tmp_path: Path) -> Sample:
-    return write_pairs(tmp_path)
+def sample(written: Sample, tmp_path: Path) -> Sample:
+    """Return a copy that a test may change."""
+    asked, results, data = written
+    return asked, *(shutil.copytree(folder, tmp_path / folder.name) for folder in (results, data))
 
 
 def of(sample: Sample) -> Answer:

@@ -20,10 +20,17 @@ from wordorder.results.index import read_index, write_index
 ASKED = report(["null", "learned"], [1, 2])
 
 
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("study")
+    write_finished_study(folder, ASKED, {"null": 0.4, "learned": 0.1}, diverged=("learned", 2))
+    return folder
+
+
 @pytest.fixture
-def results(tmp_path: Path) -> Path:
-    write_finished_study(tmp_path / "small", ASKED, {"null": 0.4, "learned": 0.1}, diverged=("learned", 2))
-    return tmp_path / "small"
+def results(written: Path, tmp_path: Path) -> Path:
+    """Return a copy that a test may change."""
+    return shutil.copytree(written, tmp_path / "small")
 
 
 def packed(folder: Path, results: Path) -> Path:

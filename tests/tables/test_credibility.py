@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
@@ -18,10 +19,17 @@ from wordorder.tables.credibility import Item, credibility_items, credibility_ta
 ASKED = report(["null", "learned"], [1, 2])
 
 
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("study")
+    write_finished_study(folder, ASKED, {"null": 0.4, "learned": 0.1}, diverged=("learned", 2))
+    return folder
+
+
 @pytest.fixture
-def results(tmp_path: Path) -> Path:
-    write_finished_study(tmp_path, ASKED, {"null": 0.4, "learned": 0.1}, diverged=("learned", 2))
-    return tmp_path
+def results(written: Path, tmp_path: Path) -> Path:
+    """Return a copy that a test may change."""
+    return shutil.copytree(written, tmp_path, dirs_exist_ok=True)
 
 
 def test_a_sound_study_meets_every_item(results: Path) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -35,16 +36,23 @@ ENCODINGS = [*RATES, "null"]
 SEEDS = [1, 2, 3]
 
 
-@pytest.fixture
-def study(tmp_path: Path) -> Report:
-    asked = report(ENCODINGS, SEEDS)
-    references = write_study(tmp_path, asked, RATES, diverged=("learned_t5", 2))
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    results, asked = tmp_path_factory.mktemp("study"), report(ENCODINGS, SEEDS)
+    references = write_study(results, asked, RATES, diverged=("learned_t5", 2))
     for test in asked.datasets[0].tests:
         compared = family(ENCODINGS, SEEDS)
-        files = translations(tmp_path, compared, test)
+        files = translations(results, compared, test)
         found = compare(compared, files, "tiny", test, references / f"{test}.target")
-        write_json(tmp_path / "significance" / f"pair.tiny.{test}.json", found)
-    return asked
+        write_json(results / "significance" / f"pair.tiny.{test}.json", found)
+    return results
+
+
+@pytest.fixture
+def study(written: Path, tmp_path: Path) -> Report:
+    """Copy the study to ``tmp_path``, where a test may change it."""
+    shutil.copytree(written, tmp_path, dirs_exist_ok=True)
+    return report(ENCODINGS, SEEDS)
 
 
 def table(name: str, asked: Report, results: Path) -> tuple[pd.DataFrame, str, str]:
