@@ -14,7 +14,8 @@ from wordorder.comparison.families import FamilyTest
 from wordorder.comparison.levels import level_of, looks_file, read_looks, remember_look
 from wordorder.config.models import Comparison, Family, Looks
 from wordorder.metrics.base import build
-from wordorder.statistics.power import power
+from wordorder.statistics.distributions import dunnett_critical
+from wordorder.statistics.power import detectable_of, power
 
 # The worked example of the statistics' documentation; the first system is the baseline.
 KNOWN = {
@@ -87,6 +88,27 @@ def test_a_system_that_varies_more_is_named_and_has_its_own_standard_error() -> 
     assert two["test"]["standard_error"] > one["test"]["standard_error"] == three["test"]["standard_error"]
     assert "two varies more than the others" in two["verdict"]
     assert "varies more" not in one["verdict"] + three["verdict"]
+    # Its sentence names the difference that its own standard error detects.
+    found = detectable_of(
+        two["test"]["standard_error"], two["test"]["nu"], dunnett_critical(3, two["test"]["nu"], 0.05)
+    )
+    assert f"find a difference of {found:.2f})" in two["verdict"] and found > 2 * test.summary["detectable"]
+
+
+def test_a_baseline_that_varies_more_needs_more_seeds() -> None:
+    wide = family_test(KNOWN | {"base": [18.6, 22.3, 20.3]}, margin={"bleu": 5.0}).summary
+    assert wide["baseline_check"]["corrects"] and wide["detectable"] > 5.0
+    assert wide["seeds_needed"] > 3, "three seeds detect more than the margin only"
+
+
+def test_a_baseline_is_checked_beside_one_of_two_systems_that_varies_more() -> None:
+    rows = {
+        "base": [20.0, 20.2, 20.1, 19.9, 20.0],
+        "one": [21.0, 21.1, 21.2, 20.9, 21.1],
+        "two": [15.0, 25.0, 20.0, 28.0, 12.0],
+    }
+    summary = family_test(rows, seeds=[1, 2, 3, 4, 5]).summary
+    assert list(summary["unstable"]) == ["two"] and summary["baseline_check"] is not None
 
 
 def test_the_margin_decides_what_is_equivalent() -> None:

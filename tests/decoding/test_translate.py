@@ -255,7 +255,7 @@ def test_text_by_hand_is_translated_like_the_corpus(
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(text.encode())))
     assert main(words) == 0
     lines = capfdbinary.readouterr().out.decode().split("\n")
-    assert lines == [expected[0], expected[2], expected[1], ""]
+    assert lines == [expected[0], "", expected[1], ""], "a line without text has no translation"
     assert expected[0] != expected[1]
 
 

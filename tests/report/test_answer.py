@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from pair_sample import write_pairs
 from wordorder.config.pages import Page
 from wordorder.files import read_json, write_json
 from wordorder.report import overview, records
-from wordorder.report.answer import Answer, _seeds_for, answer
+from wordorder.report.answer import Answer, _Family, answer
 from wordorder.report.build import build_table
 from wordorder.statistics.power import power, seeds_needed
 from wordorder.tables.credibility import credibility_items
@@ -72,21 +73,27 @@ def test_the_number_of_seeds_is_that_of_the_statistics(sample: Sample) -> None:
         ) in said
 
 
+def family_of(sample: Sample) -> _Family:
+    found = read_json(sample[1] / "significance" / "pair.tiny.test_1.json")["metrics"]["bleu"]
+    return _Family("", "bleu", found["comparisons"], found["family"])
+
+
 def test_without_a_margin_the_seeds_for_half_of_the_detectable_difference_are_named(sample: Sample) -> None:
     change(sample, lambda tested: tested["family"].update(margin=None, seeds_needed=None))
-    family = read_json(sample[1] / "significance" / "pair.tiny.test_1.json")["metrics"]["bleu"]["family"]
-    difference, sigma = family["detectable"] / 2, family["sigma"]
-    needed = _seeds_for(difference, family, sigma)
+    family = family_of(sample)
+    difference, sigma = family.summary["detectable"] / 2, family.summary["sigma"]
+    needed = family.seeds_for(difference)
     assert needed is not None
     assert power(difference, sigma, 4, needed, m=3) >= 0.8 > power(difference, sigma, 4, needed - 1, m=3)
     assert f"In each system, half of this difference needs {needed} seeds ({needed - 3} more)." in of(sample).surer
 
 
 def test_the_procedure_and_level_of_the_family_decide_the_number_of_seeds(sample: Sample) -> None:
-    family = read_json(sample[1] / "significance" / "pair.tiny.test_1.json")["metrics"]["bleu"]["family"]
-    pairs = family | {"procedure": "declared pairs", "comparisons": 5, "level": {"level": 0.01}}
-    wanted = seeds_needed(1.0, family["sigma"], 4, alpha=0.01, procedure="declared pairs", m=5)
-    assert _seeds_for(1.0, pairs, family["sigma"]) == wanted != _seeds_for(1.0, family, family["sigma"])
+    family = family_of(sample)
+    own = {"procedure": "declared pairs", "comparisons": 5, "level": {"level": 0.01}}
+    pairs = replace(family, summary=family.summary | own)
+    wanted = seeds_needed(1.0, family.sigma, 4, alpha=0.01, procedure="declared pairs", m=5)
+    assert pairs.seeds_for(1.0) == wanted != family.seeds_for(1.0)
 
 
 def test_more_than_ten_thousand_seeds_and_enough_seeds_are_said(sample: Sample) -> None:

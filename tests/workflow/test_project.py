@@ -16,6 +16,7 @@ from little_study import DATASET, SIZES, STUDY
 from raises import raises
 from snakemake_runs import ROOT, dry_run, job_counts
 from tiny_models import sentences, step_by_step, tiny_model
+from wordorder.cli.main import main
 from wordorder.encodings.registry import parse
 from wordorder.workflow.checks import check
 from wordorder.workflow.configuration import Configuration
@@ -57,6 +58,19 @@ def test_run_passes_options_to_snakemake(project: Path) -> None:
     found = run(project, sys.executable, "-m", "wordorder.cli", "run", "my_study", "--dry-run", "--quiet", "rules")
     counts = job_counts(found.stdout)
     assert counts["train_model"] == 6 and counts["my_study"] == 1
+
+
+def test_run_takes_the_path_of_a_study_of_the_project(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(project)
+    started: list[list[str]] = []
+    monkeypatch.setattr("os.execv", lambda _, words: started.append(words))
+    main(["run", "config/studies/my_study.yaml"])
+    assert started[0][3] == "my_study"
+    (project / "elsewhere.yaml").write_text("name: elsewhere\n")
+    assert main(["run", "elsewhere.yaml"]) == 1
+    assert "not a study of this project" in capsys.readouterr().err
 
 
 def test_run_needs_no_project(tmp_path: Path) -> None:

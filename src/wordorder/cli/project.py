@@ -11,7 +11,8 @@ import typer
 from typer import Argument, Option
 
 from wordorder.cli.app import STUDY, command
-from wordorder.cli.options import Study, flag
+from wordorder.cli.options import complete_study, flag
+from wordorder.errors import WordorderError
 
 
 @command(STUDY, "init my_project", "init my_project --studies demo multi30k")
@@ -41,7 +42,9 @@ def init(
 )
 def run(
     ctx: typer.Context,
-    study: Study,
+    study: Annotated[
+        str, Argument(metavar="STUDY", help="name of a study, or path of its file", autocompletion=complete_study)
+    ],
     *,
     cores: Annotated[
         str | None, Option(metavar="N", help="number of CPU cores, or 'all' (default: that of the profile)")
@@ -58,7 +61,7 @@ def run(
     """
     from wordorder.workflow.packaged import FOLDER, SNAKEFILE
 
-    words = [sys.executable, "-m", "snakemake", study, *ctx.args]
+    words = [sys.executable, "-m", "snakemake", _name(study), *ctx.args]
     if not Path("Snakefile").is_file():
         words += ["--snakefile", str(SNAKEFILE)]
     words += ["--profile", profile or ("local" if Path("local/profile.yaml").is_file() else str(FOLDER / "local"))]
@@ -66,3 +69,18 @@ def run(
     words += ["--dry-run"] if dry_run else []
     words += ["--nocolor"] if os.environ.get("NO_COLOR") else []
     os.execv(sys.executable, words)
+
+
+def _name(study: str) -> str:
+    """Return the name of a study that is given by name or path."""
+    path = Path(study)
+    if path.suffix != ".yaml":
+        return study
+    if not path.is_file() or path.resolve().parent != Path("config/studies").resolve():
+        raise WordorderError(
+            f"{study} is not a study of this project, whose studies are the files of config/studies. Move it there, or "
+            "name another study.",
+            code="missing-file",
+            path=study,
+        )
+    return path.stem

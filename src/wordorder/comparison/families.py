@@ -21,7 +21,7 @@ from wordorder.metrics.base import Metric
 from wordorder.statistics.all_pairs import Pairs, declared_pairs
 from wordorder.statistics.blocked import Blocked, Difference, block
 from wordorder.statistics.dunnett import AgainstBaseline, against_baseline
-from wordorder.statistics.power import detectable_of, seeds_needed, sigma_range
+from wordorder.statistics.power import Procedure, critical, detectable_of, seeds_needed, sigma_range
 from wordorder.statistics.resampling import Array
 from wordorder.statistics.seeds_and_sentences import (
     BothRandom,
@@ -84,6 +84,10 @@ class FamilyTest:
         return declared_pairs(self.model, pairs, alpha=self.level.level)
 
     @property
+    def _procedure(self) -> Procedure:
+        return "baseline" if self.baseline is not None else "declared pairs"
+
+    @property
     def margin(self) -> float | None:
         """The difference up to which two systems count as equivalent."""
         return self.family.margin.get(self.metric.name, self.metric.margin)
@@ -122,12 +126,13 @@ class FamilyTest:
         low, high = (found * edge for edge in sigma_range(1.0, test.nu))
         needed = self.margin and seeds_needed(
             self.margin,
-            # A baseline with a larger variance makes the variance of differences exceed that of the residual.
+            # A baseline that varies more has a larger variance of differences, with fewer degrees of freedom.
             test.standard_error * (self.model.n / 2) ** 0.5,
             self.model.k,
             alpha=alpha,
-            procedure="baseline" if self.baseline is not None else "declared pairs",
+            procedure=self._procedure,
             m=test.m,
+            freedom=test.nu / (self.model.n - 1),
         )
         return {"detectable": found, "detectable_range": [low, high], "seeds_needed": needed}
 
@@ -162,8 +167,24 @@ class FamilyTest:
             "both": None if both is None else asdict(both),
             "outcome": found.outcome.value,
             "reach": None if found.reach is None else found.reach.value,
-            "verdict": sentence(comparison, type(self.metric), difference, found, self.summary, self._why(comparison)),
+            "verdict": sentence(
+                comparison,
+                type(self.metric),
+                difference,
+                found,
+                self.summary,
+                detectable=self._detectable(difference),
+                why=self._why(comparison),
+            ),
         }
+
+    def _detectable(self, difference: Difference | None) -> float | None:
+        """Return the detectable difference of one comparison, whose systems may vary more than the others."""
+        if difference is None:
+            return None
+        k, n, alpha = self.model.k, self.model.n, self.level.level
+        c = critical(k, n, alpha=alpha, procedure=self._procedure, m=self.test.m, nu=difference.nu)
+        return detectable_of(difference.standard_error, difference.nu, c)
 
     def _why(self, comparison: Comparison) -> str:
         """Return the reason why a comparison is not tested."""

@@ -16,6 +16,8 @@ def sentence(
     difference: Difference | None,
     verdict: Verdict,
     family: dict[str, Any],
+    *,
+    detectable: float | None,
     why: str,
 ) -> str:
     """Describe the result of a comparison, its scope, and the difference that these seeds can detect.
@@ -26,6 +28,7 @@ def sentence(
         difference: Their difference, if it was tested.
         verdict: The verdict.
         family: Values that apply to all comparisons, from :class:`.families.FamilyTest`.
+        detectable: The difference that these seeds detect with a probability of 80 %, if it was tested.
         why: The reason why the difference was not tested, if it was not.
 
     Returns:
@@ -45,7 +48,7 @@ def sentence(
     if verdict.outcome is Outcome.UNDECIDED:
         return (
             f"{system} against {baseline}: undecided ({facts}; with 80 % probability these seeds find a difference of "
-            f"{family['detectable']:.{metric.digits}f})."
+            f"{detectable:.{metric.digits}f})."
         )
     if verdict.outcome is Outcome.EQUIVALENT:
         within = f"{family['margin']:.{metric.digits}f} {metric.label}"

@@ -309,7 +309,7 @@ def translate_lines(
         config: The search.
 
     Returns:
-        The translations.
+        The translations; that of a line without text is empty.
 
     Raises:
         WordorderError: The model needs reordered positions. Raised before anything is read.
@@ -325,4 +325,8 @@ def translate_lines(
     prepare = preprocessor(source_language, preprocessing)
     sources = [np.array(subword.encode(prepare(line)), dtype=np.int64) for line in lines]
     detokenise = detokeniser(target_language) if preprocessing.tokenise else str
-    return ["".join(texts(hypotheses[:1], subword, detokenise)) for hypotheses in translate(model, sources, config)]
+    found = [""] * len(sources)
+    full = [row for row, source in enumerate(sources) if len(source)]
+    for row, hypotheses in zip(full, translate(model, [sources[row] for row in full], config), strict=True):
+        found[row] = "".join(texts(hypotheses[:1], subword, detokenise))
+    return found

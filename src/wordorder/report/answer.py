@@ -16,7 +16,7 @@ from wordorder.metrics.base import metric
 from wordorder.report.overview import Alike, place
 from wordorder.report.records import Record
 from wordorder.results.frames import load_significance
-from wordorder.statistics.power import Procedure, seeds_needed
+from wordorder.statistics.power import seeds_needed
 from wordorder.tables.comparisons import is_small
 from wordorder.tables.credibility import Item
 
@@ -59,8 +59,34 @@ class _Family:
 
         Systems that vary more than the others have larger standard errors of their own.
         """
-        error: float = min(entry["test"]["standard_error"] for entry in self.comparisons if entry["test"])
+        error: float = self._common["standard_error"]
         return error * math.sqrt(len(self.summary["seeds"]) / 2)
+
+    @property
+    def freedom(self) -> float:
+        """The degrees of freedom of ``sigma`` per seed beyond the first."""
+        nu: float = self._common["nu"]
+        return nu / (len(self.summary["seeds"]) - 1)
+
+    @property
+    def _common(self) -> dict[str, Any]:
+        """The test of a system that varies no more than the others."""
+        tests = [entry["test"] for entry in self.comparisons if entry["test"]]
+        return min(tests, key=lambda test: float(test["standard_error"]))
+
+    def seeds_for(self, difference: float) -> int | None:
+        """Return the number of seeds that find a difference, by the procedure of the family."""
+        summary = self.summary
+        systems = round(summary["nu"] / (len(summary["seeds"]) - 1)) + 1
+        return seeds_needed(
+            difference,
+            self.sigma,
+            systems,
+            alpha=summary["level"]["level"],
+            procedure="baseline" if summary["procedure"] == "dunnett" else "declared pairs",
+            m=summary["comparisons"],
+            freedom=self.freedom,
+        )
 
     def number(self, value: float, sign: str = "") -> str:
         return f"{value:{sign}.{metric(self.metric).digits}f}".replace("-", "−")
@@ -255,7 +281,7 @@ def _surer(main: Sequence[_Family]) -> list[str]:
             f"{where}, {_several(undecided, 'comparison')} {'is' if undecided == 1 else 'are'} undecided: {now} seeds "
             f"find a difference of {family.number(detectable)} {family.label} with 80 % probability."
         )
-        half = f"half of this difference needs {_seeds(_seeds_for(detectable / 2, summary, family.sigma), now)}"
+        half = f"half of this difference needs {_seeds(family.seeds_for(detectable / 2), now)}"
         if (margin := summary["margin"]) is None:
             said.append(f"In each system, {half}.")
         elif (needed := summary["seeds_needed"]) is not None and needed <= now:
@@ -268,14 +294,6 @@ def _surer(main: Sequence[_Family]) -> list[str]:
     if any(_here_only(entry) for family in main for entry in family.comparisons):
         said.append("A larger test set would show whether the outcomes hold for other sentences.")
     return said
-
-
-def _seeds_for(difference: float, summary: dict[str, Any], sigma: float) -> int | None:
-    """Return the number of seeds that find a difference, by the procedure of a family."""
-    systems = round(summary["nu"] / (len(summary["seeds"]) - 1)) + 1
-    procedure: Procedure = "baseline" if summary["procedure"] == "dunnett" else "declared pairs"
-    level, comparisons = summary["level"]["level"], summary["comparisons"]
-    return seeds_needed(difference, sigma, systems, alpha=level, procedure=procedure, m=comparisons)
 
 
 def _seeds(needed: int | None, now: int) -> str:

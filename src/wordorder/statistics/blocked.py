@@ -87,11 +87,16 @@ class Blocked:
         return {self.systems[row]: found for row, found in unstable_rows(self.scores).items()}
 
     def spread_of(self, system: str) -> OwnSpread | None:
-        """Compare the variance of a system with that of the stable ones; None if there are fewer than two others."""
-        others = [row for row, name in enumerate(self.systems) if name != system and name not in self.unstable]
+        """Compare the variance of a system with that of the others; None if there are fewer than two others.
+
+        Others that vary more themselves are left out, unless fewer than two would remain.
+        """
+        others = [row for row, name in enumerate(self.systems) if name != system]
+        stable = [row for row in others if self.systems[row] not in self.unstable]
         if len(others) < 2:
             return None
-        return own_spread(self.scores[[*others, self.row(system)]], len(others))
+        compared = stable if len(stable) > 1 else others
+        return own_spread(self.scores[[*compared, self.row(system)]], len(compared))
 
     def error(self, system: str, other: str, unstable: Mapping[str, OwnSpread] | None = None) -> tuple[float, float]:
         """Return the standard error of a difference of two means, and its degrees of freedom.

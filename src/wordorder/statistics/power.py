@@ -90,10 +90,16 @@ def power(
     alpha: float = 0.05,
     procedure: Procedure = "baseline",
     m: int | None = None,
+    freedom: float | None = None,
 ) -> float:
-    """Return the probability of finding a true difference; the options are those of :func:`critical`."""
-    c = critical(k, n, alpha=alpha, procedure=procedure, m=m)
-    return power_of(difference, sigma * math.sqrt(2 / n), (k - 1) * (n - 1), c)
+    """Return the probability of finding a true difference.
+
+    The options are those of :func:`critical`; ``freedom`` is the degrees of freedom per seed beyond the first, by
+    default k - 1.
+    """
+    nu = (k - 1 if freedom is None else freedom) * (n - 1)
+    c = critical(k, n, alpha=alpha, procedure=procedure, m=m, nu=nu)
+    return power_of(difference, sigma * math.sqrt(2 / n), nu, c)
 
 
 def detectable_difference(
@@ -130,11 +136,15 @@ def seeds_needed(
     alpha: float = 0.05,
     procedure: Procedure = "baseline",
     m: int | None = None,
+    freedom: float | None = None,
 ) -> int | None:
-    """Compute the smallest number of seeds that finds a difference with probability ``target``; None above 10,000."""
+    """Compute the smallest number of seeds that finds a difference with probability ``target``; None above 10,000.
+
+    The options are those of :func:`power`.
+    """
 
     def enough(n: int) -> bool:
-        return power(difference, sigma, k, n, alpha=alpha, procedure=procedure, m=m) >= target
+        return power(difference, sigma, k, n, alpha=alpha, procedure=procedure, m=m, freedom=freedom) >= target
 
     low, high = 1, 2
     while not enough(high):
