@@ -178,6 +178,25 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
 
 
+def refuse_to_replace(folder: Path, what: str, marker: str) -> None:
+    """Refuse to write a folder over one that holds other files, which would be removed.
+
+    Args:
+        folder: The folder to write.
+        what: What the folder may hold already, such as "a bundle".
+        marker: A file that shows that it does.
+
+    Raises:
+        WordorderError: The folder holds files, but not this one.
+    """
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / marker).exists():
+        raise WordorderError(
+            f"{folder} is not {what} (it has no {marker}), and its files would be removed. Name a new folder.",
+            code="not-empty",
+            path=folder,
+        )
+
+
 def _replace_directory(temporary: Path, path: Path) -> None:
     # A directory cannot replace a non-empty one, so the old one is moved first.
     aside = temporary.with_name(f"{temporary.name}.old")

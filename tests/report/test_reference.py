@@ -41,7 +41,8 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("scores", "encoding_matrix"):
         (results / "figures" / f"{name}.csv").write_text("encoding,score\n")
     (folder / "bundle").mkdir()
-    (folder / "bundle" / "stale.svg").touch()  # of an earlier bundle
+    for name in ("study.json", "stale.svg"):  # of an earlier bundle
+        (folder / "bundle" / name).touch()
     families = {"pair": family(["null", "learned"], [1, 2], samples=20)}
     study = Bundled(report=ASKED, families=families, tables=TABLES)
     write_reference(folder / "bundle", results, study, ["figures/scores"])
@@ -122,6 +123,16 @@ def test_a_bundle_keeps_its_page(copy: Path) -> None:
     assert page.read_bytes() == b"# Mine\r\n\xff"
     shutil.rmtree(copy / "scratch")
     assert not verified(copy).differences
+
+
+def test_a_folder_with_other_files_is_not_replaced(copy: Path) -> None:
+    own = copy / "mine" / "thesis.txt"
+    own.parent.mkdir()
+    own.write_text("mine")
+    with pytest.raises(WordorderError) as raised:
+        write_reference(own.parent, copy / "results/small", read_study(copy / "bundle"), [])
+    assert (raised.value.code, raised.value.path) == ("not-empty", own.parent)
+    assert own.read_text() == "mine"
 
 
 def test_a_changed_byte_of_a_translation_is_found(copy: Path) -> None:

@@ -13,7 +13,7 @@ from bundle_files import change_records
 from evaluation_samples import family, report, write_finished_study
 from wordorder.errors import WordorderError
 from wordorder.files import read_json, write_json, write_text
-from wordorder.results.bundle import RECORDS, TRANSLATIONS, Bundled, pack, read_addresses, read_study, unpack
+from wordorder.results.bundle import RECORDS, STUDY, TRANSLATIONS, Bundled, pack, read_addresses, read_study, unpack
 from wordorder.results.frames import cell_folders, load_records
 from wordorder.results.index import read_index, write_index
 
@@ -152,6 +152,18 @@ def truncate(bundle: Path) -> None:
     path.write_bytes(path.read_bytes()[:-40])
 
 
+def name_a_measure(bundle: Path, name: str) -> None:
+    """Measures and test sets are names of files, which must not be elsewhere."""
+    change_records(
+        bundle, lambda lines: [line.replace('"measures":{', f'"measures":{{"{name}":{{}},') for line in lines]
+    )
+
+
+def rename_test(bundle: Path, name: str) -> None:
+    study = bundle / STUDY
+    study.write_text(study.read_text().replace('"test_1"', f'"{name}"'))
+
+
 @pytest.mark.parametrize(
     ("damage", "code", "name"),
     [
@@ -160,6 +172,8 @@ def truncate(bundle: Path) -> None:
         (truncate, "damaged-bundle", TRANSLATIONS),
         (lambda bundle: change_records(bundle, lambda _: ["{}\n"]), "damaged-bundle", RECORDS),
         (lambda bundle: (bundle / RECORDS).write_text("{}\n"), "damaged-bundle", RECORDS),
+        (lambda bundle: name_a_measure(bundle, "../evil"), "damaged-bundle", RECORDS),
+        (lambda bundle: rename_test(bundle, "test_1@/tmp/evil"), "damaged-bundle", STUDY),
     ],
 )
 def test_a_damaged_bundle_is_an_error(results: Path, tmp_path: Path, damage, code: str, name: str) -> None:  # type: ignore[no-untyped-def]

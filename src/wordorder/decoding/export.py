@@ -17,7 +17,7 @@ from wordorder.data.subword import Subword
 from wordorder.decoding.translate import check_vocabularies
 from wordorder.encodings.base import Encoding, Positions, Stack
 from wordorder.errors import WordorderError
-from wordorder.files import atomic
+from wordorder.files import atomic, refuse_to_replace
 from wordorder.model.architectures.base import Translator
 from wordorder.model.architectures.transformer import Transformer
 from wordorder.model.layers import DecoderLayer, EncoderLayer, Residual
@@ -70,6 +70,7 @@ def export_ctranslate2(model: Translator, subword: Subword, output: Path) -> Non
     spec.config.add_source_eos = True
     spec.validate()
     spec.optimize()
+    refuse_to_replace(output, "a model of CTranslate2", "model.bin")
     with atomic(output, checksum="none") as temporary:
         temporary.mkdir()
         spec.save(str(temporary))

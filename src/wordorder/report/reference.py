@@ -19,12 +19,12 @@ from wordorder.config.pages import CONTROLS
 from wordorder.drawing.small_svg import raster_svg, small_svg
 from wordorder.errors import WordorderError
 from wordorder.figures.catalogue import FIGURES, draw_figure
-from wordorder.files import atomic, read_bytes, read_text, sha256, write_json, write_text
+from wordorder.files import atomic, read_bytes, read_text, refuse_to_replace, sha256, write_json, write_text
 from wordorder.metrics.scores import score_files, text_metrics
 from wordorder.progress import track
 from wordorder.report.build import build_controls_table, build_table
 from wordorder.report.ten_lines import README, skeleton
-from wordorder.results.bundle import Bundled, pack, read_study, repack, unpack, unpack_data
+from wordorder.results.bundle import STUDY, Bundled, pack, read_study, repack, unpack, unpack_data
 from wordorder.results.frames import cell_folders, systems_metrics, systems_path
 from wordorder.results.index import read_index
 from wordorder.results.translations import raw
@@ -84,8 +84,9 @@ def write_reference(folder: Path, results: Path, study: Bundled, pictures: Seque
         pictures: Names of figures and analyses, such as 'figures/scores'.
 
     Raises:
-        WordorderError: The study is not finished.
+        WordorderError: The study is not finished, or the folder holds anything but a bundle.
     """
+    refuse_to_replace(folder, "a bundle", STUDY)
     with atomic(folder, checksum="none") as temporary:
         pack(temporary, results, study, pictures)
         _write_tables(temporary, results, study)

@@ -21,6 +21,7 @@ from __future__ import annotations
 import io
 import json
 import lzma
+import re
 import tarfile
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
@@ -29,7 +30,7 @@ from typing import Any
 
 from pydantic import Field
 
-from wordorder.config.base import Model, Name
+from wordorder.config.base import NAME, Model, Name
 from wordorder.config.models import Family, Report
 from wordorder.config.pages import Controls
 from wordorder.config.published_scores import PublishedInStudy
@@ -243,6 +244,18 @@ def _unsafe(path: Path, member: str) -> WordorderError:
     )
 
 
+def _check_names(path: Path, names: Iterable[str]) -> None:
+    """Check that names are no paths, because files are named after them."""
+    for name in names:
+        if not re.fullmatch(NAME, name):
+            raise WordorderError(
+                f"{path} holds the name '{name}', after which a file cannot be named. Get the bundle again.",
+                code="damaged-bundle",
+                path=path,
+                found=name,
+            )
+
+
 def read_study(folder: Path) -> Bundled:
     """Read ``study.json`` of a bundle."""
     return Bundled.model_validate(read_object(folder / STUDY, "report", "families", "tables", "references"))
@@ -270,6 +283,9 @@ def unpack(folder: Path, results: Path) -> Bundled:
         if names[2] in report.encodings_of(names[1])
     ]
     _demand(folder / RECORDS, cells, records)
+    _check_names(folder / STUDY, [*tests, *report.sizes, *report.encodings])
+    _check_names(folder / STUDY, [part for named in tests.values() for test in named for part in test.split("@", 1)])
+    _check_names(folder / RECORDS, [measure for names in cells for measure in records[names]["measures"]])
     decodings = {test.partition("@")[2] for named in tests.values() for test in named}
     folders = {names: "cells/" + "/".join(map(str, names)) for names in cells}
     write_index(results, folders, {name: name or "." for name in decodings}, dict.fromkeys(tests, "scores"), {})
