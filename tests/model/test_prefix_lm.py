@@ -132,13 +132,15 @@ def test_search_in_a_batch_equals_search_of_single_sentences(entry: dict[str, An
 # --------------------------------------------------------------------------------------------------------- limits
 
 
+@pytest.mark.parametrize("kind", ["learned", "tupe"])
 @torch.no_grad()
-def test_a_table_must_hold_source_and_target() -> None:
-    model: Any = tiny_model(LEARNED, size=PREFIX_LM)
+def test_a_table_must_hold_source_and_target(kind: str) -> None:
+    model = model_of({"type": kind, "table": 12})
     assert [model.room(length) for length in (5, 12, 20)] == [7, 0, 0]
     # The longest source and the longest target of a batch need not belong together.
     source, target = sentences([9, 2]), sentences([3, 10], seed=1)
     assert full(model, source, target).isfinite().all()
+    assert full(model, sentences([5]), sentences([6], seed=1)).isfinite().all(), "as many as there are"
     memory = model.encode(source)
     with raises("too-long", key="table", found=13, expected=12):
         full(model, source, sentences([4, 1]))

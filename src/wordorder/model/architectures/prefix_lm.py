@@ -90,12 +90,19 @@ class Memory:
             self.start.index_select(0, rows),
         )
 
-    def prefixes(self, target_tokens: int) -> list[Prefix]:
-        """Return the source as keys of each layer; the positions of padding are behind all target tokens."""
+    def prefixes(self, target_tokens: int, most: int | None) -> list[Prefix]:
+        """Return the source as keys of each layer; the positions of padding are behind all target tokens.
+
+        Args:
+            target_tokens: The number of target tokens.
+            most: The limit of positions; those of padding are cut there. None keeps all.
+        """
         behind = self.start[:, None] + target_tokens
         absolute = torch.where(self.real, self.positions.absolute, behind)  # (B, S)
         limit = self.positions.limit + target_tokens + 1
         positions = replace(self.positions, absolute=absolute, limit=limit, reordered=None)
+        if most is not None:
+            positions = _cut(positions, most)
         layers = zip(self.keys_values, self.states, strict=True)
         return [Prefix(*own, replace(positions, state=state)) for own, state in layers]
 
@@ -178,18 +185,19 @@ class PrefixLM(Translator):
         absolute = memory.start[:, None] + torch.arange(count, device=target.device)  # (B, T)
         limit = memory.positions.limit + count
         positions = Positions(absolute, limit, drawn=memory.positions.drawn, tokens=target)
-        if (known := self.encoding.limit("decoder")) is not None and limit > known:
+        if (most := self.encoding.limit("decoder")) is not None:
             # The longest source and the longest target need not belong together; only padding is cut off. A training
             # has compared all lengths with the limit before its first update, and need not wait for the answer.
-            needed = 0 if self.training else int(absolute.masked_fill(target == PAD, 0).amax()) + 1
-            positions = _cut(positions, max(known, needed))
+            if limit > most and not self.training:
+                most = max(most, int(absolute.masked_fill(target == PAD, 0).amax()) + 1)
+            positions = _cut(positions, most)
         mask = causal_mask(count, on=target.device)  # (1, 1, T, T)
         if memory.mask is None:
             mask = functional.pad(mask, (memory.real.size(1), 0))  # (1, 1, T, S + T)
         else:
             source_mask = memory.mask.expand(-1, -1, count, -1)  # (B, 1, T, S)
             mask = torch.cat((source_mask, mask.expand(len(source_mask), -1, -1, -1)), dim=-1)  # (B, 1, T, S + T)
-        prefixes = memory.prefixes(count)
+        prefixes = memory.prefixes(count, most)
         return self._advance(target, positions, mask, prefixes, [None] * len(prefixes))
 
     def step(self, tokens: Tensor, memory: Memory, caches: list[KeyValueCache], step: int) -> Tensor:
@@ -207,13 +215,14 @@ class PrefixLM(Translator):
         absolute = own.start[:, None] + step  # (B·K, 1)
         limit = memory.positions.limit + step + 1
         positions = Positions(absolute, limit, drawn=own.positions.drawn, tokens=tokens.reshape(-1, 1))
-        if (known := self.encoding.limit("decoder")) is not None:
+        if (most := self.encoding.limit("decoder")) is not None:
             # A sentence that needs more positions than there are has been ended by the search, unless all do.
-            positions = _cut(positions, max(known, int(absolute.amin()) + 1))
+            most = max(most, int(absolute.amin()) + 1)
+            positions = _cut(positions, most)
         past = caches[0].keys
         target_keys = 1 if past is None else past.size(2) + 1
         mask = None if own.mask is None else functional.pad(own.mask, (0, target_keys))  # (B·K, 1, 1, S + step + 1)
-        x = self._advance(tokens.reshape(-1, 1), positions, mask, own.prefixes(step + 1), caches)
+        x = self._advance(tokens.reshape(-1, 1), positions, mask, own.prefixes(step + 1, most), caches)
         return x.view(*tokens.shape, -1)
 
     def new_caches(self) -> list[KeyValueCache]:
