@@ -119,6 +119,12 @@ def test_a_control_goes_beside_an_absolute_encoding_and_takes_sentences_of_any_l
     assert long.shape == (1, 60, SIZE.dim)
 
 
+def test_two_controls_can_be_composed_and_one_with_an_encoding_that_draws() -> None:
+    controls = [{"type": "learned", "control": 64}, {"type": "relative", "control": 64}]
+    for parts, drawn in ((controls, False), ([controls[1], {"type": "cape"}], True)):
+        assert (build(parse({"compose": parts}), Transformer.shape(SIZE)).draw(2) is not None) == drawn
+
+
 def test_positions_without_tokens_are_refused() -> None:
     encoding = build(parse({"type": "learned", "control": 8}), Transformer.shape(SIZE))
     positions = Positions.range(3)

@@ -177,3 +177,8 @@ def test_an_encoding_without_biases_of_distances_is_refused(over: str) -> None:
 def test_compositions_and_placements_of_their_own_are_refused(over: dict[str, Any]) -> None:
     with raises("invalid-value", says="'over'"):
         parse({"type": "dape", "over": over})
+
+
+def test_an_encoding_with_random_positions_is_refused() -> None:
+    with raises("conflicting-encodings", key="over", found="randomized"):
+        build(parse({"type": "dape", "over": {"type": "randomized", "base": "alibi"}}), SHAPE)

@@ -443,6 +443,10 @@ class Encoding(nn.Module):
         """
         return None
 
+    def draws_numbers(self) -> bool:
+        """Return whether :meth:`draw` draws random numbers."""
+        return type(self).draw is not Encoding.draw
+
     def limit(self, stack: Stack) -> int | None:
         """Return the largest number of positions in a stack, or None if any length works."""
         return self._limit(stack) if self.acts_in(stack) else None

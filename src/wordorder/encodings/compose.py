@@ -155,7 +155,7 @@ class Composed(Encoding):
             for layer in range(shape.layers(stack)):
                 for place, what in _EXCLUSIVE.items():
                     _only_one([part for part in parts if place in part.attention(stack, layer).needs], what)
-        _only_one([part for part in parts if type(part).draw is not Encoding.draw], "draw random numbers per pass")
+        _only_one([part for part in parts if part.draws_numbers()], "draw random numbers per pass")
 
     def _encodings(self) -> list[Encoding]:
         return cast(list[Encoding], list(self.parts))

@@ -94,6 +94,10 @@ class Control(Encoding):
     def draw(self, sentences: int) -> Tensor | None:
         return self.encoding.draw(sentences)
 
+    @override
+    def draws_numbers(self) -> bool:
+        return self.encoding.draws_numbers()
+
     def _add_to_embeddings(self, x: Tensor, positions: Positions, stack: Stack) -> Tensor:
         return self.encoding.add_to_embeddings(x, of_tokens(positions, self.places), stack)
 

@@ -81,7 +81,17 @@ class DAPEAttention(AttentionEncoding):
 
     def __init__(self, config: DAPEConfig, shape: Shape, stack: Stack) -> None:
         super().__init__()
-        self.over = build(config.placed(stack), _one_layer(shape)).attention(stack, 0)
+        over = build(config.placed(stack), _one_layer(shape))
+        self.over = over.attention(stack, 0)
+        if over.draws_numbers():
+            raise WordorderError(
+                f"The encoding 'dape' cannot adapt the biases of '{config.over.type}', which draws random positions "
+                "for each pass. Choose an encoding under 'over' without them, such as 'kerple', 'alibi' or "
+                "'fire'.",
+                code="conflicting-encodings",
+                key="over",
+                found=config.over.type,
+            )
         if self.over.needs != {"bias"}:
             raise WordorderError(
                 f"The encoding 'dape' adapts the biases of another encoding, but '{config.over.type}' acts at other "
