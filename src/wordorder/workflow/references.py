@@ -53,7 +53,7 @@ def rebuild(folder: Path, configuration: Configuration, data: Path) -> None:
     old = read_study(folder)
     # Encodings may have been added to the study since its run.
     run = {key: getattr(old.report, key) for key in ("encodings", "sizes", "only")}
-    study = configuration.study(folder.name).model_copy(update=run)
+    study = configuration.study(folder.resolve().name).model_copy(update=run)
     kept = {key: getattr(old, key) for key in ("references", "decodings", "measures")}
     described = _described(study, configuration).model_copy(update=kept)
     repeated = {name: analysis_slice(study, configuration, name) for name in _read_scores(study, configuration)}
