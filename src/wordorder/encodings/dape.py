@@ -86,8 +86,7 @@ class DAPEAttention(AttentionEncoding):
         if over.draws_numbers():
             raise WordorderError(
                 f"The encoding 'dape' cannot adapt the biases of '{config.over.type}', which draws random positions "
-                "for each pass. Choose an encoding under 'over' without them, such as 'kerple', 'alibi' or "
-                "'fire'.",
+                "for each pass. Choose an encoding under 'over' without them, such as 'kerple', 'alibi' or 'fire'.",
                 code="conflicting-encodings",
                 key="over",
                 found=config.over.type,

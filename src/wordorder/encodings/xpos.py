@@ -7,8 +7,10 @@ For keys up to the query this is a product of R_i q_i · ζ^(i / scale_base) and
 
 Source: Sun et al. 2023 (A Length-Extrapolatable Transformer), which describes decoders only; ζ and the scale base are
 those of the released code (torchscale).
-Promises: relative; works at any length up to about 10,000 tokens, where the factors of single queries and keys leave
-the range of single precision; no parameters. No factor of a pair exceeds 1, unless ``sides: released``.
+Promises: relative; no parameters. The decoder works at any length up to about 10,000 tokens, where the factors of
+single queries and keys leave the range of single precision. With ``sides: symmetric``, scores of later keys lose their
+digits earlier, by a subtraction: from about 4,000 tokens in single precision and 1,000 in bfloat16. No factor of a pair
+exceeds 1, unless ``sides: released``.
 Departures: in the encoder, keys later than the query decay as well, which takes two more products of queries and keys.
 The released code uses one product for both sides (``sides: released``), so that later keys grow with the distance.
 Pairs are those of ``layout``, as in RoPE; the released code uses neighbours. Blockwise attention to longer texts, the
