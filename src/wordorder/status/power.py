@@ -67,7 +67,13 @@ class Spread:
     def needed(self, difference: float, sigma: float) -> int | None:
         """Return the number of seeds that detect a difference with 80 % probability; None if above 10,000."""
         return seeds_needed(
-            difference, sigma, self.systems, alpha=self.level, procedure=self.procedure, m=self.comparisons
+            difference,
+            sigma,
+            self.systems,
+            alpha=self.level,
+            procedure=self.procedure,
+            m=self.comparisons,
+            freedom=self.nu_now / (self.seeds - 1) if self.seeds > 1 else None,
         )
 
     def detectable(self) -> float:
