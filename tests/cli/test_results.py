@@ -36,6 +36,8 @@ def test_an_unknown_encoding_is_a_sentence(capsys: pytest.CaptureFixture[str], m
     monkeypatch.setenv("WORDORDER_ERRORS", "json")
     assert main(["inspect", "ropee", "--root", str(ROOT / "config")]) == 1
     assert json.loads(capsys.readouterr().err)["suggestion"] == "rope"
+    assert main(["inspect", "disam", "--root", str(ROOT / "config")]) == 1
+    assert json.loads(capsys.readouterr().err)["suggestion"] == "disan", "a name in encodings.yaml, which is no type"
 
 
 @pytest.mark.slow
@@ -45,4 +47,8 @@ def test_two_encodings_are_compared(finished: Workspace, tmp_path: Path, capsys:
     assert main(["compare", "opr", "sinusoidal", *where, "--figure", str(tmp_path / "pair")]) == 0
     assert "opr" in capsys.readouterr().out and (tmp_path / "pair.svg").is_file()
     assert main(["compare", "opr", "sinusoidal", *where, "--json"]) == 0
-    assert {row["metric"] for row in json.loads(capsys.readouterr().out)} >= {"bleu"}
+    by_name = capsys.readouterr().out
+    assert {row["metric"] for row in json.loads(by_name)} >= {"bleu"}
+    where[1] = str(finished.config / "studies" / "little.yaml")
+    assert main(["compare", "opr", "sinusoidal", *where, "--json"]) == 0
+    assert capsys.readouterr().out == by_name, "a study is named by its file, too"

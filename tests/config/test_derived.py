@@ -29,7 +29,7 @@ def derived(workspace: Workspace, text: str) -> str:
 def test_groups_are_merged_lists_replaced_and_null_takes_away() -> None:
     base = {"a": {"b": 1, "c": {"d": 2}}, "list": [1, 2], "gone": 3}
     own = {"a": {"c": {"e": 3}}, "list": [9], "gone": None, "new": {"f": None}}
-    assert merged(base, own) == {"a": {"b": 1, "c": {"d": 2, "e": 3}}, "list": [9], "new": {}}
+    assert merged(base, own) == {"a": {"b": 1, "c": {"d": 2, "e": 3}}, "list": [9], "new": {"f": None}}
 
 
 def test_a_derived_study_differs_only_in_its_own_keys(workspace: Workspace) -> None:
@@ -61,6 +61,9 @@ def test_companions_are_not_inherited(workspace: Workspace) -> None:
         ("titel: x", {"code": "unknown-key", "line": 3, "key": "titel", "suggestion": "title"}),
         ("sizes: [macro]", {"code": "unknown-name", "line": 3, "key": "sizes[0]"}),
         ("encodings: [opr]", {"code": "unknown-name", "line": 2, "key": "baseline"}),
+        ("analyses: {lenght: null}", {"code": "unknown-key", "line": 3, "suggestion": "length"}),
+        ("recipe: {max_update: null}", {"code": "unknown-key", "line": 3, "suggestion": "max_updates"}),
+        ("titel: null", {"code": "unknown-key", "line": 3, "key": "titel", "suggestion": "title"}),
         ("baseline: null", {"code": "missing-key", "line": 3, "key": "baseline"}),
     ],
 )

@@ -259,6 +259,18 @@ def test_text_by_hand_is_translated_like_the_corpus(
     assert expected[0] != expected[1]
 
 
+def test_mistakes_in_the_preprocessing_name_its_option(
+    files: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["translate", "--model", str(files.model), "--subword", str(files.subword)]
+    words += ["--source-language", "en", "--target-language", "en", "--preprocessing"]
+    assert main([*words, "{"]) != 0
+    assert "--preprocessing" in (said := capsys.readouterr().err) and "--config" not in said
+    (block := tmp_path / "block.yaml").write_text("tokenise: false\nvocabulary: 500\nremove_overlap: true\n")
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"A dog.\n")))
+    assert main([*words, f"@{block}", "--threads", "1"]) == 0, "the block of a dataset as it stands"
+
+
 @pytest.fixture(scope="module")
 def ordered(files: SimpleNamespace) -> SimpleNamespace:
     """The same corpus with positions, and a random model that needs them."""

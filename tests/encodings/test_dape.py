@@ -179,6 +179,22 @@ def test_compositions_and_placements_of_their_own_are_refused(over: dict[str, An
         parse({"type": "dape", "over": over})
 
 
-def test_an_encoding_with_random_positions_is_refused() -> None:
-    with raises("conflicting-encodings", key="over", found="randomized"):
-        build(parse({"type": "dape", "over": {"type": "randomized", "base": "alibi"}}), SHAPE)
+@pytest.mark.parametrize(
+    ("over", "says"),
+    [
+        ({"type": "randomized", "base": "alibi"}, "random positions"),
+        ({"type": "alibi", "sides": "masked"}, "hides keys"),
+        ({"type": "directional", "placement": "both"}, "hides keys"),
+        ({"type": "adaptive_t5", "input_bias": True}, "parameters outside attention"),
+    ],
+)
+def test_an_encoding_that_does_more_than_add_biases_is_refused(over: dict[str, Any], says: str) -> None:
+    shape = Shape(dim=16, heads=4, encoder_layers=2, decoder_layers=2)
+    with raises("conflicting-encodings", key="over", found=over["type"], says=says):
+        build(parse({"type": "dape", "over": over}), shape)
+
+
+def test_settings_that_hide_nothing_are_adapted() -> None:
+    shape = Shape(dim=16, heads=4, encoder_layers=2, decoder_layers=2)
+    build(parse({"type": "dape", "over": {"type": "alibi", "sides": "masked"}, "placement": "decoder"}), shape)
+    build(parse({"type": "dape", "over": {"type": "adaptive_t5"}}), shape)

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 
 from bundle_files import change_records
 from evaluation_samples import family, report, write_finished_study
+from raises import raises
 from wordorder.cli.main import main
 from wordorder.errors import WordorderError
 from wordorder.files import read_json, write_json
@@ -198,6 +199,24 @@ def test_an_incomplete_bundle_is_an_error(copy: Path, damage, code: str) -> None
     with pytest.raises(WordorderError) as raised:
         verified(copy)
     assert raised.value.code == code
+
+
+def test_a_table_that_nothing_verifies_is_an_error_until_the_bundle_is_rebuilt(copy: Path) -> None:
+    bundle, other = copy / "bundle", copy / "bundle" / "tables" / "other.csv"
+    other.write_text("a,b\n1,2\n")
+    with raises("damaged-bundle", path=other):
+        verified(copy)
+    (copy / "rebuilt").mkdir()
+    rebuild_reference(bundle, copy / "data", copy / "rebuilt", read_study(bundle))
+    assert not other.exists()
+
+
+def test_a_number_beyond_the_last_column_is_a_difference(copy: Path) -> None:
+    path = copy / "bundle" / "tables" / "scores.csv"
+    columns, first, *rest = path.read_text(encoding="utf-8").split("\n")
+    path.write_text("\n".join([columns, f"{first},7,8", *rest]), encoding="utf-8")
+    (difference,) = verified(copy).differences
+    assert (difference.row, difference.committed, difference.found) == (1, "7,8", None)
 
 
 def test_tables_are_rebuilt_with_the_current_settings(copy: Path) -> None:

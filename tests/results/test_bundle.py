@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import shutil
 import tarfile
 from pathlib import Path
@@ -164,6 +165,19 @@ def rename_test(bundle: Path, name: str) -> None:
     study.write_text(study.read_text().replace('"test_1"', f'"{name}"'))
 
 
+def change_study(bundle: Path, **values: object) -> None:
+    study = bundle / STUDY
+    study.write_text(json.dumps(json.loads(study.read_text()) | values))
+
+
+def replace_in_records(bundle: Path, old: str, new: str) -> None:
+    def replaced(lines: list[str]) -> list[str]:
+        assert any(old in line for line in lines)
+        return [line.replace(old, new) for line in lines]
+
+    change_records(bundle, replaced)
+
+
 @pytest.mark.parametrize(
     ("damage", "code", "name"),
     [
@@ -172,6 +186,12 @@ def rename_test(bundle: Path, name: str) -> None:
         (truncate, "damaged-bundle", TRANSLATIONS),
         (lambda bundle: change_records(bundle, lambda _: ["{}\n"]), "damaged-bundle", RECORDS),
         (lambda bundle: (bundle / RECORDS).write_text("{}\n"), "damaged-bundle", RECORDS),
+        (lambda bundle: replace_in_records(bundle, '"record":', '"recall":'), "damaged-bundle", RECORDS),
+        (lambda bundle: replace_in_records(bundle, '"measures":{', '"measures":3,"x":{'), "damaged-bundle", RECORDS),
+        (lambda bundle: replace_in_records(bundle, '"test_1":26', '"test_1":"26"'), "damaged-bundle", RECORDS),
+        (lambda bundle: replace_in_records(bundle, '"test_1":26', '"test_3":26'), "incomplete-bundle", RECORDS),
+        (lambda bundle: change_study(bundle, families={"pair": 3}), "damaged-bundle", STUDY),
+        (lambda bundle: change_study(bundle, references={}), "incomplete-bundle", STUDY),
         (lambda bundle: name_a_measure(bundle, "../evil"), "damaged-bundle", RECORDS),
         (lambda bundle: rename_test(bundle, "test_1@/tmp/evil"), "damaged-bundle", STUDY),
     ],

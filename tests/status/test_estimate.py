@@ -72,7 +72,9 @@ def test_speeds_of_bundles_are_estimates_for_the_same_data_size_precision_and_de
     ]
     bundle = tmp_path / "reference" / "earlier" / "records.jsonl.xz"
     bundle.parent.mkdir(parents=True)
-    bundle.write_bytes(lzma.compress("".join(json.dumps(row) + "\n" for row in rows).encode()))
+    bundle.write_bytes(
+        lzma.compress("".join(json.dumps({"lines": {}, "measures": {}} | row) + "\n" for row in rows).encode())
+    )
 
     def speed(hardware: str | None = None, *, gpus: int = 0) -> Speed:
         (tmp_path / "training.tsv").write_text(f"* * 1 1 1 1 {gpus}\n")

@@ -82,6 +82,13 @@ def test_attempts_have_as_many_hours_again_each(tmp_path: Path, hours: float, at
     assert cluster is not None and cluster.attempts(hours, limit=10) == attempts
 
 
+def test_a_profile_that_is_named_must_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with raises("missing-file", path=tmp_path / "slurn", key="--profile"):
+        Cluster.of(tmp_path / "slurn")
+    monkeypatch.chdir(tmp_path)
+    assert Cluster.of() is None, "a project without a cluster needs no profile"
+
+
 def test_a_plan_names_jobs_hours_and_money(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     keep(tmp_path, "NVIDIA A100", dict.fromkeys(study().encodings, 100_000.0))
     (tmp_path / "training.tsv").write_text("* * 3 1 1 4 2")

@@ -22,6 +22,7 @@ from evaluation_samples import (
     write_study,
 )
 from index_samples import index_cells
+from raises import raises
 from wordorder.cli.main import main
 from wordorder.comparison.significance import compare
 from wordorder.config.models import Report
@@ -29,6 +30,7 @@ from wordorder.files import read_json, sha256, write_json, write_text
 from wordorder.metrics.scores import score_files
 from wordorder.results.frames import load_metrics, load_records, load_scores, load_significance, systems_path
 from wordorder.tables.comparisons import COMPONENTS, significance_table
+from wordorder.tables.summary import read_table, summary
 from wordorder.tables.table import mean_and_sd
 
 RATES = {"none": 0.6, "opr+rpr": 0.3, "learned_t5": 0.2}
@@ -361,6 +363,17 @@ def test_a_file_of_another_shape_is_said(
         "Delete it and run its stage again.\n"
     )
     assert not list(tmp_path.glob("t.*"))
+
+
+def test_text_in_a_column_of_numbers_is_said(study: Report, tmp_path: Path) -> None:
+    table("scores", study, tmp_path)
+    path = tmp_path / "tables" / "scores.csv"
+    assert summary(tmp_path)
+    frame = read_table(path).astype({"mean": object})
+    frame.loc[0, "mean"] = "seventeen"
+    write_text(path, frame.to_csv(index=False))
+    with raises("damaged-file", path=path):
+        summary(tmp_path)
 
 
 def test_frames_have_a_row_for_every_cell(study: Report, tmp_path: Path) -> None:

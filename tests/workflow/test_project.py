@@ -71,6 +71,9 @@ def test_run_takes_the_path_of_a_study_of_the_project(
     (project / "elsewhere.yaml").write_text("name: elsewhere\n")
     assert main(["run", "elsewhere.yaml"]) == 1
     assert "not a study of this project" in capsys.readouterr().err
+    assert main(["run", "my_studdy"]) == 1 and "did you mean 'my_study'" in capsys.readouterr().err
+    main(["run", "other", "--config", "config_dir=elsewhere"])
+    assert started[1][3] == "other", "the studies of another folder are not known here"
 
 
 def test_run_needs_no_project(tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ def compare_encodings(
     asked = configuration.study(study)
     for name in (system, baseline):
         if name not in asked.encodings:
-            raise unknown_name(f"The study '{study}' has no encoding", name, asked.encodings, "encodings")
+            raise unknown_name(f"The study '{asked.name}' has no encoding", name, asked.encodings, "encodings")
     if system == baseline:
         raise WordorderError(
             f"'{system}' is compared with itself. Name two encodings.", code="same-encoding", found=system
@@ -132,13 +132,13 @@ def compare_encodings(
         "baseline": baseline,
         "comparisons": [Comparison(system=system, baseline=baseline)],
     }
-    folder, data = Path(results, study), Path(results, "data")
+    folder, data = Path(results, asked.name), Path(results, "data")
     index, report, files = read_index(folder), report_of(asked, configuration), []
     sizes = [size for size in report.sizes if {system, baseline} <= set(report.encodings_of(size))]
     if not sizes:
         raise WordorderError(
-            f"The study '{study}' has no size with both '{system}' and '{baseline}': its key 'only' trains them in "
-            "different sizes. Name two encodings of one size.",
+            f"The study '{asked.name}' has no size with both '{system}' and '{baseline}': its key 'only' trains them "
+            "in different sizes. Name two encodings of one size.",
             code="no-common-size",
             key="only",
         )

@@ -16,8 +16,9 @@ from wordorder.drawing import style
 from wordorder.encodings.base import Encoding, Shape
 from wordorder.encodings.documentation import body, sections
 from wordorder.encodings.registry import build, parse
-from wordorder.errors import WordorderError
+from wordorder.errors import WordorderError, unknown_name
 from wordorder.figures.inspection import draw_inspection
+from wordorder.registry import registry_of
 
 
 @dataclass(frozen=True)
@@ -71,8 +72,11 @@ def inspect(name: str, *, root: str | Path = "config", dim: int = 64, heads: int
     Raises:
         WordorderError: There is no such encoding, or it does not fit the shape.
     """
-    known = Path(root, "encodings.yaml").is_file() and name in encoding_names(root)
-    config = load_encodings(root, [name])[name] if known else parse({"type": name})
+    named = encoding_names(root) if Path(root, "encodings.yaml").is_file() else []
+    known = {*named, *registry_of("encodings").names()}
+    if name not in known:
+        raise unknown_name("There is no encoding", name, known, "encodings")
+    config = load_encodings(root, [name])[name] if name in named else parse({"type": name})
     encoding = build(config, Shape(dim, heads, 1, 1))
     types = [part.type for part in getattr(config, "compose", [config])]
     limits = [limit for limit in (encoding.limit("encoder"), encoding.limit("decoder")) if limit is not None]

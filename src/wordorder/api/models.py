@@ -88,7 +88,7 @@ def load_model(
     configuration = Configuration(Path(root))
     asked = configuration.study(study)
     data = configuration.dataset(dataset or asked.datasets[0])
-    cell = read_index(Path(results, study)).cell(
+    cell = read_index(Path(results, asked.name)).cell(
         data.name, size or asked.sizes[0], encoding, asked.seed_numbers[0] if seed is None else seed
     )
     return TranslationModel(

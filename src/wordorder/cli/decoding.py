@@ -27,7 +27,7 @@ def translate(
     config: Annotated[Any, slice_of("models.Decoding", "settings of the search", optional=True)],
     preprocessing: Annotated[
         Any,
-        slice_of("datasets.TextPreprocessing", "the dataset's 'preprocessing'", optional=True),
+        slice_of("datasets.Preprocessing", "the dataset's 'preprocessing'", optional=True, name="--preprocessing"),
     ],
     threads: options.ModelThreads = None,
 ) -> None:

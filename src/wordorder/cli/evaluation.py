@@ -104,7 +104,7 @@ def compare(
 ) -> None:
     """Compare two encodings of a finished study.
 
-    For each test set and metric, print both scores, their difference with its interval and p-value, and the verdict.
+    For each test set and metric, print the difference of the scores, its interval and p-value, and the verdict.
     The p-value is not corrected for multiple comparisons. Use the command to explore results; to report a comparison,
     declare it in the study before the run.
     """

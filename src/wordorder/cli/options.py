@@ -12,7 +12,7 @@ import typer
 from typer import Option
 
 
-def slice_of(model: str | type[Any], text: str, *, optional: bool = False) -> Any:
+def slice_of(model: str | type[Any], text: str, *, optional: bool = False, name: str = "--config") -> Any:
     """Return an option that parses a job configuration, the part of the configuration on which a command depends.
 
     Args:
@@ -20,15 +20,16 @@ def slice_of(model: str | type[Any], text: str, *, optional: bool = False) -> An
             imported when the option is parsed.
         text: The help.
         optional: Use the defaults of the model if the option is missing.
+        name: The name of the option, for errors.
     """
 
     def parse(value: Any) -> Any:
         from wordorder.config.load import slice_argument
 
         if isinstance(model, type):
-            return slice_argument(value, model)
-        module, _, name = model.partition(".")
-        return slice_argument(value, getattr(importlib.import_module(f"wordorder.config.{module}"), name))
+            return slice_argument(value, model, name)
+        module, _, own = model.partition(".")
+        return slice_argument(value, getattr(importlib.import_module(f"wordorder.config.{module}"), own), name)
 
     return Option(
         parser=parse,
@@ -107,7 +108,9 @@ Root = Annotated[Path, Option(parser=folder, metavar="DIR", help="configuration 
 Results = Annotated[Path, Option(parser=folder, metavar="DIR", help="folder of all results")]
 StudyResults = Annotated[Path, Option(parser=folder, metavar="DIR", help="folder results/{study}")]
 Data = Annotated[Path, Option(help="folder results/data")]
-Profile = Annotated[Path, Option(metavar="DIR", help="profile folder of the cluster, with training.tsv")]
+Profile = Annotated[
+    Path | None, Option(metavar="DIR", help="profile folder of the cluster, with training.tsv (default: slurm)")
+]
 
 Subword = Annotated[Path, Option(help="sentencepiece model")]
 Model = Annotated[Path, Option(help="trained model")]

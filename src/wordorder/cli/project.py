@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +13,7 @@ from typer import Argument, Option
 
 from wordorder.cli.app import STUDY, command
 from wordorder.cli.options import complete_study, flag
-from wordorder.errors import WordorderError
+from wordorder.errors import WordorderError, unknown_name
 
 
 @command(STUDY, "init my_project", "init my_project --studies demo multi30k")
@@ -61,7 +62,7 @@ def run(
     """
     from wordorder.workflow.packaged import FOLDER, SNAKEFILE
 
-    words = [sys.executable, "-m", "snakemake", _name(study), *ctx.args]
+    words = [sys.executable, "-m", "snakemake", _name(study, ctx.args), *ctx.args]
     if not Path("Snakefile").is_file():
         words += ["--snakefile", str(SNAKEFILE)]
     words += ["--profile", profile or ("local" if Path("local/profile.yaml").is_file() else str(FOLDER / "local"))]
@@ -71,10 +72,17 @@ def run(
     os.execv(sys.executable, words)
 
 
-def _name(study: str) -> str:
+def _name(study: str, arguments: Sequence[str]) -> str:
     """Return the name of a study that is given by name or path."""
+    from wordorder.config.load import study_names
+    from wordorder.workflow.packaged import FOLDER
+
     path = Path(study)
     if path.suffix != ".yaml":
+        root = Path("config") if Path("config/studies").is_dir() else FOLDER / "config"
+        known = study_names(root)
+        if study not in known and not any(argument.startswith("config_dir=") for argument in arguments):
+            raise unknown_name(f"{root / 'studies'} has no study", study, known, "studies", path=root / "studies")
         return study
     if not path.is_file() or path.resolve().parent != Path("config/studies").resolve():
         raise WordorderError(

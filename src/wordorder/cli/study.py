@@ -71,7 +71,7 @@ def plan(
     *,
     results: Results = Path("results"),
     root: Root = Path("config"),
-    profile: Profile = Path("slurm"),
+    profile: Profile = None,
     hardware: Annotated[
         str | None, Option(metavar="NAME", help="part of the name of the hardware (default: the fastest measured)")
     ] = None,
@@ -125,7 +125,7 @@ def probe(
     *,
     results: Results = Path("results"),
     root: Root = Path("config"),
-    profile: Profile = Path("slurm"),
+    profile: Profile = None,
     minutes: Annotated[float, Option(min=0.01, help="minutes for all measurements")] = 5.0,
     threads: Annotated[int | None, Option(min=1, help="CPU threads (default: PyTorch's choice)")] = None,
     counts: Annotated[bool, flag("counts", "count operations without measuring speeds")] = False,
@@ -140,7 +140,7 @@ def probe(
     """
     from wordorder.config.load import load_with_companions
     from wordorder.status.estimate import estimate
-    from wordorder.status.plan import Cluster
+    from wordorder.status.plan import SLURM, Cluster
     from wordorder.status.probes import probes_text, run_probes, to_probe
     from wordorder.status.rows import proposed_rows
     from wordorder.workflow.configuration import Configuration
@@ -164,7 +164,7 @@ def probe(
             for each in studies
             for part in estimate(each, configuration, results, hardware=measured[0]["hardware"], table=table)
         ]
-        print(proposed_rows(measured, parts, profile / "training.tsv"))
+        print(proposed_rows(measured, parts, (profile or SLURM) / "training.tsv"))
 
 
 @command(STUDY, "gpu-report posnet", "gpu-report posnet --minutes 10 --output posnet_h100", name="gpu-report")
@@ -225,7 +225,7 @@ def power(
     json: Annotated[bool, flag("json", "print JSON: one record per family of comparisons, without the cost")] = False,
     results: Results = Path("results"),
     root: Root = Path("config"),
-    profile: Profile = Path("slurm"),
+    profile: Profile = None,
 ) -> None:
     """Compute the number of seeds that a comparison needs.
 

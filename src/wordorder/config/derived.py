@@ -95,9 +95,9 @@ def _names_decodings(study: Mapping[str, Any]) -> bool:
 
 
 def merged(base: Any, own: Any) -> Any:
-    """Merge ``own`` into ``base``."""
+    """Merge ``own`` into ``base``. A null for a key that ``base`` lacks stays, because the key may be misspelt."""
     if not isinstance(own, dict):
         return own
     base = base if isinstance(base, dict) else {}
     both = {key: merged(base.get(key), value) for key, value in own.items()}
-    return {key: value for key, value in {**base, **both}.items() if value is not None}
+    return {key: value for key, value in {**base, **both}.items() if value is not None or key not in base}

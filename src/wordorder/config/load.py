@@ -237,9 +237,10 @@ def dataset_names(root: str | Path = "config") -> list[str]:
     return sorted(path.stem for path in Path(root, "datasets").glob("*.yaml"))
 
 
-def slice_argument(text: str, model: type[M]) -> M:
-    """Parse the value of ``--config`` as a ``model``: JSON text, or ``@file.yaml`` or ``@file.json``."""
-    return validated(read_yaml(text[1:]) if text.startswith("@") else parse_json(text, "The value of --config"), model)
+def slice_argument(text: str, model: type[M], option: str = "--config") -> M:
+    """Parse the value of an option as a ``model``: JSON text, or ``@file.yaml`` or ``@file.json``."""
+    read = read_yaml(text[1:]) if text.startswith("@") else parse_json(text, f"The value of {option}")
+    return validated(read, model)
 
 
 def _path(path_or_name: str | Path, folder: str, root: str | Path) -> Path:

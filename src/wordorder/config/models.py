@@ -118,7 +118,10 @@ class Decoding(Model):
         description="Largest number of source tokens in a batch, including padding and all hypotheses of the beam.",
     )
     nbest: Positive = Field(default=1, description="Number of hypotheses to write per sentence.")
-    precision: Literal["fp32", "bf16"] = Field(default="fp32", description="Precision of matrix products.")
+    precision: Literal["fp32", "bf16"] = Field(
+        default="fp32",
+        description="Precision of the search; 'bf16' rounds the whole model, including its positions and biases.",
+    )
 
     @model_validator(mode="after")
     def _nbest_fits(self) -> Decoding:

@@ -44,6 +44,7 @@ def export_ctranslate2(model: Translator, subword: Subword, output: Path) -> Non
         raise WordorderError(
             "CTranslate2 is not installed. Install the extra: pip install 'wordorder[export]'.", code="missing-package"
         ) from error
+    refuse_to_replace(output, "a model of CTranslate2", "model.bin")
     if not isinstance(model, Transformer) or not len(model.encoder):
         raise _unknown("its architecture is not an encoder-decoder Transformer", type(model).__name__)
     check_vocabularies(model, subword)
@@ -70,7 +71,6 @@ def export_ctranslate2(model: Translator, subword: Subword, output: Path) -> Non
     spec.config.add_source_eos = True
     spec.validate()
     spec.optimize()
-    refuse_to_replace(output, "a model of CTranslate2", "model.bin")
     with atomic(output, checksum="none") as temporary:
         temporary.mkdir()
         spec.save(str(temporary))

@@ -95,6 +95,7 @@ class ALiBiAttention(AttentionEncoding):
             half = torch.tensor(slopes(heads // 2))
             unseen = torch.full_like(half, _UNSEEN)
             rises = torch.stack((torch.cat((-half, unseen)), torch.cat((unseen, -half))))
+            self.hides = True
         self.register_buffer("rises", rises, persistent=False)
 
     @override

@@ -184,6 +184,9 @@ class AttentionEncoding(nn.Module):
     # True if the class overrides ``score_function``, which applies ``bias`` and ``scores`` pair by pair.
     pairwise: bool = False
 
+    # True if ``bias`` hides keys from heads, as a mask does.
+    hides: bool = False
+
     # True if ``scores`` adds a term that does not depend on the scores, which fused attention takes as a bias.
     additive: bool = False
 

@@ -74,6 +74,19 @@ def _one_layer(shape: Shape) -> Shape:
     return Shape(shape.dim, shape.heads, 1, 1)
 
 
+def _not_adaptable(over: Encoding, attention: AttentionEncoding) -> str:
+    """Return what an encoding does apart from its biases in one attention; empty if it does nothing else."""
+    if over.draws_numbers():
+        return "draws random positions for each pass"
+    if attention.needs != {"bias"}:
+        return f"acts at other places: {', '.join(sorted(attention.needs)) or 'none inside attention'}"
+    if attention.hides:
+        return "hides keys from heads with these settings, which a network cannot adapt"
+    if sum(map(torch.Tensor.numel, over.parameters())) > sum(map(torch.Tensor.numel, attention.parameters())):
+        return "has parameters outside attention with these settings"
+    return ""
+
+
 class DAPEAttention(AttentionEncoding):
     """The network and the biases of one layer."""
 
@@ -83,19 +96,10 @@ class DAPEAttention(AttentionEncoding):
         super().__init__()
         over = build(config.placed(stack), _one_layer(shape))
         self.over = over.attention(stack, 0)
-        if over.draws_numbers():
+        if why := _not_adaptable(over, self.over):
             raise WordorderError(
-                f"The encoding 'dape' cannot adapt the biases of '{config.over.type}', which draws random positions "
-                "for each pass. Choose an encoding under 'over' without them, such as 'kerple', 'alibi' or 'fire'.",
-                code="conflicting-encodings",
-                key="over",
-                found=config.over.type,
-            )
-        if self.over.needs != {"bias"}:
-            raise WordorderError(
-                f"The encoding 'dape' adapts the biases of another encoding, but '{config.over.type}' acts at other "
-                f"places: {', '.join(sorted(self.over.needs)) or 'none inside attention'}. Choose an encoding under "
-                "'over' that has biases only, such as 'kerple', 'alibi' or 'fire'.",
+                f"The encoding 'dape' adapts the biases of another encoding, but '{config.over.type}' {why}. Choose an "
+                "encoding under 'over' that has biases only, such as 'kerple', 'alibi' or 'fire'.",
                 code="conflicting-encodings",
                 key="over",
                 found=config.over.type,

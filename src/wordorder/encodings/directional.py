@@ -39,6 +39,7 @@ class DirectionalAttention(AttentionEncoding):
     """The masks of all heads."""
 
     needs = frozenset({"bias"})
+    hides = True
     direction: Tensor
 
     def __init__(self, heads: int) -> None:

@@ -108,6 +108,11 @@ def _write_tables(folder: Path, results: Path, study: Bundled) -> None:
         write_text(folder / "tables" / f"{name}.md", to_markdown(table), checksum="none")
 
 
+def _other_tables(folder: Path, study: Bundled) -> list[Path]:
+    """List the files of a bundle's tables that its study does not have."""
+    return sorted(path for path in folder.glob("tables/*") if path.stem not in study.tables)
+
+
 def _build(name: str, study: Bundled, results: Path) -> Table:
     if name == CONTROLS and study.controls is not None:
         return build_controls_table(study.controls, results)
@@ -147,6 +152,8 @@ def rebuild_reference(
     for name, settings in (analyses or {}).items():
         analyse(name, config=settings, results=scratch, data=data, output_prefix=f"{scratch}/analyses/{name}")
         _write_picture(folder, scratch, f"analyses/{name}")
+    for path in _other_tables(folder, study):
+        path.unlink()
     _write_tables(folder, scratch, study)
     repack(folder, scratch, study)
 
@@ -226,6 +233,14 @@ def verify_reference(folder: Path, data: Path, scratch: Path) -> Verified:
         WordorderError: The bundle is damaged or incomplete, or the references differ from those of the bundle.
     """
     study = _restore(folder, data, scratch)
+    for path in _other_tables(folder, study):
+        raise WordorderError(
+            f"{path} is not among the tables of {folder / STUDY}, so nothing verifies it. Delete it, or get the bundle "
+            "again.",
+            code="damaged-bundle",
+            path=path,
+            expected=study.tables,
+        )
     cells = _score(study, scratch, data)
     _test(study, scratch, data)
     not_verified = systems_metrics(study.report)
@@ -295,7 +310,12 @@ def _text(path: Path) -> str:
 
 
 def _rows(text: str, not_verified: Sequence[str]) -> list[dict[str, str]]:
-    return [row for row in csv.DictReader(io.StringIO(text)) if row.get("metric") not in not_verified]
+    rows = csv.DictReader(io.StringIO(text), restkey="beyond the last column")
+    return [
+        {column: ",".join(text) if isinstance(text, list) else text for column, text in row.items()}
+        for row in rows
+        if row.get("metric") not in not_verified
+    ]
 
 
 def _grids(text: str) -> list[str]:

@@ -28,7 +28,7 @@ from itertools import product
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from wordorder.config.base import NAME, Model, Name
 from wordorder.config.models import Family, Report
@@ -257,8 +257,30 @@ def _check_names(path: Path, names: Iterable[str]) -> None:
 
 
 def read_study(folder: Path) -> Bundled:
-    """Read ``study.json`` of a bundle."""
-    return Bundled.model_validate(read_object(folder / STUDY, "report", "families", "tables", "references"))
+    """Read ``study.json`` of a bundle.
+
+    Raises:
+        WordorderError: The folder is not a bundle, or the file is damaged.
+    """
+    path = folder / STUDY
+    if not path.is_file():
+        raise WordorderError(
+            f"{folder} is not the folder of a bundle, because it has no file {STUDY}. Name a folder of "
+            "results/reference, or one that 'wordorder stage write-reference' wrote.",
+            code="missing-file",
+            path=path,
+        )
+    try:
+        return Bundled.model_validate(read_object(path, "report", "families", "tables", "references"))
+    except ValidationError as error:
+        problem = error.errors()[0]
+        key = ".".join(map(str, problem["loc"]))
+        raise WordorderError(
+            f"{path} does not describe a study: '{key}' is not valid ({problem['msg']}). Get the bundle again.",
+            code="damaged-bundle",
+            path=path,
+            key=key,
+        ) from error
 
 
 def unpack(folder: Path, results: Path) -> Bundled:
@@ -283,6 +305,9 @@ def unpack(folder: Path, results: Path) -> Bundled:
         if names[2] in report.encodings_of(names[1])
     ]
     _demand(folder / RECORDS, cells, records)
+    _demand(
+        folder / STUDY, [f"{dataset}/{text_of(test)}" for dataset in tests for test in tests[dataset]], study.references
+    )
     _check_names(folder / STUDY, [*tests, *report.sizes, *report.encodings])
     _check_names(folder / STUDY, [part for named in tests.values() for test in named for part in test.split("@", 1)])
     _check_names(folder / RECORDS, [measure for names in cells for measure in records[names]["measures"]])
@@ -301,6 +326,8 @@ def unpack(folder: Path, results: Path) -> Bundled:
         for test in tests[dataset]:
             member = f"{dataset}/{size}/{test}"
             _demand(folder / TRANSLATIONS, [member], archive)
+            for names in group:
+                _demand(folder / RECORDS, [test], records[names]["lines"])
             counts = [records[names]["lines"][test] for names in group]
             texts = _separated(archive[member], counts, folder / TRANSLATIONS, member)
             for names, text in zip(group, texts, strict=True):
@@ -362,6 +389,12 @@ def unpack_data(folder: Path, results: Path) -> None:
 def _read_records(path: Path) -> dict[tuple[Any, ...], dict[str, Any]]:
     try:
         lines = [json.loads(line) for line in _decompress(path).decode().split("\n")[:-1]]
+        for line in lines:
+            for key in ("lines", "record", "measures"):
+                if not isinstance(line[key], dict):
+                    raise TypeError(f"'{key}' of a cell is not an object")
+            if not all(isinstance(number, int) and number > 0 for number in line["lines"].values()):
+                raise TypeError("'lines' of a cell are not numbers of lines")
         return {tuple(line[key] for key in _NAMES): line for line in lines}
     except (ValueError, KeyError, TypeError) as error:
         raise WordorderError(

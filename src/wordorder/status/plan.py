@@ -17,6 +17,7 @@ from wordorder.status.estimate import PAIR_TOKENS, Part
 from wordorder.status.text import all_of, disk_size, duration, sections, text_table
 from wordorder.workflow.resources import TrainingTable
 
+SLURM = Path("slurm")  # The profile that every project has.
 _RETRIES = 3  # The default for profiles that do not set it.
 
 
@@ -33,15 +34,26 @@ class Cluster:
     retries: int = _RETRIES
 
     @classmethod
-    def of(cls, profile: Path) -> Cluster | None:
+    def of(cls, profile: Path | None = None) -> Cluster | None:
         """Read a profile folder.
+
+        Args:
+            profile: The folder; ``slurm``, which need not exist, if missing.
 
         Returns:
             The settings; None if the folder has no table of training runs.
 
         Raises:
-            WordorderError: ``profile.yaml`` is not valid YAML.
+            WordorderError: The folder does not exist, or its ``profile.yaml`` is not valid YAML.
         """
+        if profile is not None and not profile.is_dir():
+            raise WordorderError(
+                f"The profile folder {profile} does not exist. Name an existing folder with --profile.",
+                code="missing-file",
+                path=profile,
+                key="--profile",
+            )
+        profile = profile or SLURM
         table, settings = profile / "training.tsv", profile / "profile.yaml"
         if not table.exists():
             return None

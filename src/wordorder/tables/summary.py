@@ -22,7 +22,7 @@ _VERDICTS = ("dataset", "size", "test", "metric", "verdict", "exact", "detectabl
 
 def summary(results: str | Path) -> str:
     """Format scores (mean ± sd, n), signatures and verdicts from the tables in ``results/tables``."""
-    scores = read_table(Path(results) / "tables" / "scores.csv", _SCORES)
+    scores = read_table(Path(results) / "tables" / "scores.csv", _SCORES, numbers=("mean", "sd", "n", "seeds"))
     parts: list[str] = []
     for (dataset, test), group in groups(scores, ["dataset", "test"]):
         rows: list[dict[str, str]] = []
@@ -39,7 +39,7 @@ def summary(results: str | Path) -> str:
         )
     path = Path(results) / "tables" / "significance.csv"
     if path.is_file():
-        verdicts = read_table(path, _VERDICTS)
+        verdicts = read_table(path, _VERDICTS, numbers=("detectable", "margin", "seeds_for_margin"))
         for (dataset, size, test), group in groups(verdicts, ["dataset", "size", "test"]):
             lines = [f"- {verdict}" for verdict in group["verdict"]]
             lines += [_power(family.iloc[0]) for _, family in groups(group, ["metric"])]
@@ -68,8 +68,13 @@ def _cell(row: dict[Hashable, Any]) -> str:
     return f"{row['mean']:.{places}f}{spread} {'' if pd.isna(row['group']) else row['group']}".strip()
 
 
-def read_table(path: Path, columns: Iterable[str] = ()) -> pd.DataFrame:
-    """Read a table of a study from its CSV file, which must have the given columns.
+def read_table(path: Path, columns: Iterable[str] = (), *, numbers: Iterable[str] = ()) -> pd.DataFrame:
+    """Read a table of a study from its CSV file.
+
+    Args:
+        path: The file.
+        columns: Columns that it must have.
+        numbers: Those of them that hold numbers.
 
     Raises:
         WordorderError: There is no such file, or it is not such a table.
@@ -83,6 +88,8 @@ def read_table(path: Path, columns: Iterable[str] = ()) -> pd.DataFrame:
     try:
         # An encoding may have the name "null" or "NA", which pandas would read as a missing value.
         frame = pd.read_csv(io.BytesIO(read_bytes(path)), keep_default_na=False, na_values=[""])
+        demand(path, dict.fromkeys(frame.columns), *columns)
+        frame = frame.assign(**{name: pd.to_numeric(frame[name]) for name in numbers})
     except pd.errors.EmptyDataError as error:
         raise WordorderError(
             f"{path} is empty. Delete it and make the table again.", code="empty-file", path=path
@@ -91,5 +98,4 @@ def read_table(path: Path, columns: Iterable[str] = ()) -> pd.DataFrame:
         raise WordorderError(
             f"{path} is not a table: {error}. Delete it and make the table again.", code="damaged-file", path=path
         ) from error
-    demand(path, dict.fromkeys(frame.columns), *columns)
     return frame
