@@ -67,7 +67,7 @@ test: setup-dev lint  ## Check the style and the types, and run the fast tests
 	pytest -n 2 --durations=20 -m "not slow"
 
 test-slow: setup-dev  ## Run the other tests: whole workflows, a SLURM cluster, a browser
-	pytest -n 2 --durations=20 -m slow
+	pytest -n 3 --durations=20 -m slow
 
 test-long: setup-dev  ## Run the tests that take minutes each: the tutorial, and a wheel in an empty environment
 	WORDORDER_LONG=1 pytest -n 2 tests/docs/test_site.py tests/workflow/test_project.py

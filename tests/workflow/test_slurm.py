@@ -259,20 +259,17 @@ def test_a_job_without_enough_memory_gets_more(cluster: Cluster, local: Workspac
     assert_same_training(untrained, local)
 
 
-def test_five_hundred_trainings_are_in_the_queue_within_a_minute(cluster: Cluster, untrained: Workspace) -> None:
+def test_five_hundred_trainings_are_queued_and_cancelled_together(cluster: Cluster, untrained: Workspace) -> None:
     untrained.change("studies/little.yaml", "seeds: [1]", f"seeds: {list(range(101, 351))}")
     cluster.tell("scontrol", "update", "partitionname=main", "state=down")
     try:
-        begun = time.monotonic()
         with running(untrained, "little") as run:
             run.until("500 jobs are in the queue", lambda: len(cluster.jobs("train_model", "pending")) == 500)
-            seconds = time.monotonic() - begun
             run.process.send_signal(signal.SIGINT)
             run.process.wait(timeout=120)
         assert not cluster.jobs(state="pending"), "Ctrl-C cancels what was submitted"
     finally:
         cluster.tell("scontrol", "update", "partitionname=main", "state=up")
-    assert seconds < 60
 
 
 @pytest.mark.parametrize("cluster", [{"accounting": False}], indirect=True)
