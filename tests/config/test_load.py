@@ -159,6 +159,22 @@ STUDY_MISTAKES = [
         ("metrics:", "margin: {blue: 0.5}\nmetrics:"),
         [{"code": "unknown-name", "line": 10, "key": "margin.blue", "suggestion": "bleu"}],
     ),
+    (
+        ("metrics:", "recipes: {pairr: {learning_rate: 1e-3}}\nmetrics:"),
+        [{"code": "unknown-name", "line": 10, "key": "recipes.pairr", "suggestion": "pair"}],
+    ),
+    (
+        ("metrics:", "significance: {alpha: 0}\nmetrics:"),
+        [{"code": "out-of-range", "line": 10, "key": "significance.alpha"}],
+    ),
+    (
+        ("metrics:", "significance: {alpha: 0.5}\nmetrics:"),
+        [{"code": "out-of-range", "line": 10, "key": "significance.alpha"}],
+    ),
+    (
+        ("metrics:", "significance: {bootstrap_samples: 1}\nmetrics:"),
+        [{"code": "out-of-range", "line": 10, "key": "significance.bootstrap_samples"}],
+    ),
     (("metrics:", "margin: {bleu: 0}\nmetrics:"), [{"code": "out-of-range", "line": 10, "key": "margin.bleu"}]),
     (("A small study", ""), [{"code": "wrong-type", "line": 2, "key": "title"}]),
     (

@@ -198,6 +198,20 @@ def test_pairs_without_scores_say_why() -> None:
     assert set(block["Same order"].iloc[0].split(", ")) == {"not scored", "not run"}, "ROPE alone was not run"
 
 
+def test_a_system_with_one_diverged_seed_gets_no_verdict_and_leaves_the_variance() -> None:
+    def found(ours: pd.DataFrame) -> pd.DataFrame:
+        return orderings_frame(ours, [beside(SHOWN, printed(PRINTED))], alpha=0.05).set_index(["better", "worse"])
+
+    ours = scores(OURS)
+    ours.loc[(ours["encoding"] == "learned") & (ours["seed"] == 4), ["score", "status"]] = [float("nan"), "diverged"]
+    one, whole = found(ours), ours.copy()
+    of_learned = {place for place in one.index if "LEARNED" in place}
+    assert of_learned and set(one.loc[list(of_learned), "verdict"]) <= {"diverged", "not run"}
+    assert one.loc[("SINUSOIDAL", "LEARNED"), "verdict"] == "diverged"
+    whole.loc[whole["encoding"] == "learned", ["score", "status"]] = [float("nan"), "diverged"]
+    assert found(whole)["p"].equals(one["p"]), "the others are tested with all of their seeds"
+
+
 def test_a_table_that_orders_nothing_has_no_block() -> None:
     equal = printed({"none": 13.0, "sinusoidal": 13.0})
     table = orderings_table(scores(OURS), [beside(SHOWN, equal)], report(["sinusoidal"], [1, 2, 3, 4]))

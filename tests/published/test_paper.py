@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from scipy import stats
 
 from evaluation_samples import METRICS, report, write_finished_study
 from raises import raises
@@ -94,6 +95,23 @@ def test_the_seeds_that_would_decide_are_those_of_the_published_difference() -> 
     assert seeds_to_decide([few, replace(many, needed=None)]) == "more than 1,000"
     assert seeds_to_decide([replace(few, needed=None, units=1)]) == "at least 2"
     assert seeds_to_decide([Evidence(Found.NOT_RUN, "", "")]) == "a first run"
+
+
+def test_a_system_without_numbers_says_why() -> None:
+    values = {"one": {1: 20.0, 2: 21.0}, "other": {}}
+    found = only(Family("here", values, [("one", "other")], {}, lacks={"other": "diverged"}).evidence(0.05))
+    assert (found.found, found.note) == (Found.NOT_RUN, "other diverged")
+
+
+def test_the_seeds_that_would_decide_are_those_of_a_pair_that_varies_more() -> None:
+    values = {
+        "wild": {1: 10.0, 2: 25.0, 3: 14.0, 4: 22.0},
+        **{name: {seed: 20.0 + 0.1 * (seed * at % 3) for seed in (1, 2, 3, 4)} for at, name in enumerate("abcd", 1)},
+    }
+    wild = only(Family("here", values, [("wild", "a")], {("wild", "a"): 2.0}).evidence(0.05))
+    assert wild.low is not None and wild.high is not None and wild.needed is not None
+    error = (wild.high - wild.low) / 2 / stats.t.isf(0.025, 3)  # that of the wild system's own spread
+    assert wild.needed > 4 * (stats.norm.isf(0.025) * error / 2.0) ** 2, "as many as its own interval demands"
 
 
 def test_numbers_without_spread_are_what_they_are_and_one_seed_decides_nothing() -> None:

@@ -94,6 +94,17 @@ def made(lines: dict[str, list[str]], sources: list[tuple[str, str]]) -> Transla
     return Translated("d", "s", "t", "t", "en", "de", None, sources, [], [], lines, {})
 
 
+def test_a_system_of_other_sizes_is_not_said_to_translate_alike(sample: Sample) -> None:
+    asked, results, data = sample
+    first, *others = asked.report.encodings
+    report = asked.report.model_copy(update={"only": dict.fromkeys(asked.report.sizes, others)})
+    scores = build.build_table("scores", asked.report, results).data
+    found = pairs.load(report, results, scores, records.load(asked, results), translations.read(asked, results, data))
+    for place in found["places"]:
+        assert "other sizes" in place["absent"][first] and others[0] not in place["absent"]
+        assert all("other sizes" in metric["why"][first] for metric in place["metrics"])
+
+
 def test_equal_translations_and_repeated_sentences_are_left_out() -> None:
     found = made(
         {"a": ["x", "y", "z", "z"], "b": ["x", "u", "v", "w"]}, [("1", "1"), ("2", "2"), ("3", "3"), ("3", "3")]

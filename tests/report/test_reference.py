@@ -180,6 +180,11 @@ def test_rounding_is_not_a_difference(copy: Path) -> None:
     assert verified(copy).differences == []
 
 
+def without_families(copy: Path) -> None:
+    path = copy / "bundle" / STUDY
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"families": {}}))
+
+
 def without_a_system(copy: Path) -> None:
     change_records(copy / "bundle", lambda lines: [line for line in lines if json.loads(line)["seed"] != 2])
 
@@ -192,6 +197,7 @@ def without_a_system(copy: Path) -> None:
         (lambda copy: (copy / "data" / "pair" / "raw" / "test_2.target").unlink(), "other-references"),
         (lambda copy: (copy / "data" / "pair" / "raw" / "test_2.target").write_text("x\n"), "other-references"),
         (lambda copy: (copy / "bundle" / STUDY).unlink(), "missing-file"),
+        (without_families, "incomplete-bundle"),
     ],
 )
 def test_an_incomplete_bundle_is_an_error(copy: Path, damage, code: str) -> None:  # type: ignore[no-untyped-def]

@@ -14,7 +14,19 @@ from bundle_files import change_records
 from evaluation_samples import family, report, write_finished_study
 from wordorder.errors import WordorderError
 from wordorder.files import read_json, write_json, write_text
-from wordorder.results.bundle import RECORDS, STUDY, TRANSLATIONS, Bundled, pack, read_addresses, read_study, unpack
+from wordorder.results.bundle import (
+    DATA,
+    RECORDS,
+    STUDY,
+    TRANSLATIONS,
+    Bundled,
+    _read_archive,
+    _write_archive,
+    pack,
+    read_addresses,
+    read_study,
+    unpack,
+)
 from wordorder.results.frames import cell_folders, load_records
 from wordorder.results.index import read_index, write_index
 
@@ -170,6 +182,15 @@ def change_study(bundle: Path, **values: object) -> None:
     study.write_text(json.dumps(json.loads(study.read_text()) | values))
 
 
+def add_a_reference(bundle: Path) -> None:
+    study = json.loads((bundle / STUDY).read_text())
+    change_study(bundle, references=study["references"] | {"nope": "0"})
+
+
+def add_bytes_that_are_no_text(bundle: Path) -> None:
+    _write_archive(bundle / DATA, _read_archive(bundle / DATA) | {"scores/x.json": b"\xff"})
+
+
 def replace_in_records(bundle: Path, old: str, new: str) -> None:
     def replaced(lines: list[str]) -> list[str]:
         assert any(old in line for line in lines)
@@ -192,6 +213,14 @@ def replace_in_records(bundle: Path, old: str, new: str) -> None:
         (lambda bundle: replace_in_records(bundle, '"test_1":26', '"test_3":26'), "incomplete-bundle", RECORDS),
         (lambda bundle: change_study(bundle, families={"pair": 3}), "damaged-bundle", STUDY),
         (lambda bundle: change_study(bundle, references={}), "incomplete-bundle", STUDY),
+        (add_a_reference, "damaged-bundle", STUDY),
+        (
+            lambda bundle: replace_in_records(bundle, '"metrics":[', '"metrics":5,"x":['),
+            "damaged-bundle",
+            RECORDS,
+        ),
+        (lambda bundle: replace_in_records(bundle, '"model":"', '"model":"a/'), "damaged-bundle", RECORDS),
+        (add_bytes_that_are_no_text, "damaged-bundle", DATA),
         (lambda bundle: name_a_measure(bundle, "../evil"), "damaged-bundle", RECORDS),
         (lambda bundle: rename_test(bundle, "test_1@/tmp/evil"), "damaged-bundle", STUDY),
     ],

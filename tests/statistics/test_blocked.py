@@ -57,6 +57,12 @@ def test_a_system_without_a_verdict_leaves_the_variance_but_counts(found, reason
         assert each.interval[0] < alone.differences[name].interval[0]
 
 
+def test_diverged_systems_are_always_named_in_the_same_order() -> None:
+    names = [f"system {number}" for number in range(20)]
+    found = block({name: {1: 1.0, 2: 2.0} for name in "ab"}, diverged=frozenset(names))
+    assert list(found.excluded) == sorted(names)
+
+
 def test_why_nothing_is_tested() -> None:
     for scores, diverged, problem in (
         ({name: {1: of[1]} for name, of in SCORES.items()}, (), "fewer than two seeds"),

@@ -82,6 +82,14 @@ def test_attempts_have_as_many_hours_again_each(tmp_path: Path, hours: float, at
     assert cluster is not None and cluster.attempts(hours, limit=10) == attempts
 
 
+@pytest.mark.parametrize("profile", ["- a", "retries: -1", "retries: many"])
+def test_a_profile_without_a_number_of_retries_has_snakemakes(tmp_path: Path, profile: str) -> None:
+    (tmp_path / "training.tsv").write_text("* * 3 10 1 4 1")
+    (tmp_path / "profile.yaml").write_text(profile)
+    cluster = Cluster.of(tmp_path)
+    assert cluster is not None and cluster.retries == 3
+
+
 def test_a_profile_that_is_named_must_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with raises("missing-file", path=tmp_path / "slurn", key="--profile"):
         Cluster.of(tmp_path / "slurn")

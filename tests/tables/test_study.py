@@ -28,10 +28,11 @@ from wordorder.comparison.significance import compare
 from wordorder.config.models import Report
 from wordorder.files import read_json, sha256, write_json, write_text
 from wordorder.metrics.scores import score_files
+from wordorder.report import overview
 from wordorder.results.frames import load_metrics, load_records, load_scores, load_significance, systems_path
 from wordorder.tables.comparisons import COMPONENTS, significance_table
 from wordorder.tables.summary import read_table, summary
-from wordorder.tables.table import mean_and_sd
+from wordorder.tables.table import Block, Cell, Table, mean_and_sd, to_markdown
 
 RATES = {"none": 0.6, "opr+rpr": 0.3, "learned_t5": 0.2}
 ENCODINGS = [*RATES, "null"]
@@ -363,6 +364,36 @@ def test_a_file_of_another_shape_is_said(
         "Delete it and run its stage again.\n"
     )
     assert not list(tmp_path.glob("t.*"))
+
+
+def test_seeds_are_those_of_metrics_that_scored_anything(
+    study: Report, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table("scores", study, tmp_path)
+    path = tmp_path / "tables" / "scores.csv"
+    frame = read_table(path)
+    frame.loc[frame["metric"] == "chrf++", "n"] = 0
+    write_text(path, frame.to_csv(index=False))
+    capsys.readouterr()
+    assert main(["results", str(tmp_path)]) == 0
+    assert re.search(r"tiny +learned_t5 .* 2 of 3\n", capsys.readouterr().out)
+
+
+def test_a_vertical_bar_does_not_end_a_cell_in_markdown() -> None:
+    block = Block("A table.", [{"Name": Cell("depends on |i - j|", None), "Value": Cell("1", 1)}])
+    row = to_markdown(Table("some", pd.DataFrame(), [block], [])).strip().split("\n")[-1]
+    assert len(re.split(r"(?<!\\)\|", row)) == 4, "two cells between the edges"
+
+
+def test_more_groups_than_letters_stay_in_their_order(study: Report) -> None:
+    letters = [*"abcdefghijklmnopqrstuvwxyz", "(27)", "(28)"]
+    rows = [
+        {"dataset": "pair", "size": "tiny", "test": "test_1", "metric": "bleu", "encoding": f"s{at}", "mean": -at}
+        | {"group": letter}
+        for at, letter in enumerate(letters)
+    ]
+    (found,) = overview.alike(study, pd.DataFrame(rows))
+    assert list(found.groups) == letters
 
 
 def test_text_in_a_column_of_numbers_is_said(study: Report, tmp_path: Path) -> None:

@@ -386,6 +386,16 @@ def test_published_tables_come_with_the_slice_of_their_table(root: Path) -> None
     wrong = asked.model_copy(update={"published": [Shown(table="opr_table")]})
     with raises("unknown-name", path=root / "published/scores.yaml", found="opr_table", says="opr_table6"):
         study_slices.published_scores_slice(wrong, configuration)
+    for replaced, near in (
+        ({"datasets": {"wmt14_endee": "grammar"}}, "wmt14_ende"),
+        ({"datasets": {"wmt14_ende": "gramar"}}, "grammar"),
+        ({"tests": {"newstest2041": "test"}}, "newstest2014"),
+        ({"sizes": {"bigg": "micro"}}, "big"),
+        ({"sizes": {"big": "mirco"}}, "micro"),
+    ):
+        wrong = asked.model_copy(update={"published": [Shown(table="opr_table6", **replaced)]})
+        with raises("unknown-name", key=next(iter(replaced)), suggestion=near):
+            study_slices.published_scores_slice(wrong, configuration)
 
 
 @pytest.mark.parametrize("damage", [b"\xff", b"", None, "flip", "checksum"])

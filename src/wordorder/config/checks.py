@@ -70,6 +70,12 @@ def study_problems(
     for kind, names in known.items():
         used = _reorderers(data) if kind == "reorderers" else _texts(data, kind)
         problems += _unknown(used, kind, names)
+    recipes = _get(data, "recipes")
+    problems += _unknown(
+        ((("recipes", name), name) for name in (recipes if isinstance(recipes, dict) else ())),
+        "datasets",
+        known["datasets"],
+    )
     problems += _companion_problems(data, stem, studies)
     problems += _encoding_problems(data)
     problems += _only_problems(data)

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, PlainValidator, RootModel, Tag, ValidationError, model_validator
 
 from wordorder.config.analyses import Analyses
-from wordorder.config.base import Model, Name, Positive, Rate
+from wordorder.config.base import Level, Model, Name, Positive, Rate
 from wordorder.config.datasets import Preparation
 from wordorder.config.encodings import AnyEncoding
 from wordorder.config.extensions import MemberError, unknown_member
@@ -193,8 +193,8 @@ class Significance(Model):
     paired_test: Literal["bootstrap", "randomisation"] = Field(
         default="bootstrap", description="Paired test of a seed that the table shows; both are run."
     )
-    bootstrap_samples: Positive = Field(default=1000, description="Number of resamples, or shuffles, per test.")
-    alpha: Rate = Field(default=0.05, description="Level of each family of comparisons.")
+    bootstrap_samples: int = Field(default=1000, ge=2, description="Number of resamples, or shuffles, per test.")
+    alpha: Level = Field(default=0.05, description="Level of each family of comparisons.")
     seed: Positive = Field(
         default=12345, description="Seed of the tests; not 0, which means 'a new seed every time' in sacreBLEU."
     )
@@ -211,7 +211,8 @@ class Looks(Model):
     )
     declared: bool = Field(
         default=True,
-        description="Whether the looks were fixed before the first one. If not, the tables say that no level is exact.",
+        description="Whether the looks were fixed before the first one. If not, the table of comparisons and the page "
+        "say that no level is exact.",
     )
 
     @model_validator(mode="after")
@@ -309,7 +310,7 @@ class Report(Model):
     seeds: list[int]
     metrics: Annotated[list[str], Field(min_length=1)] = Field(description="Names of the metrics, without settings.")
     baseline: Name
-    alpha: Rate = 0.05
+    alpha: Level = 0.05
     looks: Looks | None = None
     shown_positions: Positive | None = None
     untrained: Untrained | None = Field(default=None, description="Of a figure of vectors that needs no models.")

@@ -192,9 +192,14 @@ class Decider:
         rows = {row.row: row for row in shown.printed.rows}
         pairs = decided.pairs(list(rows))
         named = {name for pair in pairs for name in pair}
-        values = {name: place.ours.of(column, rows[name].encoding, rows[name].size) for name in named}
+        values = {name: place.ours.tested(column, rows[name].encoding, rows[name].size) for name in named}
         if any(values.values()):
             values |= place.ours.others(column, [(rows[name].encoding, rows[name].size) for name in named])
+        lacks = {
+            name: place.ours.lack(column, rows[name].encoding, rows[name].size).label
+            for name in named
+            if not values[name]
+        }
         known = metric(column.metric) if column.is_score else None
         lower = known.lower_is_better if known else column.metric in _COSTS
         size = rows[pairs[0][0]].size if pairs else ""
@@ -211,6 +216,7 @@ class Decider:
             relation=decided.relation,
             note=DOUBT if (where[0], where[2], where[1], column.metric) in study.doubtful else "",
             stands_in=self._stands_in(where[0], where[2], column.dataset, size) if pairs else "",
+            lacks=lacks,
         )
 
     def _stands_in(self, dataset: str, size: str, theirs: str | None, their_size: str | None = None) -> str:
@@ -326,7 +332,7 @@ class Decider:
                 if not column.is_score:
                     continue
                 place = Column(shown, index, study.scores, study.level)
-                one, other = (place.ours.of(column, row.encoding, row.size) for row in (better, worse))
+                one, other = (place.ours.tested(column, row.encoding, row.size) for row in (better, worse))
                 sign = -1 if place.lower_is_better else 1
                 gaps = [sign * (one[seed] - other[seed]) for seed in one if seed in other]
                 dataset, test, size = place.ours.place(column, better.size)

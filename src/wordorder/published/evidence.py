@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 import numpy as np
@@ -76,6 +76,7 @@ class Family:
             margin, or better in every seed.
         note: A remark for the reader of the verdicts.
         stands_in: As in :class:`Evidence`.
+        lacks: Why systems have no values, such as 'diverged'; others were not run.
     """
 
     place: str
@@ -87,6 +88,7 @@ class Family:
     relation: str = "better"
     note: str = ""
     stands_in: str = ""
+    lacks: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def at_least(self) -> bool:
@@ -109,7 +111,7 @@ class Family:
         for pair in self.pairs:
             lacking = [name for name in pair if name not in known]
             if lacking:
-                reason = f"{' and '.join(lacking)} not run"
+                reason = " and ".join(f"{name} {self.lacks.get(name, 'not run')}" for name in lacking)
                 found.append(Evidence(Found.NOT_RUN, self.place, _named(pair), note=reason))
             elif self.relation == "better in every seed":
                 found.append(self._in_every_seed(pair, known))
@@ -165,22 +167,28 @@ class Family:
             high,
             difference.p,
             model.n,
-            self._needed(pair, difference.value, model, level) if found is Found.UNDECIDED else None,
+            self._needed(pair, difference, model, level) if found is Found.UNDECIDED else None,
             self.note,
             self.stands_in,
         )
 
-    def _needed(self, pair: tuple[str, str], value: float, model: Blocked, level: float) -> int | None:
+    def _needed(self, pair: tuple[str, str], difference: Difference, model: Blocked, level: float) -> int | None:
         """Return the number of seeds that detects the difference that is sought with 80 % power.
 
         That is the published difference; without one the margin; without a margin a difference as large as ours.
         """
         published = 0.0 if self.at_least else abs(self.gaps.get(pair) or 0.0)
-        sought = published or self.margin or abs(value)
+        sought = published or self.margin or abs(difference.value)
         if not sought:
             return None
         return seeds_needed(
-            sought, math.sqrt(model.mse), model.k, alpha=level, procedure="declared pairs", m=len(self.pairs)
+            sought,
+            difference.standard_error * math.sqrt(model.n / 2),  # that of this pair, one of which may vary more
+            model.k,
+            alpha=level,
+            procedure="declared pairs",
+            m=len(self.pairs),
+            freedom=difference.nu / (model.n - 1),
         )
 
 

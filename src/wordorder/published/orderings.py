@@ -83,8 +83,8 @@ class Column:
 
     @cached_property
     def own(self) -> dict[str, dict[int, float]]:
-        """Our scores by row and seed."""
-        return {row.row: self.ours.of(self.column, row.encoding, row.size) for row, _ in self.printed}
+        """Our scores by row and seed; none of a system with a diverged training."""
+        return {row.row: self.ours.tested(self.column, row.encoding, row.size) for row, _ in self.printed}
 
     @cached_property
     def run(self) -> list[str]:

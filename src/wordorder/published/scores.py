@@ -100,8 +100,13 @@ class OurScores:
         kept = cells[cells["metric"] == column.metric].dropna(subset="score")
         return dict(zip(kept["seed"].tolist(), kept["score"].tolist(), strict=True))
 
+    def tested(self, column: PublishedColumn, encoding: str, size: str) -> dict[int, float]:
+        """Return :meth:`of` for a test: none if a training diverged, because its system gets no verdict."""
+        cells = self._cells(column, encoding, size)
+        return {} if _diverged(cells[cells["metric"] == column.metric]) else self.of(column, encoding, size)
+
     def others(self, column: PublishedColumn, rows: Sequence[tuple[str, str]]) -> dict[str, dict[int, float]]:
-        """Return the scores of our other systems, on the same test set and at the same sizes.
+        """Return the scores of our other systems, on the same test set and at the same sizes, if no training diverged.
 
         Args:
             column: The published column.
@@ -113,15 +118,21 @@ class OurScores:
         own = {(encoding, self.place(column, size)[2]) for encoding, size in rows}
         dataset, test, _ = self.place(column, "")
         keys = {"dataset": dataset, "test": test, "metric": column.metric}
-        cells = self.scores[(self.scores[list(keys)] == list(keys.values())).all(axis=1)].dropna(subset="score")
-        return {
-            f"{encoding}, {size}, not in the table": dict(zip(of["seed"].tolist(), of["score"].tolist(), strict=True))
+        cells = self.scores[(self.scores[list(keys)] == list(keys.values())).all(axis=1)]
+        sizes = {own_size for _, own_size in own}
+        found = {
+            f"{encoding}, {size}, not in the table": of.dropna(subset="score")
             for (encoding, size), of in groups(cells, ["encoding", "size"])
-            if size in {own_size for _, own_size in own} and (encoding, size) not in own
+            if size in sizes and (encoding, size) not in own and not _diverged(of)
+        }
+        return {
+            name: dict(zip(of["seed"].tolist(), of["score"].tolist(), strict=True))
+            for name, of in found.items()
+            if not of.empty
         }
 
     def lack(self, column: PublishedColumn, encoding: str, size: str) -> Status:
-        """Return why we have no number: no run was started, or all diverged, were not measured or were not scored."""
+        """Return why we have no number: no run was started, or one diverged, or none was measured or scored."""
         cells = self._cells(column, encoding, size)
         statuses = set(cells.loc[cells["metric"] == column.metric, "status"])
         if not statuses and cells["score"].notna().any():
@@ -137,6 +148,10 @@ class OurScores:
         for key, value in keys.items():
             chosen = chosen[chosen[key] == value]
         return chosen
+
+
+def _diverged(cells: pd.DataFrame) -> bool:
+    return bool((cells["status"] == Status.DIVERGED.label).any())
 
 
 def published_frame(

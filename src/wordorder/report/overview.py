@@ -224,7 +224,8 @@ def alike(report: Report, scores: pd.DataFrame) -> list[Alike]:
             for letter in _LETTERS.findall(row["group"]):
                 lettered.setdefault(letter, []).append(row["encoding"])
         if lettered:
-            found.append(Alike(place(report, dataset, size, test), metric(name).label, dict(sorted(lettered.items()))))
+            in_order = dict(sorted(lettered.items(), key=lambda each: (len(each[0]), each[0])))
+            found.append(Alike(place(report, dataset, size, test), metric(name).label, in_order))
     return found
 
 

@@ -15,6 +15,7 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from wordorder import __version__
+from wordorder.comparison.levels import level_of
 from wordorder.config.claims import PAPER_TABLES
 from wordorder.config.pages import CONTROLS, Page
 from wordorder.files import write_text
@@ -93,7 +94,7 @@ def build_page(asked: Page, results: str | Path, data: str | Path) -> str:
         lines={name: inline_html(text) for name, text in asked.lines.items()},
         answer=answer(report, results, cells, items, alike),
         alike=alike,
-        alpha=report.alpha,
+        alpha=level_of(report.alpha, report.seeds, report.looks).level,
         tables=[tables.show(built[name]) for name in asked.tables],
         pictures={
             "Figures": pictures.figures(asked, results),

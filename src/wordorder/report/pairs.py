@@ -30,6 +30,7 @@ from wordorder.statistics.verdicts import verdict
 from wordorder.tables.comparisons import all_exact, is_small
 
 SENTENCES = 10
+_OTHER_SIZE = "the study trains it in other sizes only"
 
 
 def load(
@@ -65,6 +66,10 @@ def load(
             for (name,), found in groups(rows, ["metric"])
         ]
         places.append({"title": place(report, *key), "metrics": metrics} | _texts(text))
+        for name in set(report.encodings) - set(report.encodings_of(text.size)):
+            places[-1]["absent"][name] = _OTHER_SIZE
+            for own in metrics:
+                own["why"][name] = _OTHER_SIZE
     return {
         "confidence": f"{100 * (1 - level.level):.3g}",
         "exact": level.exact and all_exact(files),

@@ -161,6 +161,15 @@ def rebuild_reference(
 def _restore(folder: Path, data: Path, scratch: Path) -> Bundled:
     """Unpack a bundle, after checking that its references exist."""
     study = unpack(folder, scratch)
+    for dataset in study.report.datasets:
+        if dataset.name not in study.families:
+            raise WordorderError(
+                f"{folder / STUDY} lacks the comparisons of the dataset '{dataset.name}' in 'families'. The bundle is "
+                "incomplete; get it again.",
+                code="incomplete-bundle",
+                path=folder / STUDY,
+                key="families",
+            )
     for names, expected in study.references.items():
         path = _references(data, names)
         if not path.is_file() or sha256(path) != expected:

@@ -233,7 +233,14 @@ def _read_archive(path: Path) -> dict[str, bytes]:
         raise _damaged(path, error) from error
 
 
-def _damaged(path: Path, error: Exception) -> WordorderError:
+def _decoded(path: Path, content: bytes) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise _damaged(path, error) from error
+
+
+def _damaged(path: Path, error: Exception | str) -> WordorderError:
     return WordorderError(f"{path} cannot be read: {error}. Get the bundle again.", code="damaged-bundle", path=path)
 
 
@@ -305,9 +312,10 @@ def unpack(folder: Path, results: Path) -> Bundled:
         if names[2] in report.encodings_of(names[1])
     ]
     _demand(folder / RECORDS, cells, records)
-    _demand(
-        folder / STUDY, [f"{dataset}/{text_of(test)}" for dataset in tests for test in tests[dataset]], study.references
-    )
+    expected = dict.fromkeys(f"{dataset}/{text_of(test)}" for dataset in tests for test in tests[dataset])
+    _demand(folder / STUDY, expected, study.references)
+    if others := [name for name in study.references if name not in expected]:
+        raise _damaged(folder / STUDY, f"it names references of '{others[0]}', which the study does not have")
     _check_names(folder / STUDY, [*tests, *report.sizes, *report.encodings])
     _check_names(folder / STUDY, [part for named in tests.values() for test in named for part in test.split("@", 1)])
     _check_names(folder / RECORDS, [measure for names in cells for measure in records[names]["measures"]])
@@ -335,7 +343,7 @@ def unpack(folder: Path, results: Path) -> Bundled:
                     temporary.write_bytes(text)
     for name, content in _read_archive(folder / DATA).items():
         if name.startswith("scores/") or name.endswith(".looks"):
-            write_text(results / name, content.decode())
+            write_text(results / name, _decoded(folder / DATA, content))
     return study
 
 
@@ -381,7 +389,7 @@ def unpack_data(folder: Path, results: Path) -> None:
         WordorderError: The bundle is damaged or incomplete.
     """
     for name, content in _read_archive(folder / DATA).items():
-        write_text(results / name, content.decode())
+        write_text(results / name, _decoded(folder / DATA, content))
     for drawing in [*folder.glob("figures/*.svg"), *folder.glob("analyses/*.svg")]:
         write_text(results / drawing.relative_to(folder), read_text(drawing))
 
@@ -395,6 +403,10 @@ def _read_records(path: Path) -> dict[tuple[Any, ...], dict[str, Any]]:
                     raise TypeError(f"'{key}' of a cell is not an object")
             if not all(isinstance(number, int) and number > 0 for number in line["lines"].values()):
                 raise TypeError("'lines' of a cell are not numbers of lines")
+            if not isinstance(line.get("metrics", []), list):
+                raise TypeError("'metrics' of a cell is not a list")
+            if str(line.get("model", "////")).count("/") != 4:
+                raise TypeError("'model' of a cell is not DATASET/ENCODING/SIZE/DIGEST/SEED")
         return {tuple(line[key] for key in _NAMES): line for line in lines}
     except (ValueError, KeyError, TypeError) as error:
         raise WordorderError(

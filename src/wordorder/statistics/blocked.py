@@ -152,7 +152,7 @@ def block(
     """
     wanted = sorted({seed for of in scores.values() for seed in of}) if seeds is None else list(seeds)
     known = {name: {seed: of[seed] for seed in wanted if seed in of} for name, of in scores.items()}
-    excluded: dict[str, Exclusion] = dict.fromkeys(diverged, "diverged")
+    excluded: dict[str, Exclusion] = dict.fromkeys(sorted(diverged), "diverged")
     if len(wanted) > 1:
         unfinished = (name for name, of in known.items() if len(of) < 2 and name not in excluded)
         excluded |= dict.fromkeys(unfinished, "fewer than two seeds")

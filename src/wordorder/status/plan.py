@@ -63,8 +63,8 @@ class Cluster:
             raise WordorderError(
                 f"{settings} is not valid YAML: {error}. Correct the file.", code="invalid-yaml", path=settings
             ) from error
-        retries = (content or {}).get("retries", _RETRIES)
-        return cls(TrainingTable(table), retries if isinstance(retries, int) else _RETRIES)
+        retries = content.get("retries", _RETRIES) if isinstance(content, dict) else _RETRIES
+        return cls(TrainingTable(table), retries if isinstance(retries, int) and retries >= 0 else _RETRIES)
 
     def attempts(self, hours: float, limit: float) -> int | None:
         """Return the number of attempts that a run needs; None if the retries do not suffice.

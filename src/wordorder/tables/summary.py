@@ -28,7 +28,8 @@ def summary(results: str | Path) -> str:
         rows: list[dict[str, str]] = []
         for (size, encoding), cells in groups(group, ["size", "encoding"]):
             found = {metric(row["metric"]).label: _cell(row) for row in cells.to_dict("records")}
-            n = f"{cells['n'].min()} of {cells['seeds'].max()}"
+            scored = cells.loc[cells["n"] > 0, "n"]  # by the metrics that scored anything
+            n = f"{scored.min() if len(scored) else 0} of {cells['seeds'].max()}"
             rows.append({"size": size, "encoding": encoding} | found | {"seeds": n})
         table = tabulate(rows, headers="keys", tablefmt="simple", disable_numparse=True)
         parts.append(f"{dataset}, {test}: mean ± standard deviation over seeds\n\n{table}")

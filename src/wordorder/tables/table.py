@@ -172,10 +172,10 @@ def write_table(table: Table, prefix: str | Path) -> None:
 
 def to_markdown(table: Table) -> str:
     """Render the blocks and notes as Markdown."""
-    parts = [
-        f"{block.caption}\n\n{tabulate(block.texts, block.columns, tablefmt='pipe', disable_numparse=True)}"
-        for block in table.blocks
-    ]
+    parts = []
+    for block in table.blocks:
+        cells = [[text.replace("|", "\\|") for text in row] for row in block.texts]
+        parts.append(f"{block.caption}\n\n{tabulate(cells, block.columns, tablefmt='pipe', disable_numparse=True)}")
     if table.notes:
         parts.append("\n".join(f"- {note}" for note in table.notes))
     return "\n\n".join(parts) + "\n"

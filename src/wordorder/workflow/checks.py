@@ -13,6 +13,7 @@ from wordorder.errors import SeveralErrors, WordorderError
 from wordorder.metrics.base import build
 from wordorder.workflow.analyses import check_analyses
 from wordorder.workflow.configuration import Configuration
+from wordorder.workflow.packaged import FOLDER
 from wordorder.workflow.positions import positions_name
 from wordorder.workflow.study import cells, comparisons, test_names
 from wordorder.workflow.study_slices import published_tables
@@ -73,8 +74,8 @@ def _check_name(name: str, configuration: Configuration) -> None:
     Raises:
         WordorderError: A rule has this name.
     """
-    root = configuration.root.resolve().parent
-    files = [root / "Snakefile", *root.glob("workflow/rules/*.smk")]
+    own = configuration.root.resolve().parent
+    files = [file for root in {own, FOLDER} for file in (root / "Snakefile", *root.glob("workflow/rules/*.smk"))]
     rules = (
         re.findall(r"^(?:rule|use rule \w+ as) (\w+)\b", file.read_text(), re.MULTILINE)
         for file in files

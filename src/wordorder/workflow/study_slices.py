@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from wordorder.analyses.base import MeasuringAnalysis
+from wordorder.config import load
 from wordorder.config.analyses import Analyses
 from wordorder.config.claims import ByCount
 from wordorder.config.datasets import Dataset
@@ -136,7 +137,27 @@ def published_tables(study: Study, configuration: Configuration) -> list[Publish
         if shown.table not in tables:
             file = Path(configuration.root, "published", "scores.yaml")
             raise unknown_name(f"{file} has no published table", shown.table, tables, "tables", path=file)
+        _check_names(shown, tables[shown.table], configuration)
     return [_in_study(shown, tables[shown.table], configuration) for shown in study.published]
+
+
+def _check_names(shown: Shown, printed: PublishedScores, configuration: Configuration) -> None:
+    """Check that a published table has the names that are replaced, and that their replacements exist."""
+    own = {
+        "datasets": {column.dataset for column in printed.columns},
+        "tests": {column.test for column in printed.columns if column.test},
+        "sizes": {row.size for row in printed.rows},
+    }
+    for key, names in own.items():
+        for name in getattr(shown, key):
+            if name not in names:
+                raise unknown_name(f"The published table '{shown.table}' has in '{key}' no", name, names, key, key=key)
+    known = {"datasets": load.dataset_names(configuration.root), "sizes": load.size_names(configuration.root)}
+    for key, existing in known.items():
+        for name in getattr(shown, key).values():
+            if name not in existing:
+                start = f"'{key}' of the published table '{shown.table}' names the unknown"
+                raise unknown_name(start, name, existing, key, key=key)
 
 
 def _in_study(shown: Shown, printed: PublishedScores, configuration: Configuration) -> PublishedInStudy:
