@@ -66,10 +66,11 @@ def load(
             for (name,), found in groups(rows, ["metric"])
         ]
         places.append({"title": place(report, *key), "metrics": metrics} | _texts(text))
-        for name in set(report.encodings) - set(report.encodings_of(text.size)):
-            places[-1]["absent"][name] = _OTHER_SIZE
-            for own in metrics:
-                own["why"][name] = _OTHER_SIZE
+        others = dict.fromkeys(
+            (name for name in report.encodings if name not in report.encodings_of(text.size)), _OTHER_SIZE
+        )
+        for said in (places[-1]["absent"], *(own["why"] for own in metrics)):
+            said.update(others)
     return {
         "confidence": f"{100 * (1 - level.level):.3g}",
         "exact": level.exact and all_exact(files),
