@@ -211,8 +211,7 @@ class Looks(Model):
     )
     declared: bool = Field(
         default=True,
-        description="Whether the looks were fixed before the first one. If not, the table of comparisons and the page "
-        "say that no level is exact.",
+        description="Whether the looks were fixed before the first one; if not, no level is exact.",
     )
 
     @model_validator(mode="after")
