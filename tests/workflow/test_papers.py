@@ -16,34 +16,42 @@ import pytest
 
 from little_study import DATASET, SIZES
 from snakemake_runs import ROOT, snakemake
-from wordorder.config.load import load_study
+from wordorder.config.load import load_published_scores, load_study
 
 pytestmark = [pytest.mark.xdist_group("papers"), pytest.mark.slow]  # one process, so that they share files
 
-SHOWN = {"tests": {"newstest2014": "test"}, "sizes": {"base": "mini", "big": "mini", "big_no_encoder": "mini"}}
+
+def shown(table: str, dataset: str) -> dict[str, Any]:
+    """Return a published table in which the pair replaces a dataset, with the pair's test set and model size."""
+    (printed,) = [each for each in load_published_scores(ROOT / "config") if each.name == table]
+    tests = dict.fromkeys((column.test for column in printed.columns if column.test), "test")
+    sizes = dict.fromkeys((row.size for row in printed.rows), "mini")
+    return {"table": table, "datasets": {dataset: "pair"}, "tests": tests, "sizes": sizes}
+
+
 RECIPE = {"max_updates": 4, "max_epochs": None, "validate_every": 2, "batch_tokens": 512, "warmup_updates": 2}
 # The settings of the cut of each study, in addition to those of all cuts.
 CUTS: dict[str, dict[str, Any]] = {
     "posnet_mini": {
         "encodings": ["sinusoidal", "posnet_embed_encoder"],
         "published": [
-            {"table": "posnet_table1", "datasets": {"wmt14_ende_40k": "pair"}, **SHOWN},
-            {"table": "posnet_table3", "datasets": {"wmt14_ende_40k": "pair"}, **SHOWN},
+            shown("posnet_table1", "wmt14_ende_40k"),
+            shown("posnet_table3", "wmt14_ende_40k"),
         ],
         "analyses": {"ngram_gap": {"characters": 4, "words": 2, "bleu": 2}, "forward_time": {"rounds": 1}},
     },
     "xlpe_mini": {
         "encodings": ["sinusoidal", "headxl_inxl"],
         "published": [
-            {"table": "xlpe_table1", "datasets": {"wmt14_ende": "pair"}, **SHOWN},
-            {"table": "xlpe_table3", "datasets": {"wmt14_ende": "pair"}, **SHOWN, "tests": {"rwth": "test"}},
+            shown("xlpe_table1", "wmt14_ende"),
+            shown("xlpe_table3", "wmt14_ende"),
         ],
         "analyses": {"alignment": {"sets": ["gold"]}},
     },
     "opr_mini": {"encodings": ["sinusoidal", "opr_rpr"], "comparisons": None},
     "arena_mini": {
         "encodings": ["sinusoidal", "posnet_embed"],
-        "published": [{"table": "posnet_table1", "datasets": {"wmt14_ende_40k": "pair"}, **SHOWN}],
+        "published": [shown("posnet_table1", "wmt14_ende_40k")],
         "analyses": {
             "ngram_gap": {"characters": 4, "words": 2, "bleu": 2},
             "probes": {"sentences": 4, "swaps": [1], "windows": []},
