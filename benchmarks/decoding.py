@@ -25,7 +25,7 @@ from decoding_common import RANDOM_LENGTH, clocked, random_model, share_equal
 from torch import nn
 from transformers import GenerationConfig, M2M100Config, M2M100ForConditionalGeneration, MarianConfig, MarianMTModel
 
-from wordorder.config.models import Decoding
+from wordorder.config.decoding import Decoding
 from wordorder.data.binary import ParallelCorpus
 from wordorder.decoding.beam import max_length
 from wordorder.decoding.translate import plan, translate

@@ -23,7 +23,7 @@ from typing import Any
 import torch
 from decoding_common import RANDOM_LENGTH, clocked, random_model, share_equal
 
-from wordorder.config.models import Decoding
+from wordorder.config.decoding import Decoding
 from wordorder.data.binary import ParallelCorpus
 from wordorder.data.subword import Subword
 from wordorder.decoding.beam import max_length

@@ -12,7 +12,8 @@ from scipy import stats
 from raises import raises
 from wordorder.comparison.families import FamilyTest
 from wordorder.comparison.levels import level_of, looks_file, read_looks, remember_look
-from wordorder.config.models import Comparison, Family, Looks
+from wordorder.config.models import Comparison, Family
+from wordorder.config.seeds import Looks
 from wordorder.metrics.base import build
 from wordorder.statistics.distributions import dunnett_critical
 from wordorder.statistics.power import detectable_of, power

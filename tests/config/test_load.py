@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from raises import raises
+from wordorder.config.decoding import Decoding
 from wordorder.config.load import (
     encoding_names,
     load_aligners,
@@ -25,7 +26,8 @@ from wordorder.config.load import (
     slice_argument,
     study_names,
 )
-from wordorder.config.models import Cell, Decoding, Looks, Recipe, Scoring
+from wordorder.config.models import Cell, Recipe, Scoring
+from wordorder.config.seeds import Looks
 
 SHIPPED = Path(__file__).parents[2] / "config"
 

@@ -10,7 +10,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from wordorder.config.models import Cell, Decoding, Recipe
+from wordorder.config.decoding import Decoding
+from wordorder.config.models import Cell, Recipe
 from wordorder.decoding.beam import Hypothesis, max_length, search
 from wordorder.decoding.translate import translate
 from wordorder.model.architectures.transformer import Transformer, TransformerSize

@@ -16,7 +16,8 @@ from training_runs import VOCABULARY, TrainingRun, write_reversals
 from training_runs import cell as trained_cell
 from wordorder.cli.main import main
 from wordorder.config import datasets
-from wordorder.config.models import Cell, Decoding, Recipe
+from wordorder.config.decoding import Decoding
+from wordorder.config.models import Cell, Recipe
 from wordorder.data.binary import ParallelCorpus
 from wordorder.data.subword import Subword, train_subword
 from wordorder.decoding.beam import search

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from wordorder.config.models import Decoding
+from wordorder.config.decoding import Decoding
 from wordorder.decoding.penalty import highest_score, length_penalty
 
 

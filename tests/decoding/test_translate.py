@@ -15,7 +15,8 @@ from raises import raises
 from wordorder.children import shared
 from wordorder.cli.main import main
 from wordorder.config import datasets
-from wordorder.config.models import Cell, Decoding, Recipe
+from wordorder.config.decoding import Decoding
+from wordorder.config.models import Cell, Recipe
 from wordorder.data.binary import ParallelCorpus, write_corpus
 from wordorder.data.positions import write_positions
 from wordorder.data.subword import Subword, train_subword

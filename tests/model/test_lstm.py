@@ -18,8 +18,9 @@ from torch.testing import assert_close
 from place_encodings import Added, InAttention, Transformed, every_place
 from raises import raises
 from tiny_models import CONFIG, VOCABULARY, configurations, full, positions_of, sentences
+from wordorder.config.decoding import Decoding
 from wordorder.config.load import load_sizes
-from wordorder.config.models import Cell, Decoding, Recipe
+from wordorder.config.models import Cell, Recipe
 from wordorder.decoding.beam import search
 from wordorder.draws import repeatable
 from wordorder.dropout import drawn

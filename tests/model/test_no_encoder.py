@@ -14,7 +14,8 @@ from torch.testing import assert_close
 from place_encodings import Bias, HeadInputs, InAttention, every_place
 from raises import raises
 from tiny_models import VOCABULARY, around, configurations, full, positions_of, seen, sentences, step_by_step
-from wordorder.config.models import Cell, Decoding, Recipe
+from wordorder.config.decoding import Decoding
+from wordorder.config.models import Cell, Recipe
 from wordorder.decoding.beam import search
 from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
 from wordorder.encodings.compose import Composed, ComposedConfig

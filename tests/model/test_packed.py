@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from wordorder.config.models import Cell, Decoding, Recipe
+from wordorder.config.decoding import Decoding
+from wordorder.config.models import Cell, Recipe
 from wordorder.decoding import translate as translation
 from wordorder.decoding.translate import translate
 from wordorder.model import packed as module

@@ -15,7 +15,8 @@ from analysis_runs import sentences as measured
 from raises import raises
 from tiny_models import PREFIX_LM, VOCABULARY, around, full, positions_of, sentences, tiny_model
 from wordorder.analyses.attention_distance import AttentionDistance
-from wordorder.config.models import Cell, Decoding, Recipe
+from wordorder.config.decoding import Decoding
+from wordorder.config.models import Cell, Recipe
 from wordorder.data.binary import ParallelCorpus, write_corpus
 from wordorder.decoding.beam import search
 from wordorder.decoding.forced import force

@@ -11,7 +11,7 @@ import pytest
 from raises import raises
 from snakemake_runs import ROOT
 from wordorder.cli.main import main
-from wordorder.config.models import Looks
+from wordorder.config.seeds import Looks
 from wordorder.files import read_json, write_json
 from wordorder.statistics.power import seeds_needed
 from wordorder.status.power import spreads

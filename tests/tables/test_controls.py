@@ -32,10 +32,11 @@ ASKED = Controls(
 )
 
 
-def write_tests(results: Path) -> None:
+def write_tests(results: Path, *, exact: bool = True) -> None:
     """Write the part of a file of significance tests that the table reads."""
     content = {"size": "tiny", "test": "test_1", "cells": [], "not_scored": []}
-    metrics = {"bleu": {"family": {"margin": 1.5}}, "chrf++": {"family": None}}
+    family = {"margin": 1.5, "level": {"exact": exact}}
+    metrics = {"bleu": {"family": family, "comparisons": []}, "chrf++": {"family": None, "comparisons": []}}
     write_json(results / "significance/pair.tiny.test_1.json", content | {"metrics": metrics})
 
 
@@ -68,6 +69,14 @@ def test_differences_and_intervals_are_those_of_the_seed_blocked_model(tmp_path:
     shown = pd.DataFrame(table.blocks[0].texts, columns=table.blocks[0].columns)
     assert list(shown["Encoding"]) == ["learned", "relative"] * 2, "two metrics"
     assert shown["Encoding − control"].iloc[0] == f"{rows['difference'].iloc[0]:+.2f}"
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_the_notes_say_when_an_undeclared_look_leaves_no_exact_level(tmp_path: Path, exact: bool) -> None:
+    write_study(tmp_path, ASKED.report, RATES)
+    write_tests(tmp_path, exact=exact)
+    notes = build_controls_table(ASKED, tmp_path).notes
+    assert any("no level is exact" in note for note in notes) is not exact
 
 
 def test_a_lost_control_is_not_compared(tmp_path: Path) -> None:

@@ -245,6 +245,31 @@ def test_doubts_about_a_family_are_noted(study: Report, tmp_path: Path) -> None:
     assert "σ" not in "".join(notes[1:])
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("family.sigma", "0.5"),
+        ("family.level.exact", "no"),
+        ("family.spread_check", {"p": 0.3}),
+        ("comparisons.0.test.p", "0.03"),
+        ("comparisons.0.test.interval", "0.1 to 0.2"),
+        ("comparisons.0.verdict", None),
+    ],
+)
+def test_a_damaged_number_of_a_significance_test_is_said(study: Report, tmp_path: Path, key: str, value: Any) -> None:
+    path = tmp_path / SIGNIFICANCE
+    content = read_json(path)
+    where = content["metrics"]["bleu"]
+    *parents, last = [int(each) if each.isdigit() else each for each in key.split(".")]
+    for name in parents:
+        where = where[name]
+    assert last in where
+    where[last] = value
+    write_json(path, content)
+    with raises("invalid-value", path=path, says=f"metrics.bleu.{key}"):
+        load_significance(study, tmp_path)
+
+
 def test_variance_components_are_those_of_the_comparison(study: Report, tmp_path: Path) -> None:
     data, markdown, _ = table("variance", study, tmp_path)
     assert len(data) == 2 * 2  # tests x metrics

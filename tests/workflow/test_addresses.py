@@ -11,8 +11,9 @@ from pydantic import BaseModel
 
 from snakemake_runs import ROOT
 from wildcards import Wildcards
+from wordorder.config.decoding import Decoding
 from wordorder.config.load import dataset_names, load_dataset, load_encodings, load_recipes, load_sizes, study_names
-from wordorder.config.models import Decoding, Evaluation, Recipe
+from wordorder.config.models import Evaluation, Recipe
 from wordorder.config.sizes import Sizes
 from wordorder.encodings.registry import parse
 from wordorder.errors import WordorderError

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from little_study import Workspace
-from wordorder.config.models import Decoding, Evaluation
+from wordorder.config.decoding import Decoding
+from wordorder.config.models import Evaluation
 from wordorder.errors import WordorderError
 from wordorder.files import read_json
 from wordorder.integrity import seal

@@ -14,8 +14,9 @@ from raises import raises
 from snakemake_runs import ROOT
 from wildcards import Wildcards
 from wordorder.config.datasets import Download, Generator, Import, Preparation, Subword
+from wordorder.config.decoding import Decoding
 from wordorder.config.load import dataset_names, load_dataset, load_sizes, load_study, slice_argument
-from wordorder.config.models import Cell, Decoding, Evaluation, Family, Model, Report
+from wordorder.config.models import Cell, Evaluation, Family, Model, Report
 from wordorder.config.pages import PublishedReport
 from wordorder.config.published_scores import Shown
 from wordorder.files import read_bytes

@@ -34,7 +34,8 @@ from typing_extensions import override
 
 from wordorder.analyses.base import Input, MeasuredSet, ModelAnalysis, raw_file
 from wordorder.config.base import Positive
-from wordorder.config.models import Analysed, Decoding, Report
+from wordorder.config.decoding import Decoding
+from wordorder.config.models import Analysed, Report
 from wordorder.data.arrays import Integers
 from wordorder.data.subword import Subword
 from wordorder.data.tokenise import detokeniser

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from wordorder.config.datasets import TextPreprocessing
-from wordorder.config.models import Decoding
+from wordorder.config.decoding import Decoding
 from wordorder.data.subword import Subword
 from wordorder.decoding.translate import translate_lines
 from wordorder.model.architectures.base import Translator

@@ -24,7 +24,7 @@ def translate(
     subword: options.Subword,
     source_language: Annotated[str, Option(metavar="LANGUAGE", help="language of the text, such as 'en'")],
     target_language: Annotated[str, Option(metavar="LANGUAGE", help="language of the translation")],
-    config: Annotated[Any, slice_of("models.Decoding", "settings of the search", optional=True)],
+    config: Annotated[Any, slice_of("decoding.Decoding", "settings of the search", optional=True)],
     preprocessing: Annotated[
         Any,
         slice_of("datasets.Preprocessing", "the dataset's 'preprocessing'", optional=True, name="--preprocessing"),

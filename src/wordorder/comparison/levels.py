@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from wordorder.config.models import Looks
+from wordorder.config.seeds import Looks
 from wordorder.errors import WordorderError
 from wordorder.files import read_json, write_json
 from wordorder.statistics.looks import obrien_fleming_levels

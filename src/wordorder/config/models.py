@@ -1,8 +1,8 @@
 """Typed models of the files under ``config/``.
 
-Each model is frozen and rejects unknown keys. The models of single stages (:class:`Download`, :class:`Cell`,
-:class:`Decoding`, ...) are the *slices* that the workflow passes to one job. A job sees only its own slice, so a change
-elsewhere in a study does not rerun it.
+Each model is frozen and rejects unknown keys. The models of single stages (:class:`Cell`, :class:`Evaluation`, ...) are
+the *slices* that the workflow passes to one job. A job sees only its own slice, so a change elsewhere in a study does
+not rerun it.
 """
 
 from __future__ import annotations
@@ -10,14 +10,16 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, PlainValidator, RootModel, Tag, ValidationError, model_validator
+from pydantic import Field, PlainValidator, RootModel, ValidationError, model_validator
 
 from wordorder.config.analyses import Analyses
 from wordorder.config.base import Level, Model, Name, Positive, Rate
 from wordorder.config.datasets import Preparation
+from wordorder.config.decoding import Decoding, Decodings
 from wordorder.config.encodings import AnyEncoding
 from wordorder.config.extensions import MemberError, unknown_member
 from wordorder.config.published_scores import Shown
+from wordorder.config.seeds import Looks, Seeds
 from wordorder.config.sizes import ModelSize
 from wordorder.registry import registry_of
 
@@ -95,41 +97,6 @@ class Cell(Model):
     seed: int = Field(ge=0)
 
 
-class Decoding(Model):
-    """Beam search: the slice of a decoding job."""
-
-    beam: Positive = Field(default=5, description="Number of hypotheses that are kept per sentence.")
-    length_penalty: Literal["power", "gnmt"] = Field(
-        default="power",
-        description="Divisor of the log-probability: 'power' is length^alpha (fairseq), 'gnmt' ((5+length)/6)^alpha.",
-    )
-    alpha: float = Field(default=1.0, description="Exponent of the length penalty; 0 disables it.")
-    max_length_a: float = Field(
-        default=1.0, ge=0, description="a in the largest length of a hypothesis, a * source + b tokens."
-    )
-    max_length_b: int = Field(default=50, ge=0, description="b in the same formula.")
-    stop: Literal["beam", "exact"] = Field(
-        default="beam",
-        description="'beam' ends a sentence when as many hypotheses have finished as the beam holds (fairseq); 'exact' "
-        "when no open hypothesis can become one of the n best any more, which takes several times longer.",
-    )
-    batch_tokens: Positive = Field(
-        default=8192,
-        description="Largest number of source tokens in a batch, including padding and all hypotheses of the beam.",
-    )
-    nbest: Positive = Field(default=1, description="Number of hypotheses to write per sentence.")
-    precision: Literal["fp32", "bf16"] = Field(
-        default="fp32",
-        description="Precision of the search; 'bf16' rounds the whole model, including its positions and biases.",
-    )
-
-    @model_validator(mode="after")
-    def _nbest_fits(self) -> Decoding:
-        if self.nbest > self.beam:
-            raise ValueError(f"nbest ({self.nbest}) cannot exceed beam ({self.beam})")
-        return self
-
-
 def _metric(entry: Any) -> Any:
     """Check an entry of ``metrics`` by the metric's own file, and return it without default settings."""
     named = isinstance(entry, dict) and len(entry) == 1 and isinstance(next(iter(entry)), str)
@@ -156,17 +123,6 @@ def metric_name(entry: Metric) -> str:
 Metric = Annotated[
     str | dict[str, dict[str, Any]],
     PlainValidator(_metric, json_schema_input_type=Name | dict[Name, dict[str, Any]]),
-]
-
-
-def _one_or_several(decoding: Any) -> str:
-    """Distinguish a single decoding from several named ones, whose values are groups of keys."""
-    groups = isinstance(decoding, dict) and all(isinstance(own, dict | Model) for own in decoding.values())
-    return "several" if groups and decoding else "one"
-
-
-Decodings = Annotated[
-    Annotated[Decoding, Tag("one")] | Annotated[dict[Name, Decoding], Tag("several")], Discriminator(_one_or_several)
 ]
 
 
@@ -199,39 +155,6 @@ class Significance(Model):
         default=12345, description="Seed of the tests; not 0, which means 'a new seed every time' in sacreBLEU."
     )
 
-
-class Looks(Model):
-    """Seeds that are added after seeing the results of fewer seeds: the seeds are 1, 2, … up to ``until``."""
-
-    looks: Annotated[list[Annotated[int, Field(ge=2)]], Field(min_length=2)] = Field(
-        description="Numbers of seeds after which the comparisons are examined, in increasing order."
-    )
-    until: Positive | None = Field(
-        default=None, description="Current look of the study; the first if missing. Increase it to add seeds."
-    )
-    declared: bool = Field(
-        default=True,
-        description="Whether the looks were fixed before the first one; if not, no level is exact.",
-    )
-
-    @model_validator(mode="after")
-    def _looks_grow(self) -> Looks:
-        if self.looks != sorted(set(self.looks)):
-            raise ValueError(f"the looks must increase, such as [3, 5], but are {self.looks}")
-        if self.until is not None and self.until not in self.looks:
-            raise ValueError(f"'until' is {self.until}, which is not among the looks {self.looks}")
-        return self
-
-    @property
-    def now(self) -> int:
-        """The number of seeds at this look."""
-        return self.looks[0] if self.until is None else self.until
-
-
-Seeds = Annotated[
-    Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1), Tag("listed")] | Annotated[Looks, Tag("looks")],
-    Discriminator(lambda seeds: "looks" if isinstance(seeds, dict | Model) else "listed"),
-]
 
 Margins = dict[Name, Annotated[float, Field(gt=0)]]
 

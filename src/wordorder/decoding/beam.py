@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from wordorder.config.models import Decoding
+from wordorder.config.decoding import Decoding
 from wordorder.decoding.penalty import highest_score, length_penalty
 from wordorder.decoding.selection import best_continuations
 from wordorder.encodings.base import Positions

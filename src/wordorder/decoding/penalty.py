@@ -6,7 +6,7 @@ from typing import overload
 
 from torch import Tensor
 
-from wordorder.config.models import Decoding
+from wordorder.config.decoding import Decoding
 
 
 @overload

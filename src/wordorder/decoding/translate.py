@@ -16,7 +16,7 @@ from torch import Tensor
 
 from wordorder.children import can_fork, shared
 from wordorder.config.datasets import TextPreprocessing
-from wordorder.config.models import Decoding
+from wordorder.config.decoding import Decoding
 from wordorder.data.arrays import Integers
 from wordorder.data.binary import ParallelCorpus
 from wordorder.data.clean import preprocessor

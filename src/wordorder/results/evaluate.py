@@ -7,7 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wordorder.config.models import Decoding, Evaluation
+from wordorder.config.decoding import Decoding
+from wordorder.config.models import Evaluation
 from wordorder.errors import WordorderError
 from wordorder.files import read_json, sha256, write_json
 from wordorder.metrics.scores import score_files

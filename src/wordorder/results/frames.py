@@ -11,10 +11,10 @@ import pandas as pd
 
 from wordorder.config.models import Report
 from wordorder.errors import WordorderError
-from wordorder.files import demand, read_object, read_text
+from wordorder.files import demand, read_text
 from wordorder.metrics.base import SystemsMetric, metric
 from wordorder.results.index import CellFiles, read_index
-from wordorder.results.typed import Record, Scores, SystemScores, read_typed
+from wordorder.results.typed import Record, Scores, Significance, SystemScores, read_typed
 
 CELL = ["dataset", "size", "encoding", "seed"]
 
@@ -160,7 +160,9 @@ def load_significance(report: Report, results: str | Path) -> list[dict[str, Any
     """Return each significance file of the study, in the report's order, with ``dataset`` added."""
     return [
         {"dataset": dataset.name}
-        | read_object(Path(results) / "significance" / f"{dataset.name}.{size}.{test}.json", *_SIGNIFICANCE)
+        | read_typed(
+            Path(results) / "significance" / f"{dataset.name}.{size}.{test}.json", Significance, *_SIGNIFICANCE
+        )
         for dataset in report.datasets
         for size in report.sizes
         for test in dataset.tests

@@ -63,6 +63,80 @@ class Record(Result):
     device: str | None = None
 
 
+class Level(Result):
+    """The level of a family of comparisons, which is not exact after an undeclared look."""
+
+    alpha: float | None = None
+    level: float | None = None
+    looks: list[int] = []
+    exact: bool
+
+
+class SpreadCheck(Result):
+    """Whether the seeds vary less than the sentences on which they differ explain."""
+
+    p: float
+    small: bool
+
+
+class FamilyNumbers(Result):
+    """The numbers that all comparisons of a family share."""
+
+    procedure: str | None = None
+    comparisons: int | None = None
+    seeds: list[int] = []
+    dropped_seeds: list[int] = []
+    excluded: dict[str, str] = {}
+    problem: str | None = None
+    sigma: float | None = None
+    nu: int | None = None
+    unstable: dict[str, float] = {}
+    spread_check: SpreadCheck | None = None
+    level: Level | None = None
+    margin: float | None = None
+    detectable: float | None = None
+    detectable_range: list[float] | None = None
+    seeds_needed: int | None = None
+    components: dict[str, float] | None = None
+
+
+class Test(Result):
+    """The test of a comparison by its family's procedure."""
+
+    value: float
+    standard_error: float
+    nu: float
+    t: float
+    p: float
+    interval: list[float]
+    equivalence_interval: list[float]
+
+
+class ComparisonNumbers(Result):
+    """The tests and the verdict of a comparison."""
+
+    system: str
+    baseline: str
+    agreement: float | None = None
+    test: Test | None = None
+    outcome: str
+    reach: str | None = None
+    verdict: str
+
+
+class MetricNumbers(Result):
+    """The comparisons by one metric."""
+
+    family: FamilyNumbers | None
+    comparisons: list[ComparisonNumbers] = []
+
+
+class Significance(Result):
+    """The significance tests of a test set."""
+
+    metrics: dict[str, MetricNumbers]
+
+
 def read_typed(path: Path, kind: type[Result], *keys: str) -> dict[str, Any]:
     """Read a JSON object that must have a type.
 

@@ -15,6 +15,7 @@ from wordorder.results.frames import groups
 from wordorder.statistics.all_pairs import declared_pairs
 from wordorder.statistics.blocked import block
 from wordorder.statistics.verdicts import verdict
+from wordorder.tables.comparisons import all_exact
 from wordorder.tables.table import Block, Cell, Row, Table, interval, mean_and_sd, number, p_values, text
 
 _ORDER, _PARAMETERS = "encoding - control", "control - baseline"
@@ -26,7 +27,7 @@ def controls_table(scores: pd.DataFrame, records: pd.DataFrame, tested: list[dic
     Args:
         scores: From :func:`.results.frames.load_scores`.
         records: From :func:`.results.frames.load_records`.
-        tested: From :func:`.results.frames.load_significance`, for the margins of the study.
+        tested: From :func:`.results.frames.load_significance`, for the margins and the looks of the study.
         asked: The study and its controls.
     """
     report = asked.report
@@ -58,7 +59,8 @@ def controls_table(scores: pd.DataFrame, records: pd.DataFrame, tested: list[dic
                 shown[-1] |= _shown(f"Control − {report.baseline}", found.get(_PARAMETERS), name)
         if shown:
             blocks.append(Block(f"{dataset.title}: encodings, their controls and {report.baseline}.", shown))
-    return Table(CONTROLS, pd.DataFrame(rows), blocks, list(_NOTES))
+    notes = list(_NOTES) if all_exact(tested) else [*_NOTES, _NOT_EXACT]
+    return Table(CONTROLS, pd.DataFrame(rows), blocks, notes)
 
 
 _NOTES = (
@@ -69,6 +71,7 @@ _NOTES = (
     "size, test set and metric of this table; intervals are simultaneous. The table of significance tests another "
     "family of comparisons.",
 )
+_NOT_EXACT = "Seeds were added after results had been seen, which was not declared: no level is exact."
 
 
 def _pairs(control: str, encoding: str, report: Report, trained: list[str]) -> Iterator[tuple[str, tuple[str, str]]]:

@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, RootModel
 
-from wordorder.config.models import Decoding, Evaluation, Recipe
+from wordorder.config.decoding import Decoding
+from wordorder.config.models import Evaluation, Recipe
 
 MODELS = "results/models"
 MODEL_FOLDER = MODELS + "/{dataset}/{encoding}/{size}/{digest}"
