@@ -145,6 +145,8 @@ def test_bins_are_equal_parts_and_keep_equal_sentences_together() -> None:
         ("1.00", [False, False, True]),
         ("no order", [False, True, False]),
     ]
+    near = tau_buckets(np.array([0.9512, 0.9513, 0.9522, 0.9533]), 2)
+    assert [bucket.label for bucket in near] == ["0.951", "0.952 to 0.953"], "with two digits, both were 0.95"
 
 
 @pytest.mark.parametrize(

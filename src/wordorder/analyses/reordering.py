@@ -138,12 +138,17 @@ def tau_buckets(tau: Floats, bins: int) -> list[Bucket]:
     places = (rankdata(tau[known].round(9)) - 0.5) / max(known.sum(), 1)
     numbers = np.full(len(tau), -1)
     numbers[known] = np.floor(places * bins)
-    buckets = []
-    for number in np.unique(numbers[known]):
-        members = numbers == number
-        least, largest = float(tau[members].min()), float(tau[members].max())
-        label = f"{least:.2f}" if f"{least:.2f}" == f"{largest:.2f}" else f"{least:.2f} to {largest:.2f}"
-        buckets.append(Bucket(label, least, largest, members))
+    members = [numbers == number for number in np.unique(numbers[known])]
+    ends = [(float(tau[own].min()), float(tau[own].max())) for own in members]
+    # The fewest digits, at least two, with which no two buckets have one label.
+    several = ([_label(*each, digits) for each in ends] for digits in range(2, 10))
+    labels = next(found for found in several if len(set(found)) == len(found))
+    buckets = [Bucket(label, *each, own) for label, each, own in zip(labels, ends, members, strict=True)]
     if not known.all():
         buckets.append(Bucket("no order", None, None, ~known))
     return buckets
+
+
+def _label(least: float, largest: float, digits: int) -> str:
+    begin, end = f"{least:.{digits}f}", f"{largest:.{digits}f}"
+    return begin if begin == end else f"{begin} to {end}"
