@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ from wordorder.config.load import (
 )
 from wordorder.config.pages import Paper, PublishedReport
 from wordorder.config.published_scores import PublishedInStudy, PublishedScores, Shown
+from wordorder.files import read_json, write_json
 from wordorder.published import stated
 from wordorder.published.evidence import (
     Evidence,
@@ -296,6 +298,20 @@ def test_a_verdict_says_what_stands_in_for_the_paper(results: Path) -> None:
     assert marked["rows is claimed"] == "en-qaa instead of en-de, test test_2 instead of test_1"
     assert marked["same_rows is claimed"] == "en-qaa instead of en-de"
     assert marked["computed is claimed"] == "computed"
+
+
+def test_claims_say_which_study_has_no_exact_level(results: Path, tmp_path: Path) -> None:
+    shutil.copytree(results, tmp_path, dirs_exist_ok=True)
+    order = {"kind": "table", "table": "little_table1", "better": ["APE"], "worse": ["none"]}
+    paper = asked(little(table=order))
+    assert not any("no level is exact" in note for note in claims_table(paper, tmp_path).notes)
+    for path in (tmp_path / "small/significance").glob("*.json"):
+        content = read_json(path)
+        for tested in content["metrics"].values():
+            tested["family"]["level"]["exact"] = False
+        write_json(path, content)
+    notes = claims_table(paper, tmp_path).notes
+    assert sum("no level is exact in small" in note for note in notes) == 1
 
 
 def test_a_table_has_the_printed_numbers_and_ours_in_each_cell(results: Path) -> None:

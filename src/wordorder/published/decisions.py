@@ -31,7 +31,7 @@ from wordorder.published.evidence import Evidence, Family, Found, gain_evidence,
 from wordorder.published.orderings import DOUBT, Column
 from wordorder.published.quantities import load_printed
 from wordorder.results.frames import cell_folders, groups, load_metrics, load_records, load_significance
-from wordorder.tables.comparisons import small_families
+from wordorder.tables.comparisons import all_exact, small_families
 
 # Quantities other than scores for which lower is better.
 _COSTS = (MEMORY, ALIGNMENT[0])
@@ -81,6 +81,11 @@ class StudyResults:
     def doubtful(self) -> set[tuple[str, str, str, str]]:
         """The dataset, size, test set and metric of each family in which the seeds vary suspiciously little."""
         return small_families(load_significance(self.config.report, self.folder))
+
+    @cached_property
+    def exact(self) -> bool:
+        """Whether the levels of the study's comparisons are exact: no undeclared look preceded them."""
+        return not self._trained or all_exact(load_significance(self.config.report, self.folder))
 
     @property
     def _trained(self) -> bool:

@@ -151,7 +151,9 @@ def claims_table(paper: Paper, results: Path) -> Table:
             for each in evidence
         ]
     title = f"{paper.claims.title}: its claims."
-    return Table("claims", pd.DataFrame(data), [Block(title, rows)], list(_CLAIM_NOTES))
+    looked = [study.name for study in decider.studies if not study.exact]
+    notes = [*_CLAIM_NOTES, _NOT_EXACT.format(studies=", ".join(looked))] if looked else list(_CLAIM_NOTES)
+    return Table("claims", pd.DataFrame(data), [Block(title, rows)], notes)
 
 
 def _of(evidence: list[Evidence]) -> str:
@@ -177,6 +179,7 @@ _CLAIM_NOTES = (
     "Mathematics and counts of parameters are computed, not trained: each has the number that was found and its bound.",
     "claims.csv has every comparison.",
 )
+_NOT_EXACT = "Seeds were added after results had been seen, which was not declared: no level is exact in {studies}."
 _SHOWN = 4  # pieces of evidence per verdict; claims.csv has all
 
 
