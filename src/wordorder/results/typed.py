@@ -69,7 +69,7 @@ class Level(Result):
     alpha: float | None = None
     level: float | None = None
     looks: list[int] = []
-    exact: bool
+    exact: bool = True
 
 
 class SpreadCheck(Result):
@@ -119,20 +119,20 @@ class ComparisonNumbers(Result):
     baseline: str
     agreement: float | None = None
     test: Test | None = None
-    outcome: str
+    outcome: str = ""
     reach: str | None = None
-    verdict: str
+    verdict: str = ""
 
 
 class MetricNumbers(Result):
     """The comparisons by one metric."""
 
-    family: FamilyNumbers | None
+    family: FamilyNumbers | None = None
     comparisons: list[ComparisonNumbers] = []
 
 
 class Significance(Result):
-    """The significance tests of a test set."""
+    """The significance tests of a test set. Each reader says which keys it needs; here, only types are checked."""
 
     metrics: dict[str, MetricNumbers]
 
