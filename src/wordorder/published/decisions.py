@@ -72,7 +72,7 @@ class StudyResults:
         """The equivalence margins of the study, by dataset, size, test set and metric."""
         return {
             (file["dataset"], file["size"], file["test"], name): tested["family"]["margin"]
-            for file in load_significance(self.config.report, self.folder)
+            for file in self._tested
             for name, tested in file["metrics"].items()
             if (tested.get("family") or {}).get("margin") is not None
         }
@@ -80,12 +80,16 @@ class StudyResults:
     @cached_property
     def doubtful(self) -> set[tuple[str, str, str, str]]:
         """The dataset, size, test set and metric of each family in which the seeds vary suspiciously little."""
-        return small_families(load_significance(self.config.report, self.folder))
+        return small_families(self._tested)
 
     @cached_property
     def exact(self) -> bool:
         """Whether the levels of the study's comparisons are exact: no undeclared look preceded them."""
-        return not self._trained or all_exact(load_significance(self.config.report, self.folder))
+        return not self._trained or all_exact(self._tested)
+
+    @cached_property
+    def _tested(self) -> list[dict[str, Any]]:
+        return load_significance(self.config.report, self.folder)
 
     @property
     def _trained(self) -> bool:

@@ -29,6 +29,7 @@ from wordorder.statistics.all_pairs import Pairs, all_pairs
 from wordorder.statistics.blocked import block
 from wordorder.statistics.orderings import Order, PairOutcome, order_outcomes, pair_outcome, permutation_test
 from wordorder.statistics.resampling import Array
+from wordorder.tables.comparisons import NOT_EXACT
 from wordorder.tables.table import Block, Row, Table, format_p, number, text
 
 _PAIR_STATUSES = {
@@ -307,7 +308,7 @@ def orderings_table(
             rows.append({"Column": text("all"), "Order": text(_order(outcome, whole.p_same, whole.p_reversed))})
         title = f"{order.paper}, {order.table}: the order of its systems, and that of ours."
         blocks.append(Block(title, rows))
-    return Table("orderings", data, blocks, [*_NOTES, *([] if level.exact and exact else [_NOT_EXACT])])
+    return Table("orderings", data, blocks, [*_NOTES, *([] if level.exact and exact else [NOT_EXACT])])
 
 
 _NOTES = (
@@ -325,7 +326,6 @@ _NOTES = (
     "Where ours are of other languages than the paper's, each line says so: such a pair says nothing about the printed "
     "languages.",
 )
-_NOT_EXACT = "Seeds were added after results had been seen, which was not declared: no level is exact."
 
 
 def _sizes(pairs: pd.DataFrame) -> list[str]:

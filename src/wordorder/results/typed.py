@@ -132,7 +132,7 @@ class MetricNumbers(Result):
 
 
 class Significance(Result):
-    """The significance tests of a test set. Each reader says which keys it needs; here, only types are checked."""
+    """The significance tests of a test set. Keys may be missing, because older files lack some."""
 
     metrics: dict[str, MetricNumbers]
 

@@ -105,6 +105,9 @@ def comparisons_frame(files: list[dict[str, Any]]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+NOT_EXACT = "Seeds were added after results had been seen, which was not declared: no level is exact."
+
+
 def all_exact(files: list[dict[str, Any]]) -> bool:
     """Return whether the levels of all comparisons are exact: no undeclared look preceded them."""
     return all(family["level"]["exact"] for family in _tested(files))

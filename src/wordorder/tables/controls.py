@@ -15,7 +15,7 @@ from wordorder.results.frames import groups
 from wordorder.statistics.all_pairs import declared_pairs
 from wordorder.statistics.blocked import block
 from wordorder.statistics.verdicts import verdict
-from wordorder.tables.comparisons import all_exact
+from wordorder.tables.comparisons import NOT_EXACT, all_exact
 from wordorder.tables.table import Block, Cell, Row, Table, interval, mean_and_sd, number, p_values, text
 
 _ORDER, _PARAMETERS = "encoding - control", "control - baseline"
@@ -59,7 +59,7 @@ def controls_table(scores: pd.DataFrame, records: pd.DataFrame, tested: list[dic
                 shown[-1] |= _shown(f"Control − {report.baseline}", found.get(_PARAMETERS), name)
         if shown:
             blocks.append(Block(f"{dataset.title}: encodings, their controls and {report.baseline}.", shown))
-    notes = list(_NOTES) if all_exact(tested) else [*_NOTES, _NOT_EXACT]
+    notes = list(_NOTES) if all_exact(tested) else [*_NOTES, NOT_EXACT]
     return Table(CONTROLS, pd.DataFrame(rows), blocks, notes)
 
 
@@ -71,7 +71,6 @@ _NOTES = (
     "size, test set and metric of this table; intervals are simultaneous. The table of significance tests another "
     "family of comparisons.",
 )
-_NOT_EXACT = "Seeds were added after results had been seen, which was not declared: no level is exact."
 
 
 def _pairs(control: str, encoding: str, report: Report, trained: list[str]) -> Iterator[tuple[str, tuple[str, str]]]:
