@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import os
@@ -270,6 +271,33 @@ def test_the_archive_of_rwth_is_read_the_other_way_round(tmp_path: Path, rwth: G
     assert list(read_lines(files["clean_target"])) == ["die Gebühr ist zu hoch .", "können Sie mich hören ?"]
     assert files["alignments"].read_text() == "0-0 1-1 2-2 3-3 4-4 5-5\n0-0 1-1 2-3 3p2 4-4\n"
     assert json.loads(files["report"].read_text())["links"] == {"sure": 10, "possible": 11, "dropped": 0}
+
+
+def blank_text(folder: Path, source: str, target: str, links: str) -> GoldText:
+    for name, text in (("de", source), ("en", target), ("links", links)):
+        (folder / name).write_text(text)
+    return GoldText(source="de", target="en", links="links", first=0, skip_blank=True)
+
+
+def test_a_pair_with_a_blank_line_in_any_file_is_skipped_as_a_whole(tmp_path: Path) -> None:
+    text = blank_text(tmp_path, "a\n\nc\nd\n\n", "w\nx\n\nz\n", "0-0\n0-0\n0-0\n0-0\n\n\n")
+    words, gold = read_gold_set(text, tmp_path)
+    assert words == ([["a"], ["d"]], [["w"], ["z"]]) and len(gold.sure) == 2
+    text = blank_text(tmp_path, "a\nb\nc\n", "x\ny\nz\n", "0-0\n\n0-0\n")
+    assert read_gold_set(text, tmp_path)[0] == ([["a"], ["c"]], [["x"], ["z"]])
+
+
+def test_files_of_different_lengths_are_refused_when_blank_lines_are_skipped(tmp_path: Path) -> None:
+    text = blank_text(tmp_path, "a\n\nc\n", "x\ny\n", "0-0\n\n0-0\n")
+    with raises("unequal-lines", found=2, expected=3, says="'en' 2"):
+        read_gold_set(text, tmp_path)
+
+
+def test_links_may_be_compressed(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("ja ||| yes\n")
+    (tmp_path / "links.gz").write_bytes(gzip.compress(b"0-0\n"))
+    _, gold = read_gold_set(GoldText(joint="text", links="links.gz", first=0), tmp_path)
+    assert gold.sure[0].tolist() == [[0, 0]]
 
 
 def test_an_archive_with_another_number_of_pairs(tmp_path: Path, rwth: GoldText) -> None:

@@ -147,6 +147,7 @@ STUDY_MISTAKES = [
         [{"code": "out-of-range", "line": 10, "key": "recipe.dropout"}],
     ),
     (("[1, 2]", "[1, -2]"), [{"code": "out-of-range", "line": 6, "key": "seeds[1]"}]),
+    (("[1, 2]", "[1, 4294967296]"), [{"code": "out-of-range", "line": 6, "key": "seeds[1]"}]),
     (("[1, 2]", "[]"), [{"code": "wrong-length", "line": 6, "key": "seeds"}]),
     (("[1, 2]", "1"), [{"code": "wrong-type", "line": 6, "key": "seeds"}]),
     (("[1, 2]", "{looks: [5, 3]}"), [{"code": "invalid-value", "line": 6, "key": "seeds"}]),

@@ -171,6 +171,13 @@ def test_a_superfluous_report_is_an_error(tmp_path: Path) -> None:
         compare_pairs({"train": 1}, [tmp_path / "train", tmp_path / "valid"])
 
 
+def test_a_report_without_its_counts_is_an_error(tmp_path: Path) -> None:
+    for content in ("{}", "[]"):
+        (tmp_path / "train").write_text(content)
+        with raises("missing-key", tmp_path / "train", key="read"):
+            compare_pairs({"train": 1}, [tmp_path / "train"])
+
+
 def test_each_of_several_counts_is_compared(tmp_path: Path) -> None:
     (tmp_path / "train").write_text('{"read": 4520000, "kept": 4400000}')
     table = compare_pairs({"train": {"A (2023)": 4_430_000, "B": 4_520_000}}, [tmp_path / "train"])

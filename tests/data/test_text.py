@@ -172,3 +172,10 @@ def test_reading_takes_constant_memory() -> None:
     tracemalloc.stop()
     assert total > 7_000_000
     assert peak < 100_000
+
+
+@pytest.mark.parametrize("name", ["text.gz", "text.bz2"])
+def test_text_is_not_written_under_the_name_of_a_compressed_file(tmp_path: Path, name: str) -> None:
+    with raises("compressed-output", tmp_path / name):
+        write_lines(tmp_path / name, ["a"])
+    assert not list(tmp_path.iterdir())

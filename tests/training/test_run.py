@@ -155,6 +155,28 @@ def test_another_configuration_starts_from_the_beginning(make_run: RunMaker) -> 
 
 
 @pytest.mark.slow
+def test_an_interrupted_training_does_not_go_on_with_another_validation_set(
+    make_run: RunMaker, corpora: tuple[Path, Path], tmp_path: Path
+) -> None:
+    other = write_reversals(tmp_path / "other", pairs=60, seed=3)
+    run = make_run()
+    process = run.start()
+    last = run.folder / "state" / "last.pt"
+    metrics = run.folder / "state" / "metrics.jsonl"
+    while not (metrics.exists() and '"valid"' in metrics.read_text()) and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 75 and last.exists()
+    resumed = TrainingRun(run.folder, run.cell, corpora[0], other)
+    assert "was saved with another validation set and was discarded" in resumed.finish()
+    (tmp_path / "fresh").mkdir()
+    fresh = TrainingRun(tmp_path / "fresh", run.cell, corpora[0], other)
+    fresh.finish()
+    assert same_result(resumed, fresh)
+    assert resumed.record()["restarts"] == 0
+
+
+@pytest.mark.slow
 def test_long_pairs_are_excluded_reported_and_counted(
     make_run: RunMaker, corpora: tuple[Path, Path], uninterrupted: TrainingRun
 ) -> None:
@@ -210,6 +232,18 @@ def test_sentences_longer_than_the_encoding_are_refused_before_the_first_update(
     run = TrainingRun(tmp_path, own, tmp_path / "train", tmp_path / "valid")
     assert re.search(message, printed := run.finish(status=1)), printed
     assert printed.count("\n") == 1 and not (tmp_path / "state" / "metrics.jsonl").exists()
+
+
+def test_a_validation_sentence_longer_than_a_batch_is_refused_before_the_first_update(tmp_path: Path) -> None:
+    write_corpus(tmp_path / "train", [([5] * 3, [6] * 3)], vocabulary_size=VOCABULARY)
+    write_corpus(tmp_path / "valid", [([5], [6]), ([5] * 2, [6] * 300)], vocabulary_size=VOCABULARY)
+    own = cell(max_epochs=1, batch_tokens=300)
+    printed = TrainingRun(tmp_path, own, tmp_path / "train", tmp_path / "valid").finish(status=1)
+    assert re.search(r"[Ll]ine 2 of \S+/valid has 301 subwords.* holds 300", printed), printed
+    assert printed.count("\n") == 1 and not (tmp_path / "state" / "metrics.jsonl").exists()
+    own = cell(max_epochs=1, batch_tokens=301)
+    (tmp_path / "fits").mkdir()
+    TrainingRun(tmp_path / "fits", own, tmp_path / "train", tmp_path / "valid").finish()
 
 
 def test_what_just_fits_the_encoding_is_trained(tmp_path: Path) -> None:

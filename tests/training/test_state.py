@@ -28,6 +28,22 @@ def test_state_of_something_else_is_thrown_away(tmp_path: Path) -> None:
     assert directory.load() is None
 
 
+def test_state_of_another_validation_set_is_thrown_away(tmp_path: Path) -> None:
+    directory = StateDirectory(tmp_path)
+    directory.claim("run")
+    assert directory.begin("one") is False
+    directory.save({"update": 1})
+    directory.save_checkpoint(1, {"w": torch.zeros(1)}, keep=1)
+    directory.metrics.write_text("{}\n")
+    directory.tensorboard.mkdir()
+    assert directory.begin("one") is False
+    assert directory.load() == {"update": 1}
+    assert directory.begin("two") is True
+    assert directory.load() is None and not directory.checkpoints()
+    assert not directory.metrics.exists() and not directory.tensorboard.exists()
+    assert directory.begin("two") is False
+
+
 @pytest.mark.parametrize("step", range(6))
 def test_an_interrupted_claim_leaves_nothing_that_looks_like_state(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int

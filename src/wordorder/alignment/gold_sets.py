@@ -82,17 +82,21 @@ def read_gold_set(
         The two texts, and the links.
     """
 
-    def lines(name: str | None) -> list[str]:
-        path = Path(downloads, text.archive or str(name))
-        member = name if text.archive else _member(path, (members or {}).get(str(name)))
+    def lines(name: str) -> list[str]:
+        path = Path(downloads, text.archive or name)
+        member = name if text.archive else _member(path, (members or {}).get(name))
         with open_member(path, member) as file:
-            found = decode_lines(file, f"'{name}' of {path}" if text.archive else path, encoding=text.encoding)
-            return [line for line in found if line.strip() or not text.skip_blank]
+            return list(decode_lines(file, f"'{name}' of {path}" if text.archive else path, encoding=text.encoding))
 
+    names = [name for name in (text.source, text.target, text.joint, text.links) if name is not None]
+    read = [lines(name) for name in names]
+    if text.skip_blank:
+        read = _without_blank(read, names)
+    *sides, links = read
     if text.joint is not None:
-        pairs = [_parted(Path(downloads, text.joint), number, line) for number, line in enumerate(lines(text.joint), 1)]
+        pairs = [_parted(Path(downloads, text.joint), number, line) for number, line in enumerate(sides[0], 1)]
     else:
-        pairs = list(strict_pairs(lines(text.source), lines(text.target), text.source, text.target))
+        pairs = list(strict_pairs(sides[0], sides[1], text.source, text.target))
     files = " and ".join(str(Path(downloads, file)) for file in text.files)
     if not pairs:
         raise WordorderError(
@@ -112,8 +116,8 @@ def read_gold_set(
         )
     source, target = ([line.split() for line in side] for side in zip(*pairs, strict=True))
     with TemporaryDirectory() as folder:
-        plain = Path(folder, text.links)
-        write_lines(plain, lines(text.links))
+        plain = Path(folder, "links")  # a name without the ending of a compressed file
+        write_lines(plain, links)
         gold = read_gold(
             plain,
             first=text.first,
@@ -122,6 +126,22 @@ def read_gold_set(
             drop_outside=True,
         )
     return (source, target), gold
+
+
+def _without_blank(files: list[list[str]], names: Sequence[str]) -> list[list[str]]:
+    """Remove from all files each line that is blank in any of them. Blank lines at the end of a file do not count."""
+    lengths = [max((number for number, line in enumerate(file, 1) if line.strip()), default=0) for file in files]
+    if len(set(lengths)) > 1:
+        counts = ", ".join(f"'{name}' {length}" for name, length in zip(names, lengths, strict=True))
+        raise WordorderError(
+            "The files of a set of gold alignments must have one line per sentence pair each. Without blank lines at the "
+            f"end, their numbers of lines differ: {counts}. Which lines belong together cannot be guessed.",
+            code="unequal-lines",
+            found=min(lengths),
+            expected=max(lengths),
+        )
+    kept = [row for row in zip(*(file[: lengths[0]] for file in files), strict=True) if all(map(str.strip, row))]
+    return [list(column) for column in zip(*kept, strict=True)] or [[] for _ in files]
 
 
 def _member(path: Path, name: str | None) -> str | None:

@@ -10,6 +10,8 @@ NAME = r"^[A-Za-z0-9][A-Za-z0-9_+.-]*$"
 
 Name = Annotated[str, Field(pattern=NAME)]
 Positive = Annotated[int, Field(gt=0)]
+# NumPy takes no larger ones.
+Seed = Annotated[int, Field(ge=0, le=2**32 - 1)]
 Rate = Annotated[float, Field(ge=0, lt=1)]
 # Of a test. Equivalence is decided at twice the level.
 Level = Annotated[float, Field(gt=0, lt=0.5)]

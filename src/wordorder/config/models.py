@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, PlainValidator, RootModel, ValidationError, model_validator
 
 from wordorder.config.analyses import Analyses
-from wordorder.config.base import Level, Model, Name, Positive, Rate
+from wordorder.config.base import Level, Model, Name, Positive, Rate, Seed
 from wordorder.config.datasets import Preparation
 from wordorder.config.decoding import Decoding, Decodings
 from wordorder.config.encodings import AnyEncoding
@@ -94,7 +94,7 @@ class Cell(Model):
     encoding: AnyEncoding = Field(description="Entry of encodings.yaml.")
     size: ModelSize
     recipe: Recipe
-    seed: int = Field(ge=0)
+    seed: Seed
 
 
 def _metric(entry: Any) -> Any:
@@ -151,7 +151,7 @@ class Significance(Model):
     )
     bootstrap_samples: int = Field(default=1000, ge=2, description="Number of resamples, or shuffles, per test.")
     alpha: Level = Field(default=0.05, description="Level of each family of comparisons.")
-    seed: Positive = Field(
+    seed: Annotated[Seed, Field(ge=1)] = Field(
         default=12345, description="Seed of the tests; not 0, which means 'a new seed every time' in sacreBLEU."
     )
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from wordorder.config.base import Model, Positive
+from wordorder.config.base import Model, Positive, Seed
 
 
 class Looks(Model):
@@ -38,6 +38,6 @@ class Looks(Model):
 
 
 Seeds = Annotated[
-    Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1), Tag("listed")] | Annotated[Looks, Tag("looks")],
+    Annotated[list[Seed], Field(min_length=1), Tag("listed")] | Annotated[Looks, Tag("looks")],
     Discriminator(lambda seeds: "looks" if isinstance(seeds, dict | Model) else "listed"),
 ]

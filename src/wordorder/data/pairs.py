@@ -8,7 +8,7 @@ from typing import Any
 
 from wordorder.config.datasets import PublishedPairs
 from wordorder.errors import WordorderError
-from wordorder.files import read_json
+from wordorder.files import read_object
 
 
 def count_pairs(*, config: PublishedPairs, dataset: str, reports: Sequence[Path]) -> dict[str, dict[str, Any]]:
@@ -54,7 +54,7 @@ def compare_pairs(
             expected=len(published),
         )
     for (split, said), path in zip(published.items(), reports, strict=True):
-        report: dict[str, Any] = read_json(path)
+        report = read_object(path, "read", "kept")
         own = {"imported": report["read"], "kept": report["kept"]}
         if isinstance(said, int):
             table[split] = {"published": said, **own, "difference": _nearest(said, own)}

@@ -95,7 +95,18 @@ def read_pairs(source: str | Path, target: str | Path) -> Iterator[tuple[str, st
 
 @contextmanager
 def line_writer(path: str | Path) -> Iterator[Callable[[str], None]]:
-    """Yield a function that appends one line to ``path``, which appears as a whole if the block succeeds."""
+    """Yield a function that appends one line to ``path``, which appears as a whole if the block succeeds.
+
+    Raises:
+        WordorderError: ``path`` has the name of a compressed file, which :func:`read_lines` would decompress.
+    """
+    if Path(path).suffix in (".gz", ".bz2"):
+        raise WordorderError(
+            f"{path} has the name of a compressed file, but text is written without compression and could then not be "
+            f"read. Remove '{Path(path).suffix}' from the name.",
+            code="compressed-output",
+            path=path,
+        )
     with atomic(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
 
         def write(line: str) -> None:

@@ -94,6 +94,33 @@ def check_lengths(
         )
 
 
+def check_batches(valid: ParallelCorpus, batch_tokens: int) -> None:
+    """Check that a batch can hold each validation pair, before an epoch is trained.
+
+    Args:
+        valid: The validation pairs.
+        batch_tokens: The maximum tokens per batch and side.
+
+    Raises:
+        WordorderError: A pair is longer than a batch.
+    """
+    longest = np.maximum(valid.source_lengths, valid.target_lengths) + 1
+    if longest.max() <= batch_tokens:
+        return
+    line, needed = int(longest.argmax()) + 1, int(longest.max())
+    raise WordorderError(
+        f"Line {line} of {valid.directory} has {needed} subwords, including its end, but a batch holds {batch_tokens}. "
+        "Validation sentences are never excluded, so that perplexities are comparable: raise 'batch_tokens' in the "
+        "study's recipe.",
+        code="too-long",
+        path=valid.directory,
+        line=line,
+        key="batch_tokens",
+        found=needed,
+        expected=batch_tokens,
+    )
+
+
 class _TooLong(NamedTuple):
     """A sentence that needs more positions than its stack has."""
 

@@ -25,7 +25,7 @@ from wordorder.model.attention import base as attention
 from wordorder.model.checkpoint import build_model, count_parameters, save_model
 from wordorder.model.objective import TranslationObjective
 from wordorder.training import device, memory
-from wordorder.training.lengths import check_lengths, kept_pairs
+from wordorder.training.lengths import check_batches, check_lengths, kept_pairs
 from wordorder.training.loop import Counters, Trainer
 from wordorder.training.processes import Processes, open_fabric
 from wordorder.training.record import environment, peak_memory
@@ -141,6 +141,8 @@ def run(
             print(f"The state in {state} belonged to another configuration and was discarded.", file=sys.stderr)
         processes.first(directory.discard_damaged)
         if not directory.finished.exists():
+            if processes.first(lambda: directory.begin(_identity(valid_corpus))):
+                print(f"The state in {state} was saved with another validation set and was discarded.", file=sys.stderr)
             _train(
                 config,
                 fabric,
@@ -211,6 +213,7 @@ def _train(
     fabric.seed_everything(cell.seed, verbose=False)
     model = build_model(cell, train.vocabulary_size)
     most = cell.recipe.max_positions
+    processes.first(lambda: check_batches(valid, cell.recipe.batch_tokens))
     processes.first(lambda: check_lengths(model.encoding, train, valid, most, one_stream=model.one_stream))
     if processes.is_first and most is not None:
         print(
@@ -330,10 +333,12 @@ def _perplexity(loss: float) -> float | None:
 
 def _stamp(cell: Cell, train: ParallelCorpus) -> str:
     """Return a hash that identifies a run; the validation set is excluded, so that its changes keep finished models."""
-    content = f"{_STATE_FORMAT}\n{cell.model_dump_json()}\n{train.digest}"
-    if train.positions is not None:
-        content += f"\n{train.positions.sha256}"
+    content = f"{_STATE_FORMAT}\n{cell.model_dump_json()}\n{_identity(train)}"
     return hashlib.sha256(content.encode()).hexdigest()
+
+
+def _identity(corpus: ParallelCorpus) -> str:
+    return corpus.digest if corpus.positions is None else f"{corpus.digest}\n{corpus.positions.sha256}"
 
 
 def _listen() -> Callable[[], bool]:

@@ -2,6 +2,7 @@
 
 lock            held while a process trains here
 stamp           identifies the run; the state of any other run is discarded
+valid           identifies the validation set of an unfinished run
 last.pt         everything that is needed to resume
 checkpoint-N    weights after update N, for averaging
 finished/       model, metrics and record of a finished run
@@ -84,6 +85,26 @@ class StateDirectory:
                 entry.unlink()
         write_text(file, stamp)
         return stale
+
+    def begin(self, valid: str) -> bool:
+        """Prepare an unfinished run, and discard what was saved with another validation set.
+
+        Its losses cannot be compared with those of the present set, so that they must not choose when to stop.
+
+        Args:
+            valid: The identification of the validation set.
+
+        Returns:
+            Whether a saved state was discarded.
+        """
+        file = self.path / "valid"
+        other = file.exists() and read_text(file) != valid
+        if other:
+            self.clean()
+            if self.tensorboard.exists():
+                shutil.rmtree(self.tensorboard)
+        write_text(file, valid)
+        return other
 
     def save(self, state: dict[str, Any]) -> None:
         """Replace the last saved state. An error of a background write is raised at a later save or :meth:`wait`."""
