@@ -134,7 +134,7 @@ def _without_blank(files: list[list[str]], names: Sequence[str]) -> list[list[st
     if len(set(lengths)) > 1:
         counts = ", ".join(f"'{name}' {length}" for name, length in zip(names, lengths, strict=True))
         raise WordorderError(
-            "The files of a set of gold alignments must have one line per sentence pair each. Without blank lines at the "
+            "The files of a set of gold alignments must have one line per sentence pair. Without blank lines at the "
             f"end, their numbers of lines differ: {counts}. Which lines belong together cannot be guessed.",
             code="unequal-lines",
             found=min(lengths),
