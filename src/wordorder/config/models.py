@@ -151,7 +151,7 @@ class Significance(Model):
     )
     bootstrap_samples: int = Field(default=1000, ge=2, description="Number of resamples, or shuffles, per test.")
     alpha: Level = Field(default=0.05, description="Level of each family of comparisons.")
-    seed: Annotated[Seed, Field(ge=1)] = Field(
+    seed: Annotated[Positive, Field(le=2**32 - 1)] = Field(
         default=12345, description="Seed of the tests; not 0, which means 'a new seed every time' in sacreBLEU."
     )
 
