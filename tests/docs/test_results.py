@@ -84,18 +84,25 @@ def test_the_differences_of_a_page_are_in_the_tables_of_the_bundle(study: str) -
         assert re.search(row, stored), (study, difference, low, high)
 
 
-FINDINGS = [
-    line
-    for line in (ROOT / "docs" / "findings.md").read_text("utf-8").splitlines()
+FINDINGS = {
+    f"{page} {number}": line
+    for page in ("findings.md", "evidence.md")
+    for number, line in enumerate((ROOT / "docs" / page).read_text("utf-8").splitlines(), 1)
     if LINK.search(line) and re.search(r"\[[+−]", line)
-]
+}
 
 
 def test_the_findings_have_intervals() -> None:
-    assert len(FINDINGS) > 10
+    assert sum(name.startswith("findings.md") for name in FINDINGS) > 10
 
 
-@pytest.mark.parametrize("line", FINDINGS, ids=range(len(FINDINGS)))
+def test_the_findings_are_two_pages() -> None:
+    """A page has about 550 words. Details belong to the page of evidence."""
+    words = re.sub(r"\]\([^)]*\)|\|", " ", (ROOT / "docs" / "findings.md").read_text("utf-8")).split()
+    assert len(words) <= 1_100
+
+
+@pytest.mark.parametrize("line", FINDINGS.values(), ids=FINDINGS)
 def test_the_intervals_of_a_finding_are_in_the_tables_of_its_study(line: str) -> None:
     (study,) = set(LINK.findall(line))
     stored = (REFERENCE / study / "tables" / "significance.md").read_text("utf-8")
