@@ -154,7 +154,25 @@ def test_sgm_gives_its_segments_and_their_places() -> None:
     assert places[2:] == ["document 'abc-1', segment 3", "document 'abc-2', segment 1"]
 
 
+def test_sgm_may_have_several_documents_on_a_line_and_a_tag_on_several_lines() -> None:
+    text = """<doc docid="a"><seg id="1">One.</seg></doc><doc docid="b"><seg id="1">Two.</seg></doc>
+<doc genre="news"
+     docid="c"><seg id="1">Three.
+<doc docid="d"> is text here.</seg><seg id="2">Four.</seg></doc>
+<doc docid="e"><seg id="1">Five.</seg></doc>"""
+    found = [(sentence.text, sentence.place) for sentence in read(text, format="sgm")]
+    assert found == [
+        ("One.", "document 'a', segment 1"),
+        ("Two.", "document 'b', segment 1"),
+        ('Three. <doc docid="d"> is text here.', "document 'c', segment 1"),
+        ("Four.", "document 'c', segment 2"),
+        ("Five.", "document 'e', segment 1"),
+    ]
+
+
 def test_cut_sgm_is_told() -> None:
+    with raises("incomplete-file", line=13):
+        texts(f"{SGM}<doc docid='x'", format="sgm")
     with raises("incomplete-file", line=6):
         texts(SGM[: SGM.index("lines")], format="sgm")
     with raises("wrong-format"):

@@ -19,13 +19,28 @@ from wordorder.data.overlap import HeldOut, bucket, letters
         ("これは 本 です 。", "これは本です"),
         ("Ｇｏ！", "go"),
         ("Cafe\u0301", "CAFÉ"),
+        ("İzmir", "izmir"),  # a dotless i and a mark after it, in lower case
+        ("so soll´s sein", "So soll's sein!"),  # the accent alone becomes a space and a mark
+        ("שָׁלוֹם", "שלום"),  # points of Hebrew
+        ("\u8fbb\U000e0100", "\u8fbb"),  # another glyph of the same character
     ],
 )
 def test_what_has_the_same_letters(one: str, other: str) -> None:
     assert letters(one) == letters(other) != ""
 
 
-@pytest.mark.parametrize(("one", "other"), [("a cat", "a car"), ("5", "6"), ("schon", "schön"), ("が", "か")])
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("a cat", "a car"),
+        ("5", "6"),
+        ("schon", "schön"),
+        ("が", "か"),
+        ("दिन", "दान"),
+        ("ที", "ทุ"),
+        ("चिता", "चीता"),
+    ],
+)
 def test_what_has_not(one: str, other: str) -> None:
     assert letters(one) != letters(other)
 

@@ -88,6 +88,16 @@ def test_training_repeats_to_the_byte(folder: Path) -> None:
     assert sampled != train(folder, "all", vocabulary=150)
 
 
+@pytest.mark.parametrize("line", ["\u2585 ö", "ö " * 2_000], ids=["reserved character", "long line"])
+def test_no_line_is_left_out(folder: Path, tmp_path: Path, line: str) -> None:
+    """Sentencepiece leaves out lines with its own character, and long ones, without a message."""
+    for side in ("source", "target"):
+        text = (folder / side).read_text("utf-8").replace("ö", "o")
+        (tmp_path / side).write_text(f"{text}{line}\n", encoding="utf-8")
+    train(tmp_path, "model")
+    assert UNKNOWN not in Subword.load(tmp_path / "model").encode("ö")
+
+
 def test_the_training_text_has_no_unknown_character(folder: Path, model: Subword) -> None:
     for side in ("source", "target"):
         for line in read_lines(folder / side):

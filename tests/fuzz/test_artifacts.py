@@ -119,7 +119,7 @@ def _text(folder: Path) -> Kind:
     vocabulary = Vocabulary(["a", "b"])
     write_lines(path, ["Eine Zeile.", "", "Noch eine Zeile."])
     write_classes(classes, vocabulary, np.array([0, 1, 2], np.int32))
-    return Kind([path, classes], lambda: (list(read_lines(path)), read_classes(classes, vocabulary)))
+    return Kind([path, classes], lambda: (list(read_lines(path)), read_classes(classes, vocabulary, 50)))
 
 
 def _results(folder: Path) -> Kind:

@@ -142,8 +142,8 @@ def test_classes_come_back_from_their_file(tmp_path: Path) -> None:
     classes = np.array([0, 3, 49, 0, 1, 2], dtype=np.int32)
     write_classes(tmp_path / "classes.tsv", vocabulary, classes)
     assert (tmp_path / "classes.tsv").read_bytes() == "the\t3\n漢字\t49\n\u2581a\t0\n,\t1\n7\t2\n".encode()
-    assert read_classes(tmp_path / "classes.tsv", vocabulary).tolist() == classes.tolist()
-    other = read_classes(tmp_path / "classes.tsv", Vocabulary(["7", "dog", "the"]))
+    assert read_classes(tmp_path / "classes.tsv", vocabulary, 50).tolist() == classes.tolist()
+    other = read_classes(tmp_path / "classes.tsv", Vocabulary(["7", "dog", "the"]), 50)
     assert other.tolist() == [0, 2, 0, 3] and other.dtype == np.int32
 
 
@@ -156,6 +156,8 @@ def test_classes_come_back_from_their_file(tmp_path: Path) -> None:
         ("\t3\n", {"code": "malformed-line", "line": 1}),
         ("a\t1\n\n", {"code": "malformed-line", "line": 2}),
         ("a\t12345678901\n", {"code": "malformed-line", "line": 1}),
+        ("a\t49\nb\t50\n", {"code": "malformed-line", "line": 2}),
+        ("", {"code": "empty-file"}),
         ("a\t1\nb\t1\na\t2\n", {"code": "duplicate-name", "line": 3}),
     ],
 )
@@ -164,7 +166,7 @@ def test_a_malformed_file_of_classes_is_an_error_with_its_line(
 ) -> None:
     (tmp_path / "classes.tsv").write_text(text, encoding="utf-8")
     with raises(path=tmp_path / "classes.tsv", **problem):
-        read_classes(tmp_path / "classes.tsv", Vocabulary(["a"]))
+        read_classes(tmp_path / "classes.tsv", Vocabulary(["a"]), 50)
 
 
 def test_classes_of_another_vocabulary_are_not_written(tmp_path: Path) -> None:

@@ -11,9 +11,28 @@ from wordorder.data.text import read_pairs
 
 
 def letters(line: str) -> str:
-    """Return the letters and digits of a line in one form and case: 'Isn’t it ?' and 'isn't it' give the same text."""
-    folded = unicodedata.normalize("NFKC", line).casefold()
-    return "".join(character for character in folded if character.isalnum())
+    """Return the letters and digits of a line in one form and case: 'Isn’t it ?' and 'isn't it' give the same text.
+
+    The marks of scripts without case, such as the vowels of Hindi and Thai, count as letters. The points of Hebrew and
+    Arabic do not: most texts leave them out.
+    """
+    kept = []
+    may_have_marks = False
+    for character in unicodedata.normalize("NFKC", line).casefold():
+        category = unicodedata.category(character)
+        if character.isalnum():
+            kept.append(character)
+            may_have_marks = category == "Lo"
+        elif category not in ("Mn", "Mc"):
+            may_have_marks = False
+        elif may_have_marks and not _is_optional(character):
+            kept.append(character)
+    return "".join(kept)
+
+
+def _is_optional(mark: str) -> bool:
+    """Return whether texts leave this mark out: a point of Hebrew, Arabic or Syriac, or a selector of a glyph."""
+    return 10 <= unicodedata.combining(mark) <= 36 or "VARIATION SELECTOR" in unicodedata.name(mark, "")
 
 
 def bucket(line: str, buckets: int) -> int:

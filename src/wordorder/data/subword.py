@@ -22,6 +22,8 @@ from wordorder.progress import track
 
 PAD, UNKNOWN, BEGIN, END = range(4)
 SPACE = "\u2581"  # sentencepiece's symbol for the space before a word
+_BOUNDARY = "\u2585"  # sentencepiece leaves out training lines with this character, which it uses itself
+_LONGEST_LINE = 4192  # bytes; sentencepiece leaves out longer training lines, unless it is told a larger number
 
 # Number of distinct characters that always counts as an alphabet.
 _ALPHABET = 256
@@ -68,7 +70,8 @@ def train_subword(inputs: Sequence[str | Path], output: str | Path, *, config: d
         )
 
     def lines() -> Iterator[str]:
-        return (line for line in chain.from_iterable(map(read_lines, inputs)) if line.strip())
+        every = chain.from_iterable(map(read_lines, inputs))
+        return (line.replace(_BOUNDARY, " ") for line in every if line.strip())
 
     if next(lines(), None) is None:
         raise WordorderError(f"No subwords can be trained: {names} has no text.", code="empty-file", path=inputs[0])
@@ -81,6 +84,7 @@ def train_subword(inputs: Sequence[str | Path], output: str | Path, *, config: d
             vocab_size=vocabulary,
             character_coverage=character_coverage(lines(), vocabulary),
             input_sentence_size=sentences,
+            max_sentence_length=max(_LONGEST_LINE, *(len(line.encode()) for line in lines())),
             shuffle_input_sentence=True,
             # The lines are already normalised, and further changes would not be visible in the text.
             normalization_rule_name="identity",

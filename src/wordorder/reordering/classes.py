@@ -30,7 +30,7 @@ from wordorder.compiled import compiled
 from wordorder.data.ragged import Ragged
 from wordorder.data.text import read_lines
 from wordorder.data.units import UNKNOWN_UNIT, Vocabulary
-from wordorder.errors import at_line
+from wordorder.errors import WordorderError, at_line
 from wordorder.files import write_text
 
 RARE_CLASS = 0
@@ -241,16 +241,21 @@ def write_classes(path: str | Path, vocabulary: Vocabulary, classes: NDArray[np.
     write_text(path, "".join(lines))
 
 
-def read_classes(path: str | Path, vocabulary: Vocabulary) -> NDArray[np.int32]:
-    """Read the class of each token of ``vocabulary``, (vocabulary.size,); tokens missing in the file have class 0."""
+def read_classes(path: str | Path, vocabulary: Vocabulary, classes: int) -> NDArray[np.int32]:
+    """Read the class, 0 … ``classes`` - 1, of each token of ``vocabulary``, (vocabulary.size,).
+
+    Tokens missing in the file have class 0.
+    """
     listed: dict[str, int] = {}
+    rule = f"A line should hold a unit, a tab and the number of its class, from 0 to {classes - 1}."
     for number, line in enumerate(read_lines(path), start=1):
         unit, _, found = line.rpartition(" ")  # read_lines would replace every tab by a space
-        if not (unit and found.isascii() and found.isdecimal() and len(found) < 10):
-            rule = "A line should hold a unit, a tab and the number of its class, from 0."
+        if not (unit and found.isascii() and found.isdecimal() and len(found) < 10 and int(found) < classes):
             raise at_line(path, number, f"'{line}' is not a word class. {rule}", found=line)
         if unit in listed:
             sentence = f"'{unit}' has a class already. List every unit once."
             raise at_line(path, number, sentence, code="duplicate-name", found=unit)
         listed[unit] = int(found)
+    if not listed:
+        raise WordorderError(f"{path} is empty. {rule}", code="empty-file", path=path)
     return np.array([RARE_CLASS, *(listed.get(unit, RARE_CLASS) for unit in vocabulary.units)], dtype=np.int32)

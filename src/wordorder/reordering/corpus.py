@@ -128,7 +128,7 @@ def train_parser(
     read = read_links(links, source_lengths=[len(units) for units in sentences], chosen=kept)
     vocabulary = Vocabulary.build(sentences)
     numbers = vocabulary.numbers(sentences)
-    found = read_classes(classes, vocabulary) if classes else np.empty(0, dtype=np.int32)
+    found = read_classes(classes, vocabulary, config.classes) if classes else np.empty(0, dtype=np.int32)
     ranks, ranked = corpus_ranks(read, numbers.lengths)
     trained = train(numbers, found, ranks, ranked, config, state=state)
     Parser(vocabulary, found, trained.weights, config).save(model)

@@ -18,9 +18,9 @@ class SGMFile(TextFile):
     format: Literal["sgm"] = "sgm"
 
 
-_SEGMENT = re.compile(r"<seg\b([^>]*)>(.*?)</seg\s*>", re.IGNORECASE)
-_OPEN_SEGMENT = re.compile(r"<seg\b", re.IGNORECASE)
-_DOCUMENT = re.compile(r"<doc\b([^>]*)>", re.IGNORECASE)
+_ELEMENT = re.compile(r"<doc\b(?P<document>[^>]*)>|<seg\b(?P<segment>[^>]*)>(?P<text>.*?)</seg\s*>", re.IGNORECASE)
+_SEGMENT = re.compile(r"<seg\b", re.IGNORECASE)
+_BEGUN = re.compile(r"<(seg)\b|<(doc)\b[^>]*$", re.IGNORECASE)
 _LONGEST_SEGMENT = 1 << 20
 
 
@@ -31,22 +31,26 @@ def read(file: IO[bytes], text: SGMFile, name: str) -> Iterator[Sentence]:
     for number, line in enumerate(decode_lines(file, name), start=1):
         pending = f"{pending} {line}" if pending else line
         opened = opened or number
-        if found := _DOCUMENT.search(pending):
-            document = _attribute(found[1], "docid")
         end = 0
-        for found in _SEGMENT.finditer(pending):
-            end, found_any = found.end(), True
-            yield Sentence(unescape(found[2]).strip(), f"document '{document}', segment {_attribute(found[1], 'id')}")
+        for found in _ELEMENT.finditer(pending):
+            if found["document"] is not None and _SEGMENT.search(pending, end, found.start()):
+                break  # that segment has not ended
+            end = found.end()
+            if found["document"] is not None:
+                document = _attribute(found["document"], "docid")
+                continue
+            found_any = True
+            place = f"document '{document}', segment {_attribute(found['segment'], 'id')}"
+            yield Sentence(unescape(found["text"]).strip(), place)
         rest = pending[end:]
-        pending = rest if _OPEN_SEGMENT.search(rest) else ""
+        pending = rest if _BEGUN.search(rest) else ""
         if not pending:
             opened = 0
         elif len(pending) > _LONGEST_SEGMENT:
             break
-    if pending:
-        raise at_line(
-            name, opened, "a <seg> begins there that has no </seg>. Is the file complete?", code="incomplete-file"
-        )
+    if begun := _BEGUN.search(pending):
+        what = "<seg> begins there that has no </seg>" if begun[1] else "<doc> begins there that has no '>'"
+        raise at_line(name, opened, f"a {what}. Is the file complete?", code="incomplete-file")
     if not found_any:
         what = f"has no <seg> element in its {number} lines; is its 'format' sgm?" if number else "is empty."
         raise WordorderError(
