@@ -15,7 +15,7 @@ from wordorder.alignment.external import align
 from wordorder.alignment.links import Links
 from wordorder.config.reordering import ExternalAligner
 
-SOURCE = [["a", "b"], [], ["c"], ["d", "e", "|||"], ["f"]]
+SOURCE = [["a", "b"], [], ["c"], ["d", "({})", "|||"], ["f"]]  # tokens that look like the notation of the programs
 TARGET = [["A", "B"], ["X"], [], ["D"], ["F", "G"]]
 
 Rows = list[list[list[int]]]
@@ -76,10 +76,10 @@ for part in (0, 1):
         for n, (count, x, y) in pairs[part::2]:
             assert count == "1"
             x, y = ([w[i] for i in side.split()] for w, side in zip(words, (x, y)))
-            at = [[str(j + 1) for j in range(len(y)) if min(j, len(x) - 1) == i] for i in range(len(x))]
+            at = [[f'{j + 1} ' for j in range(len(y)) if min(j, len(x) - 1) == i] for i in range(len(x))]
             print(f"# Sentence pair ({n}) source length {len(x)} target length {len(y)} alignment score : 1", file=f)
             print(*y, file=f)
-            print("NULL ({ })", *[f"{w} ({{ {' '.join(p)} }})" for w, p in zip(x, at)], file=f)
+            print("NULL ({ })", *[f"{w} ({{ {''.join(p)}}})" for w, p in zip(x, at)], file=f)
 """
 MKCLS = "o = {w[:2]: w[2:] for w in a}; Path(o['-V']).write_text(''); assert Path(o['-p']).exists()"
 SNT2COOC = "assert all(Path(p).exists() for p in a[1:]) and len(a) == 4; Path(a[0]).write_text('')"

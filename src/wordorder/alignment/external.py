@@ -150,7 +150,7 @@ def _mgiza(folder: Path, source: Sentences, target: Sentences) -> Directions:
     return forward, backward
 
 
-_PLACES = re.compile(r"\(\{([ \d]*)\}\)")
+_PLACES = re.compile(r"\(\{ ((?:\d+ )*)\}\)")
 _HEADER = re.compile(r"# Sentence pair \((\d+)\)")
 
 
