@@ -15,7 +15,7 @@ from wordorder.alignment.external import align
 from wordorder.alignment.links import Links
 from wordorder.config.reordering import ExternalAligner
 
-SOURCE = [["a", "b"], [], ["c"], ["d", "({})", "|||"], ["f"]]  # tokens that look like the notation of the programs
+SOURCE = [["a", "b"], [], ["c"], ["({})", "e", "|||"], ["f"]]  # tokens that look like the notation of the programs
 TARGET = [["A", "B"], ["X"], [], ["D"], ["F", "G"]]
 
 Rows = list[list[list[int]]]
