@@ -2,7 +2,8 @@
 
 All compiled functions use :func:`compiled`, which sets the same options everywhere. The result is stored on disk with
 the modules (or in the user's cache, if that is not writable), other threads can run meanwhile, and arithmetic follows
-IEEE. So the same input gives the same bits on every machine.
+IEEE. So the same input gives the same bits on every machine whose ``exp`` and ``log`` give the same bits; those of the
+C library may differ between processors in the last bit.
 
 numba notices a changed file of a function, but not a changed file of a function that it calls; the old code would stay
 in use. Therefore the folder of stored code is named after the content of all these files.

@@ -298,6 +298,18 @@ def test_an_unknown_unit_between_known_ones(pair: Pair, aligner: HMMAligner) -> 
     assert total > 100 and changed / total < 0.1
 
 
+def test_links_do_not_depend_on_the_other_sentences(aligner: HMMAligner) -> None:
+    """Both target tokens are equally likely: jumps by 1 and 2, or by 2 and 1. Rounding must not decide."""
+    for seed in range(20):
+        jumps = np.random.default_rng(seed).random(len(initial_weights()))
+        random = HMMAligner(
+            aligner.lexicon, aligner.forward._replace(jumps=jumps), aligner.backward._replace(jumps=jumps), ()
+        )
+        for length in (1, 8, 18, 28):
+            source, target = Ragged.of([[0], [0] * length]), Ragged.of([[0, 0], [0] * length])
+            assert random.directions(source, target)[1][0].tolist() == [[0, 0]]
+
+
 @pytest.mark.parametrize(("source", "target"), [([], []), ([], [1, 2]), ([1, 2], [])])
 def test_empty_sides_have_no_links(aligner: HMMAligner, source: list[int], target: list[int]) -> None:
     assert links_of(aligner, source, target) == []

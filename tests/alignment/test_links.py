@@ -62,7 +62,7 @@ def test_links_in_any_order(tmp_path: Path) -> None:
     assert rows(read_links(file(tmp_path, " 2-0  0-1 2-0 ", ""))) == [[(0, 1), (2, 0)], []]
 
 
-@pytest.mark.parametrize("link", ["1", "1-", "-1-2", "1-2-3", "1:2", "a-b", "1p2", "1.0-2", "１-2"])
+@pytest.mark.parametrize("link", ["1", "1-", "-1-2", "1-2-3", "1:2", "a-b", "1p2", "1.0-2", "１-2", "0-99999999999"])
 def test_a_malformed_link_is_refused(tmp_path: Path, link: str) -> None:
     with raises("malformed-line", path=tmp_path / "links", line=2, found=link):
         read_links(file(tmp_path, "0-0", f"0-1 {link} 1-1"))

@@ -115,6 +115,17 @@ def test_frame_and_figure(tmp_path: Path) -> None:
     assert texts.count("not\nmeasured") == 3 and "1.0" in texts
 
 
+def test_a_seed_with_a_head_that_is_not_a_number_is_left_out_of_the_figure(tmp_path: Path) -> None:
+    slice_ = analysed({"attention_distance": {}})
+    for seed, lost in ((1, None), (2, 3.0)):
+        heads = [{"distance": distance, "entropy": 1.0, "boundary": 0.1} for distance in (lost, 1.0)]
+        stack = {"tokens": 9, "uniform": {"distance": 4.0, "entropy": 2.0}, "layers": [heads]}
+        content = {"status": "measured", "stacks": {"encoder": stack, "decoder": stack | {"layers": []}}}
+        write_json(cell_folder(tmp_path, "opr", seed) / "attention_distance.json", {"sets": {"test": content}})
+    figure = drawn(slice_, computed(slice_, tmp_path, tmp_path))
+    assert "3.0" in [text.get_text() for axes in figure.axes for text in axes.texts]
+
+
 def test_nothing_measured(tmp_path: Path) -> None:
     slice_ = analysed({"attention_distance": {}})
     index_cells(tmp_path, slice_.report)

@@ -435,6 +435,16 @@ PAIR_MISTAKES = [
     ),
     (("language: 'no'", "language: ''"), [{"code": "unknown-language", "line": 4, "key": "target_language"}]),
     (
+        ("licence: free", "licence: free\ngenerator: {}\npreprocessing: {remove_overlap: true}"),
+        [
+            {"code": "inconsistent-keys", "line": 7, "key": "preprocessing.remove_overlap"},
+            {"code": "inconsistent-keys", "line": 8, "key": "downloads"},
+            {"code": "inconsistent-keys", "line": 11, "key": "train"},
+            {"code": "inconsistent-keys", "line": 13, "key": "valid"},
+            {"code": "inconsistent-keys", "line": 15, "key": "tests"},
+        ],
+    ),
+    (
         ("licence: free", "licence: free\npreprocessing: {segment: {jp: mecab}}"),
         [{"code": "unknown-name", "line": 6, "key": "preprocessing.segment.jp"}],
     ),

@@ -26,6 +26,7 @@ MOST = 2**32 - 1  # largest count of a pair that occurs once
 FLOOR = 1e-9  # probability of a token, given one with which it was never seen
 CERTAIN = 1.0 - 1e-6  # upper bound of a probability
 UNKNOWN = 1e-4  # the same, if one of the two tokens is unknown
+_ROUNDING = 1e-9  # probabilities that differ by less are taken to be equal
 
 
 class Direction(NamedTuple):
@@ -247,8 +248,8 @@ def best_links(
 ) -> None:
     """Find the best source token of each target token forward, the best target token of each source token backward.
 
-    The best has the highest mean of the two posteriors, which is right more often than either of them. Of equal ones it
-    is the first, and there is none if the mean is below ``threshold``.
+    The best has the highest mean of the two posteriors, which is right more often than either of them. Of equal ones,
+    up to rounding, it is the first, and there is none if the mean is below ``threshold``.
 
     Args:
         text: The text.
@@ -272,10 +273,20 @@ def best_links(
         _posteriors(e, f, parameters, True, numbers, p, q, widths, other_widths)
         mean = (p + q.T) / 2
         for j in range(len(f)):
-            best = mean[j].argmax()
+            best = _first_of_the_best(mean[j])
             if mean[j, best] >= threshold:
                 sources[f0 + j] = best
         for i in range(len(e)):
-            best = mean[:, i].argmax()
+            best = _first_of_the_best(mean[:, i])
             if mean[best, i] >= threshold:
                 targets[e0 + i] = best
+
+
+@compiled
+def _first_of_the_best(means: NDArray[np.float64]) -> int:
+    """Return the index of the largest number; of those that differ from it by rounding, the first."""
+    least = means.max() - _ROUNDING
+    best = 0
+    while means[best] < least:
+        best += 1
+    return best

@@ -1,6 +1,6 @@
 """External aligners: the programs eflomal, fast_align and mgiza, found on PATH.
 
-None of them gives the same links in every run and on every machine; only the embedded aligner does.
+None of them gives the same links in every run; only the embedded aligner does.
 """
 
 from __future__ import annotations

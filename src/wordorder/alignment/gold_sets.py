@@ -1,7 +1,8 @@
 """Gold alignments as a split of a dataset: the linked words, the links, and the text as a model reads it.
 
-Gold links number the words between the spaces of their text. Therefore the preprocessing of the dataset treats every
-word separately, so that its subwords are known.
+Gold links number the words between the spaces of their text. No other white space separates words: KFTT has words that
+are an ideographic space. Therefore the preprocessing of the dataset treats every word separately, so that its subwords
+are known.
 """
 
 from __future__ import annotations
@@ -9,19 +10,22 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from wordorder.alignment.links import GoldLinks, Links, read_gold
+from wordorder.alignment.links import GoldLinks, Links, parse_gold
 from wordorder.config.alignments import GoldImport, GoldText
 from wordorder.config.datasets import Preparation
 from wordorder.data.archive import open_member
 from wordorder.data.clean import preprocessor
 from wordorder.data.subword import Subword
 from wordorder.data.text import decode_lines, strict_pairs, write_lines
+from wordorder.data.units import words
 from wordorder.errors import WordorderError, at_line
 from wordorder.files import reading, write_json
 
 Text = list[list[str]]
+Numbered = list[tuple[int, str]]  # lines with their numbers, from 1
+
+_UNREADABLE = "\ufffd"  # replaces control characters: a space would divide the word that contains one
 
 
 def import_gold(
@@ -54,14 +58,14 @@ def import_gold(
         clean_target: The cleaned target text to write.
         report: The report to write, JSON.
     """
-    words, gold = read_gold_set(config.text, downloads, config.members)
+    sides, gold = read_gold_set(config.text, downloads, config.members)
     if config.reverse:
-        words, gold = (words[1], words[0]), reverse(gold)
-    for side, output in zip(words, (source, target), strict=True):
+        sides, gold = (sides[1], sides[0]), reverse(gold)
+    for side, output in zip(sides, (source, target), strict=True):
         write_lines(output, map(" ".join, side))
     write_gold(alignments, gold)
     languages = config.preparation.source_language, config.preparation.target_language
-    for side, language, output in zip(words, languages, (clean_source, clean_target), strict=True):
+    for side, language, output in zip(sides, languages, (clean_source, clean_target), strict=True):
         prepare = preprocessor(language, config.preparation.preprocessing)
         write_lines(output, (" ".join(filter(None, map(prepare, line))) for line in side))
     counts = {"sure": len(gold.sure.source), "possible": len(gold.possible.source), "dropped": gold.dropped}
@@ -85,18 +89,21 @@ def read_gold_set(
     def lines(name: str) -> list[str]:
         path = Path(downloads, text.archive or name)
         member = name if text.archive else _member(path, (members or {}).get(name))
+        shown = f"'{name}' of {path}" if text.archive else path
         with open_member(path, member) as file:
-            return list(decode_lines(file, f"'{name}' of {path}" if text.archive else path, encoding=text.encoding))
+            read = decode_lines(file, shown, keep_tabs=True, encoding=text.encoding, control_as=_UNREADABLE)
+            return [line.replace("\t", " ") for line in read]
 
     names = [name for name in (text.source, text.target, text.joint, text.links) if name is not None]
-    read = [lines(name) for name in names]
+    read = [list(enumerate(lines(name), start=1)) for name in names]
     if text.skip_blank:
         read = _without_blank(read, names)
     *sides, links = read
     if text.joint is not None:
-        pairs = [_parted(Path(downloads, text.joint), number, line) for number, line in enumerate(sides[0], 1)]
+        pairs = [_parted(Path(downloads, text.joint), number, line) for number, line in sides[0]]
     else:
-        pairs = list(strict_pairs(sides[0], sides[1], text.source, text.target))
+        left, right = ([line for _, line in side] for side in sides)
+        pairs = list(strict_pairs(left, right, text.source, text.target))
     files = " and ".join(str(Path(downloads, file)) for file in text.files)
     if not pairs:
         raise WordorderError(
@@ -114,23 +121,15 @@ def read_gold_set(
             found=len(pairs),
             expected=text.pairs,
         )
-    source, target = ([line.split() for line in side] for side in zip(*pairs, strict=True))
-    with TemporaryDirectory() as folder:
-        plain = Path(folder, "links")  # a name without the ending of a compressed file
-        write_lines(plain, links)
-        gold = read_gold(
-            plain,
-            first=text.first,
-            source_lengths=[*map(len, source)],
-            target_lengths=[*map(len, target)],
-            drop_outside=True,
-        )
+    source, target = (list(map(words, side)) for side in zip(*pairs, strict=True))
+    lengths = [*map(len, source)], [*map(len, target)]
+    gold = parse_gold(Path(downloads, text.links), links, text.first, *lengths, drop_outside=True)
     return (source, target), gold
 
 
-def _without_blank(files: list[list[str]], names: Sequence[str]) -> list[list[str]]:
+def _without_blank(files: list[Numbered], names: Sequence[str]) -> list[Numbered]:
     """Remove from all files each line that is blank in any of them. Blank lines at the end of a file do not count."""
-    lengths = [max((number for number, line in enumerate(file, 1) if line.strip()), default=0) for file in files]
+    lengths = [max((number for number, line in file if line.strip()), default=0) for file in files]
     if len(set(lengths)) > 1:
         counts = ", ".join(f"'{name}' {length}" for name, length in zip(names, lengths, strict=True))
         raise WordorderError(
@@ -140,16 +139,21 @@ def _without_blank(files: list[list[str]], names: Sequence[str]) -> list[list[st
             found=min(lengths),
             expected=max(lengths),
         )
-    kept = [row for row in zip(*(file[: lengths[0]] for file in files), strict=True) if all(map(str.strip, row))]
+    rows = zip(*(file[: lengths[0]] for file in files), strict=True)
+    kept = [row for row in rows if all(line.strip() for _, line in row)]
     return [list(column) for column in zip(*kept, strict=True)] or [[] for _ in files]
 
 
 def _member(path: Path, name: str | None) -> str | None:
-    """Return the path inside an archive of the member with this name, in any folder."""
+    """Return the shortest path inside an archive of a member with this name, in any folder."""
     if name is None:
         return None
-    with reading(path), zipfile.ZipFile(path) as archive:
-        return next((path for path in archive.namelist() if f"/{path}".endswith(f"/{name}")), name)
+    try:
+        with reading(path), zipfile.ZipFile(path) as archive:
+            found = [member for member in archive.namelist() if f"/{member}".endswith(f"/{name}")]
+    except zipfile.BadZipFile:
+        found = []  # the reader of the member reports it
+    return min(found, key=len, default=name)
 
 
 def _parted(path: Path, number: int, line: str) -> tuple[str, str]:
@@ -180,8 +184,8 @@ def write_gold(path: str | Path, gold: GoldLinks) -> None:
 
 
 def word_pieces(
-    words: Sequence[Sequence[str]], language: str, preparation: Preparation, subword: Subword
+    sentences: Sequence[Sequence[str]], language: str, preparation: Preparation, subword: Subword
 ) -> list[list[int]]:
     """Count the subwords of each word after separate cleaning; 0 if nothing remains of it."""
     prepare = preprocessor(language, preparation.preprocessing)
-    return [[len(subword.encode(prepare(word))) for word in line] for line in words]
+    return [[len(subword.encode(prepare(word))) for word in line] for line in sentences]

@@ -208,6 +208,7 @@ def _count(
     text: Text, parameters: Parameters, *, hmm: bool, threads: int, progress: Progress
 ) -> tuple[tuple[float, float], tuple[Counts, Counts]]:
     """Make one pass over the text, and return log-likelihoods per token and expected counts of both directions."""
+    threads = max(threads, 1)
     several = int(parameters.lexicon.rows[-1])
     own = [
         (_no_counts(parameters.forward, several), _no_counts(parameters.backward, several)) for _ in range(threads)

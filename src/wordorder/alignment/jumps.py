@@ -27,7 +27,8 @@ GROUPS = _groups()
 def initial_weights() -> NDArray[np.float64]:
     """Return initial weights, one per group: steps to the next token are most likely, and far jumps unlikely."""
     centres = np.array([(first + last) / 2 for first, last in GROUPS])
-    weights = (1 + np.abs(centres - 1)) ** -2.0
+    steps = 1 + np.abs(centres - 1)
+    weights = 1 / (steps * steps)  # powers are rounded in several ways
     return np.asarray(weights / weights.sum(), np.float64)
 
 

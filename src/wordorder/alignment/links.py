@@ -22,7 +22,7 @@ from wordorder.errors import WordorderError, at_line
 Pair = tuple[int, int]
 SentenceLengths = Sequence[int] | NDArray[np.int64]
 
-_LINK = re.compile(r"(\d+)([-p])(\d+)", re.ASCII)
+_LINK = re.compile(r"(\d{1,9})([-p])(\d{1,9})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,12 +165,24 @@ def read_gold(
     Returns:
         The links.
     """
+    numbered = enumerate(read_lines(path), start=1)
+    return parse_gold(path, numbered, first, source_lengths, target_lengths, drop_outside=drop_outside)
+
+
+def parse_gold(
+    path: str | Path,
+    numbered: Iterable[tuple[int, str]],
+    first: int,
+    source_lengths: SentenceLengths | None,
+    target_lengths: SentenceLengths | None,
+    *,
+    drop_outside: bool,
+) -> GoldLinks:
+    """Parse the lines that :func:`read_gold` reads, given with their numbers; ``path`` is their file in errors."""
     sure: list[list[Pair]] = []
     possible: list[list[Pair]] = []
     dropped = 0
-    for number, line, lengths in _with_lengths(
-        path, enumerate(read_lines(path), start=1), source_lengths, target_lengths
-    ):
+    for number, line, lengths in _with_lengths(path, numbered, source_lengths, target_lengths):
         sure.append([])
         possible.append([])
         for text, (i, kind, j) in _parse(path, number, line):

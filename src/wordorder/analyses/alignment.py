@@ -34,6 +34,7 @@ from wordorder.config.alignments import gold_split
 from wordorder.config.base import Name
 from wordorder.config.models import Analysed
 from wordorder.data.binary import ParallelCorpus
+from wordorder.data.units import words
 from wordorder.errors import WordorderError, nearest
 
 if TYPE_CHECKING:
@@ -112,17 +113,17 @@ class AttentionAlignment(ModelAnalysis):
     def measure(self, model: Translator, sentences: MeasuredSet) -> dict[str, Any]:
         """Align a set by a model's attention and compare with the gold links of its words."""
         preparation, subword = sentences.preparation, sentences.subword
-        source, target = ([line.split() for line in sentences.lines(what)] for what in ("source", "target"))
-        words = Words(
+        source, target = (list(map(words, sentences.lines(what))) for what in ("source", "target"))
+        pieces = Words(
             word_pieces(source, preparation.source_language, preparation, subword),
             word_pieces(target, preparation.target_language, preparation, subword),
         )
         links = sentences.data / raw_file(sentences.name, "alignments")
         gold = read_gold(links, source_lengths=[*map(len, source)], target_lengths=[*map(len, target)])
-        check_words(sentences.corpus, words, gold)
-        return self.align(model, sentences.corpus, words, gold)
+        check_words(sentences.corpus, pieces, gold)
+        return self.align(model, sentences.corpus, pieces, gold)
 
-    def align(self, model: Translator, corpus: ParallelCorpus, words: Words, gold: GoldLinks) -> dict[str, Any]:
+    def align(self, model: Translator, corpus: ParallelCorpus, pieces: Words, gold: GoldLinks) -> dict[str, Any]:
         """Align a corpus by a model's attention and compare with gold links between words."""
         from wordorder.decoding.forced import force
 
@@ -136,7 +137,7 @@ class AttentionAlignment(ModelAnalysis):
             batch_weights = chosen.mean(1).cpu().numpy()
             finite = finite and bool(np.isfinite(batch_weights).all())
             for sentence, weights in zip(forced.sentences.tolist(), batch_weights, strict=True):
-                source, target = words.source[sentence], words.target[sentence]
+                source, target = pieces.source[sentence], pieces.target[sentence]
                 first = 0 if self.step == "produce" else 1
                 rows = weights[first : first + sum(target), : sum(source)]
                 found[sentence] = strongest(rows, source, target)
@@ -239,8 +240,8 @@ def strongest(weights: Weights, source: Sequence[int], target: Sequence[int]) ->
     readable = np.flatnonzero(source)
     if not len(readable):
         return []
-    words = word_weights(weights, source, target)[:, readable]
-    return [(int(readable[row.argmax()]), j) for j, row in enumerate(words) if target[j]]
+    linked = word_weights(weights, source, target)[:, readable]
+    return [(int(readable[row.argmax()]), j) for j, row in enumerate(linked) if target[j]]
 
 
 def layer_number(layer: int, layers: int) -> int:
@@ -263,10 +264,10 @@ def _heads(heads: list[int], count: int) -> list[int]:
     return heads
 
 
-def check_words(corpus: ParallelCorpus, words: Words, gold: GoldLinks) -> None:
+def check_words(corpus: ParallelCorpus, pieces: Words, gold: GoldLinks) -> None:
     """Reject words or links of another text than that of the corpus."""
-    same = len(corpus) == len(words.source) == len(gold.sure)
-    for lengths, side in ((corpus.source_lengths, words.source), (corpus.target_lengths, words.target)):
+    same = len(corpus) == len(pieces.source) == len(gold.sure)
+    for lengths, side in ((corpus.source_lengths, pieces.source), (corpus.target_lengths, pieces.target)):
         same = same and list(lengths) == [sum(counts) for counts in side]
     if not same:
         raise WordorderError(

@@ -142,7 +142,8 @@ class AttentionDistance(ModelAnalysis):
         image: AxesImage | None = None
         for panel, (place, encoding, stack) in zip(axes, shown, strict=True):
             rows = at(frame, place)
-            own = rows[(rows["encoding"] == encoding) & (rows["stack"] == stack)].dropna(subset="distance")
+            own = rows[(rows["encoding"] == encoding) & (rows["stack"] == stack)]
+            own = own[own.groupby("seed")["distance"].transform(lambda distances: distances.notna().all())]
             several = f"{title(report, place)}\n" if len(where) > 1 else ""
             panel.set_title(f"{several}{wrap(encoding, 20)}\n{stack}", fontsize=8)
             if own.empty:

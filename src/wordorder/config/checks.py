@@ -200,6 +200,12 @@ def dataset_problems(data: Any, stem: str) -> list[Problem]:
         if generated and _get(data, key):
             sentence = f"'{key}' cannot be given with 'generator', which creates all sentences."
             problems.append(Problem((key,), sentence, "inconsistent-keys"))
+    if generated and _get(_get(data, "preprocessing"), "remove_overlap") is True:
+        sentence = (
+            "'preprocessing.remove_overlap' cannot be given with 'generator': gold positions are of all generated "
+            "sentences. Remove it."
+        )
+        problems.append(Problem(("preprocessing", "remove_overlap"), sentence, "inconsistent-keys"))
     if _get(data, "tokenised") is True and _get(_get(data, "preprocessing"), "tokenise") is not False:
         sentence = "'tokenised' text is not tokenised again: set 'tokenise' to false."
         problems.append(Problem(("tokenised",), sentence, "inconsistent-keys"))

@@ -23,7 +23,7 @@ class HMM(Model):
 
 
 class ExternalAligner(Model):
-    """A program on PATH. Only the HMM gives the same links in every run and on every machine."""
+    """A program on PATH. Only the HMM gives the same links in every run."""
 
     type: Literal["eflomal", "fast_align", "mgiza"] = Field(description="Name of the program.")
 

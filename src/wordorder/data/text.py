@@ -41,8 +41,21 @@ def read_lines(path: str | Path) -> Iterator[str]:
         yield from decode_lines(file, path)
 
 
-def decode_lines(file: IO[bytes], name: object, *, keep_tabs: bool = False, encoding: str = "utf-8") -> Iterator[str]:
-    """Apply :func:`read_lines` to an open binary file; ``name`` is its name in error messages."""
+def decode_lines(
+    file: IO[bytes], name: object, *, keep_tabs: bool = False, encoding: str = "utf-8", control_as: str = " "
+) -> Iterator[str]:
+    """Apply :func:`read_lines` to an open binary file; ``name`` is its name in error messages.
+
+    Args:
+        file: The file.
+        name: See above.
+        keep_tabs: Whether tabs stay as they are.
+        encoding: The encoding of the file.
+        control_as: What replaces a control character.
+
+    Yields:
+        The lines.
+    """
     control = _CONTROL_BUT_TAB if keep_tabs else _CONTROL
     offset = 0
     for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), start=1):
@@ -62,7 +75,7 @@ def decode_lines(file: IO[bytes], name: object, *, keep_tabs: bool = False, enco
             )
             raise at_line(str(name), number, sentence, code="not-utf-8") from error
         offset += len(line)
-        yield control.sub(" ", text.removeprefix(_BYTE_ORDER_MARK) if number == 1 else text)
+        yield control.sub(control_as, text.removeprefix(_BYTE_ORDER_MARK) if number == 1 else text)
 
 
 T = TypeVar("T")
