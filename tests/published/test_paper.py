@@ -314,6 +314,23 @@ def test_claims_say_which_study_has_no_exact_level(results: Path, tmp_path: Path
     assert sum("no level is exact in small" in note for note in notes) == 1
 
 
+def test_test_sets_may_be_compared(results: Path) -> None:
+    """A family over test sets has no margin of its own."""
+    scores = {"kind": "analysis", "analysis": "scores", "value": "score", "where": {"metric": METRICS[0]}}
+    claims = little(tests={**scores, "systems": "test", "better": ["test_1"], "worse": ["test_2"]})
+    assert len(claims_table(asked(claims), results).data)
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [({"value": "scare"}, "scare"), ({"unit": "sed"}, "sed"), ({"where": {"metrik": "bleu"}}, "metrik")],
+)
+def test_a_misspelt_column_is_an_error(results: Path, change: dict[str, Any], name: str) -> None:
+    scores = {"kind": "analysis", "analysis": "scores", "value": "score", "better": ["sinusoidal"], "worse": ["none"]}
+    with raises("unknown-name", found=name):
+        claims_table(asked(little(scored={**scores, **change})), results)
+
+
 def test_a_table_has_the_printed_numbers_and_ours_in_each_cell(results: Path) -> None:
     table = paper_table(asked(little(any={"kind": "proposition", "propositions": ["bounded"]})), results)
     (block,) = table.blocks
@@ -394,7 +411,12 @@ def test_mistakes_in_claims_are_sentences(config: Path) -> None:
         load_claims("nowhere", config)
     path = config / "published/claims/posnet.yaml"
     text = path.read_text()
-    for old, new in (("table: posnet_table2", "table: posnet_table9"), ("better: [PosNet]", "better: [PosNot]")):
+    for old, new in (
+        ("table: posnet_table2", "table: posnet_table9"),
+        ("better: [PosNet]", "better: [PosNot]"),
+        ("analysis: scores", "analysis: scoresx"),
+    ):
+        assert old in text
         path.write_text(text.replace(old, new))
         with raises("unknown-name"):
             load_claims("posnet", config)

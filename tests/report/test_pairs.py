@@ -105,6 +105,21 @@ def test_a_system_of_other_sizes_is_not_said_to_translate_alike(sample: Sample) 
         assert all("other sizes" in metric["why"][first] for metric in place["metrics"])
 
 
+def test_systems_without_a_common_seed_are_not_compared(sample: Sample) -> None:
+    """While a study runs, each system may lack another seed."""
+    asked, results, data = sample
+    scores = build.build_table("scores", asked.report, results).data
+    for number, encoding in enumerate(asked.report.encodings):
+        scores.loc[scores["encoding"] == encoding, f"seed {SEEDS[number % len(SEEDS)]}"] = None
+    content = pairs.load(
+        asked.report, results, scores, records.load(asked, results), translations.read(asked, results, data)
+    )
+    for place in content["places"]:
+        for metric in place["metrics"]:
+            assert metric["systems"] == [] and set(metric["why"]) == set(asked.report.encodings)
+    assert pairs.packed(content)
+
+
 def test_equal_translations_and_repeated_sentences_are_left_out() -> None:
     found = made(
         {"a": ["x", "y", "z", "z"], "b": ["x", "u", "v", "w"]}, [("1", "1"), ("2", "2"), ("3", "3"), ("3", "3")]

@@ -8,6 +8,7 @@ import re
 import shutil
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -21,7 +22,7 @@ from wordorder.errors import WordorderError
 from wordorder.files import read_json, write_json
 from wordorder.report.reference import Verified, rebuild_reference, reference_texts, verify_reference, write_reference
 from wordorder.report.ten_lines import LINES, README, TO_WRITE, read_lines
-from wordorder.results.bundle import STUDY, TRANSLATIONS, Bundled, read_study
+from wordorder.results.bundle import DATA, STUDY, TRANSLATIONS, Bundled, read_study
 
 ASKED = report(["null", "learned"], [1, 2])
 TABLES = ["scores", "significance", "parameters", "credibility"]
@@ -146,6 +147,17 @@ def test_a_changed_byte_of_a_translation_is_found(copy: Path) -> None:
     assert "mean" in {each.column for each in differences if each.table == "scores.csv"}
 
 
+def test_a_changed_verdict_among_the_data_is_found(copy: Path) -> None:
+    """Pages show the verdicts of the archive."""
+    path = copy / "bundle" / DATA
+    content = lzma.decompress(path.read_bytes())
+    assert content.count(b" is better than ") > 0
+    path.write_bytes(lzma.compress(content.replace(b" is better than ", b" is BETTER than ")))
+    differences = verified(copy).differences
+    assert {each.table for each in differences} == {f"{DATA}, significance.csv"}
+    assert {each.column for each in differences} == {"verdict"}
+
+
 @pytest.mark.parametrize("table", ["scores", "significance", "parameters"])
 def test_a_changed_number_of_a_table_is_found(copy: Path, table: str) -> None:
     path = copy / "bundle" / "tables" / f"{table}.csv"
@@ -223,6 +235,24 @@ def test_a_number_beyond_the_last_column_is_a_difference(copy: Path) -> None:
     path.write_text("\n".join([columns, f"{first},7,8", *rest]), encoding="utf-8")
     (difference,) = verified(copy).differences
     assert (difference.row, difference.committed, difference.found) == (1, "7,8", None)
+
+
+@pytest.mark.parametrize("change", [{"seeds": [1]}, {"encodings": ["null"]}, {"datasets": []}])
+def test_a_bundle_of_other_cells_is_not_rebuilt(copy: Path, change: dict[str, Any]) -> None:
+    bundle = copy / "bundle"
+    study, before = read_study(bundle), {path: path.read_bytes() for path in bundle.rglob("*.*")}
+    other = study.model_copy(update={"report": study.report.model_copy(update=change)})
+    with raises("other-cells", path=bundle, key=next(iter(change))):
+        rebuild_reference(bundle, copy / "data", copy / "rebuilt", other)
+    assert {path: path.read_bytes() for path in bundle.rglob("*.*")} == before
+
+
+def test_damage_of_a_study_is_an_error_before_its_references_are_listed(copy: Path) -> None:
+    path = copy / "bundle" / STUDY
+    content = read_json(path)
+    path.write_text(json.dumps(content | {"references": content["references"] | {"nope": "0"}}))
+    with raises("damaged-bundle", path=path):
+        reference_texts(copy / "bundle", copy / "data")
 
 
 def test_tables_are_rebuilt_with_the_current_settings(copy: Path) -> None:

@@ -187,6 +187,10 @@ def add_a_reference(bundle: Path) -> None:
     change_study(bundle, references=study["references"] | {"nope": "0"})
 
 
+def add_an_index(bundle: Path) -> None:
+    _write_archive(bundle / DATA, _read_archive(bundle / DATA) | {"models.json": b"{}"})
+
+
 def add_bytes_that_are_no_text(bundle: Path) -> None:
     _write_archive(bundle / DATA, _read_archive(bundle / DATA) | {"scores/x.json": b"\xff"})
 
@@ -221,6 +225,7 @@ def replace_in_records(bundle: Path, old: str, new: str) -> None:
         ),
         (lambda bundle: replace_in_records(bundle, '"model":"', '"model":"a/'), "damaged-bundle", RECORDS),
         (add_bytes_that_are_no_text, "damaged-bundle", DATA),
+        (add_an_index, "damaged-bundle", DATA),
         (lambda bundle: name_a_measure(bundle, "../evil"), "damaged-bundle", RECORDS),
         (lambda bundle: rename_test(bundle, "test_1@/tmp/evil"), "damaged-bundle", STUDY),
     ],

@@ -35,6 +35,9 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("parameters", "record.json", "parameters.total", 1.5),
         ("parameters", "record.json", "seconds", "120"),
         ("parameters", "record.json", "best_valid_perplexity", []),
+        ("parameters", "record.json", "efficiency", None),
+        ("parameters", "record.json", "data", []),
+        ("parameters", "record.json", "cell", "none"),
     ],
 )
 def test_a_value_of_another_type_is_said(results: Path, table: str, file: str, key: str, value: Any) -> None:

@@ -29,6 +29,7 @@ from wordorder.config.models import Report
 from wordorder.files import read_json, sha256, write_json, write_text
 from wordorder.metrics.scores import score_files
 from wordorder.report import overview
+from wordorder.report.build import build_table
 from wordorder.results.frames import load_metrics, load_records, load_scores, load_significance, systems_path
 from wordorder.tables.comparisons import COMPONENTS, significance_table
 from wordorder.tables.summary import read_table, summary
@@ -181,6 +182,8 @@ def test_the_legacy_score_is_marked(tmp_path: Path) -> None:
     index_cells(tmp_path, asked)
     one, two = (write_lines(tmp_path / name, sentences(5)) for name in ("hypotheses", "references"))
     write_json(folder / "test_1.scores.json", score_files(one, two, asked.metrics, "de"))
+    tests = {"size": "tiny", "test": "test_1", "cells": [], "metrics": {}, "not_scored": []}
+    write_json(tmp_path / "significance/pair.tiny.test_1.json", tests)
     _, markdown, _ = table("scores", asked, tmp_path)
     assert cells_of(markdown)[0][-1] == "test_1 BLEU (tokenised, compounds split)"
     assert "- BLEU (tokenised, compounds split): legacy, to compare only with papers" in markdown
@@ -245,6 +248,15 @@ def test_doubts_about_a_family_are_noted(study: Report, tmp_path: Path) -> None:
     assert "σ" not in "".join(notes[1:])
 
 
+def test_letters_after_a_look_that_was_not_declared_are_noted(study: Report, tmp_path: Path) -> None:
+    assert not any("exact" in note for note in build_table("scores", study, tmp_path).notes)
+    content = read_json(tmp_path / SIGNIFICANCE)
+    content["metrics"]["bleu"]["family"]["level"]["exact"] = False
+    write_json(tmp_path / SIGNIFICANCE, content)
+    notes = build_table("scores", study, tmp_path).notes
+    assert sum("the letters have no exact level" in note for note in notes) == 1
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [
@@ -254,6 +266,8 @@ def test_doubts_about_a_family_are_noted(study: Report, tmp_path: Path) -> None:
         ("comparisons.0.test.p", "0.03"),
         ("comparisons.0.test.interval", "0.1 to 0.2"),
         ("comparisons.0.verdict", None),
+        ("comparisons.0.t_test", []),
+        ("comparisons.0.both", "no"),
     ],
 )
 def test_a_damaged_number_of_a_significance_test_is_said(study: Report, tmp_path: Path, key: str, value: Any) -> None:

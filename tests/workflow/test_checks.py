@@ -142,6 +142,12 @@ def test_check_of_all_tells_every_problem_and_still_checks_the_others(
     assert f"{root}/encodings.yaml" in lines[1] and "'relative.clip'" in lines[1]
 
 
+def test_a_paper_that_does_not_exist_is_told(root: Path) -> None:
+    replace(root / "studies/demo.yaml", "baseline:", "paper: sinusoids\nbaseline:")
+    with raises("unknown-name", found="sinusoids", suggestion="sinusoid"):
+        check("demo", root)
+
+
 def test_models_that_cannot_be_built_are_told(root: Path) -> None:
     study = root / "studies/demo.yaml"
     replace(study, "[none, sinusoidal, opr, relative]", "[none, sinusoidal, opr, headxl_12, relative]")

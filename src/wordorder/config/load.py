@@ -20,7 +20,7 @@ from wordorder.config.checks import (
     reorderer_problems,
     study_problems,
 )
-from wordorder.config.claims import ByCount, ByGain, ByPrinted, ByTable, PaperClaims
+from wordorder.config.claims import ByAnalysis, ByCount, ByGain, ByPrinted, ByTable, ByTrend, PaperClaims
 from wordorder.config.datasets import Dataset, DerivedDataset
 from wordorder.config.derived import derive, is_derived, with_recipe
 from wordorder.config.document import Document, parse_json, read_yaml
@@ -32,6 +32,7 @@ from wordorder.config.published_scores import PublishedScores, PublishedScoreTab
 from wordorder.config.reordering import Aligners, Alignment, Reorderer, Reorderers
 from wordorder.config.sizes import ModelSize, SizeNames, Sizes
 from wordorder.errors import WordorderError, unknown_name
+from wordorder.registry import registry_of
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -178,7 +179,7 @@ def load_published_scores(root: str | Path = "config") -> list[PublishedScores]:
 
 
 def load_claims(name: str, root: str | Path = "config") -> PaperClaims:
-    """``root``/published/claims/NAME.yaml; the tables, rows and columns that its claims name exist."""
+    """``root``/published/claims/NAME.yaml; the tables, rows, columns and analyses that its claims name exist."""
     folder = Path(root, "published", "claims")
     names = sorted(path.stem for path in folder.glob("*.yaml"))
     if name not in names:
@@ -203,6 +204,9 @@ def load_claims(name: str, root: str | Path = "config") -> PaperClaims:
             table = scores[decided.table]
             _demand(where, "column", decided.columns, [column.column for column in table.columns], path)
             _demand(where, "row", [*decided.better, *decided.worse], [row.row for row in table.rows], path)
+        elif isinstance(decided, ByAnalysis | ByTrend):
+            known = ["scores", "training", "records", *registry_of("analyses").names()]
+            _demand(where, "analysis", [decided.analysis], known, path)
         elif isinstance(decided, ByGain):
             for gain in (decided.larger, decided.smaller):
                 _demand(where, "table", gain.tables, scores, path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +25,7 @@ from wordorder.config.claims import (
 )
 from wordorder.config.pages import Paper, PublishedReport
 from wordorder.config.published_scores import ALIGNMENT, MEMORY, PublishedInStudy
+from wordorder.errors import unknown_name
 from wordorder.files import read_text
 from wordorder.metrics.base import metric
 from wordorder.published.evidence import Evidence, Family, Found, gain_evidence, slope_evidence
@@ -85,7 +86,7 @@ class StudyResults:
     @cached_property
     def exact(self) -> bool:
         """Whether the levels of the study's comparisons are exact: no undeclared look preceded them."""
-        return not self._trained or all_exact(self._tested)
+        return all_exact(self._tested)
 
     @cached_property
     def _tested(self) -> list[dict[str, Any]]:
@@ -258,7 +259,8 @@ class Decider:
         moved = {key: value for key, value in rows_of.items() if value != decided.where.get(key)}
         other += [f"{key} {_text(value)} instead of {_text(decided.where.get(key))}" for key, value in moved.items()]
         own = decided.model_copy(update={"better": better})
-        for where, rows in _places(study.data(decided.analysis), decided.where | rows_of, decided.systems):
+        columns = (decided.systems, decided.unit, decided.value)
+        for where, rows in _places(study, decided.analysis, decided.where | rows_of, columns, decided.systems):
             values: dict[str, dict[int, float]] = {}
             for (name, unit), each in groups(rows, [decided.systems, decided.unit]):
                 number = each[decided.value].mean()
@@ -268,7 +270,7 @@ class Decider:
             if not {name for pair in pairs for name in pair} & values.keys():
                 continue
             margin = decided.margin
-            if margin is None and "metric" in decided.where:
+            if margin is None and "metric" in decided.where and decided.systems != "test":
                 dataset, size, test = where[:3]
                 margin = study.margins.get((dataset, size, test, str(decided.where["metric"])))
             yield Family(
@@ -285,7 +287,7 @@ class Decider:
     def _slopes(self, decided: ByTrend) -> list[Evidence]:
         found: list[tuple[StudyResults, str, str, list[float], str]] = []
         for study in self.studies:
-            for where, rows in _places(study.data(decided.analysis), decided.where):
+            for where, rows in _places(study, decided.analysis, decided.where, (decided.value, decided.over)):
                 shown = rows.dropna(subset=[decided.value, decided.over])
                 shown = shown.assign(line=shown["encoding"] if decided.systems else "all")
                 place = f"{study.name}: {decided.analysis} ({', '.join(where)})"
@@ -452,20 +454,33 @@ def _published_gap(shown: PublishedInStudy, index: int, pair: tuple[str, str]) -
 
 
 def _places(
-    data: pd.DataFrame | None, where: Mapping[str, str | float], systems: str = ""
+    study: StudyResults,
+    analysis: str,
+    where: Mapping[str, str | float],
+    others: Sequence[str],
+    systems: str = "",
 ) -> Iterator[tuple[tuple[str, ...], pd.DataFrame]]:
     """Yield the matching rows of each dataset, model size and test set, with the names of these.
 
     Args:
-        data: The data of an analysis.
+        study: The study.
+        analysis: The analysis whose data are read.
         where: The values of columns that rows must have.
+        others: Further columns that the data must have.
         systems: The column of the systems that are compared with each other, which may be the test set.
+
+    Raises:
+        WordorderError: The data lack a column.
     """
-    if data is None:
+    data = study.data(analysis)
+    if data is None or data.empty:
         return
-    for column, wanted in where.items():
+    for column in (*where, *others):
         if column not in data:
-            return
+            raise unknown_name(
+                f"A claim names a column that '{analysis}' does not have,", column, map(str, data), "columns"
+            )
+    for column, wanted in where.items():
         same = data[column] == wanted if isinstance(wanted, int | float) else data[column].astype(str) == wanted
         data = data[same]
     columns = [column for column in _PLACE if column in data and column != systems]

@@ -67,7 +67,9 @@ def build_table(name: str, report: Report, folder: str | Path, shown: Sequence[P
             the study shows none, or the table is 'credibility' and the study lacks an item of the checklist.
     """
     if name == "scores":
-        return tables.scores_table(results.load_scores(report, folder), report, results.load_not_scored(report, folder))
+        scores, unscored = results.load_scores(report, folder), results.load_not_scored(report, folder)
+        exact = comparison_table.all_exact(results.load_significance(report, folder))
+        return tables.scores_table(scores, report, unscored, exact=exact)
     if name == "significance":
         return comparison_table.significance_table(results.load_significance(report, folder), report)
     if name == "variance":

@@ -76,6 +76,7 @@ def build_page(asked: Page, results: str | Path, data: str | Path) -> str:
     texts = translations.read(asked, results, data)
     scores = built["scores"].data
     alike = overview.alike(report, scores)
+    compared = pairs.load(report, results, scores, cells, texts)
     style, script = _resource("page.css"), _resource("page.js")
     return _template().render(
         version=__version__,
@@ -94,6 +95,7 @@ def build_page(asked: Page, results: str | Path, data: str | Path) -> str:
         lines={name: inline_html(text) for name, text in asked.lines.items()},
         answer=answer(report, results, cells, items, alike),
         alike=alike,
+        exact=compared["exact"],
         alpha=level_of(report.alpha, report.seeds, report.looks).level,
         tables=[tables.show(built[name]) for name in asked.tables],
         pictures={
@@ -101,7 +103,7 @@ def build_page(asked: Page, results: str | Path, data: str | Path) -> str:
             "Analyses": pictures.analyses(asked, results),
             "Reordering": pictures.reorderings(asked, data),
         },
-        pairs=pairs.packed(pairs.load(report, results, scores, cells, texts)),
+        pairs=pairs.packed(compared),
         compared_sentences=pairs.SENTENCES,
         test_sets=[translations.select(text) for text in texts],
         sentences=translations.SENTENCES,

@@ -88,6 +88,7 @@ def _metric(name: str, rows: pd.DataFrame, diverged: set[str], tested: dict[str,
         for row in rows.to_dict("records")
     }
     model = block({system: own for system, own in of.items() if own}, diverged=diverged)
+    systems = list(model.systems) if model.seeds else []  # systems without a common seed cannot be compared
     found = all_pairs(model, alpha=alpha)
     chosen = metric(name)
     margin = tested["family"] and tested["family"]["margin"]
@@ -100,10 +101,10 @@ def _metric(name: str, rows: pd.DataFrame, diverged: set[str], tested: dict[str,
         "label": chosen.label,
         "digits": chosen.digits,
         "lower": chosen.lower_is_better,
-        "systems": list(model.systems),
+        "systems": systems,
         "seeds": list(model.seeds),
-        "scores": model.scores.tolist(),
-        "means": model.means.tolist() if model.systems else [],
+        "scores": model.scores.tolist() if systems else [],
+        "means": model.means.tolist() if systems else [],
         "halves": [(each.interval[1] - each.interval[0]) / 2 for each in differences],
         "unstable": list(model.unstable),
         "p": [each.p for each in differences],
@@ -111,14 +112,15 @@ def _metric(name: str, rows: pd.DataFrame, diverged: set[str], tested: dict[str,
         "margin": margin,
         "problem": found.problem,
         "small": is_small(tested["family"] or {}),
-        "why": _why(model, of),
+        "why": _why(model, of, systems),
         "declared": [[entry["system"], entry["baseline"], entry["verdict"]] for entry in tested["comparisons"]],
     }
 
 
-def _why(model: Blocked, of: dict[str, dict[int, float]]) -> dict[str, str]:
+def _why(model: Blocked, of: dict[str, dict[int, float]], systems: Sequence[str]) -> dict[str, str]:
     """Return why systems are in no test."""
-    return {name: str(model.excluded.get(name, "no scores")) for name in of if name not in model.systems}
+    left_out = {name: str(model.excluded.get(name, "no scores")) for name in of if name not in model.systems}
+    return left_out | {name: "no seed that all have" for name in model.systems if name not in systems}
 
 
 def _texts(found: Translated) -> dict[str, Any]:

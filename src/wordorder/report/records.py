@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from wordorder.config.pages import Page
-from wordorder.files import read_json
 from wordorder.report.tables import Block, show_block
+from wordorder.results import typed
 from wordorder.results.bundle import ORIGIN
 from wordorder.results.frames import cell_folders
 from wordorder.results.hardware import hardware_name
@@ -64,7 +64,7 @@ def load(asked: Page, results: Path) -> list[Record]:
     found = []
     for cell, files in cell_folders(asked.report, results):
         path = files.record
-        content = read_json(path) if path.is_file() else {}
+        content = typed.read_typed(path, typed.Record) if path.is_file() else {}
         found.append(Record(**cell, status=content.get("status", MISSING), content=content))
     return found
 

@@ -6,7 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product, zip_longest
 from pathlib import Path
 from typing import Literal
@@ -24,7 +24,7 @@ from wordorder.metrics.scores import score_files, text_metrics
 from wordorder.progress import track
 from wordorder.report.build import build_controls_table, build_table
 from wordorder.report.ten_lines import README, skeleton
-from wordorder.results.bundle import STUDY, Bundled, pack, read_study, repack, unpack, unpack_data
+from wordorder.results.bundle import DATA, STUDY, Bundled, pack, read_study, repack, unpack, unpack_data
 from wordorder.results.frames import cell_folders, systems_metrics, systems_path
 from wordorder.results.index import read_index
 from wordorder.results.translations import raw
@@ -139,8 +139,9 @@ def rebuild_reference(
         analyses: Analyses that read nothing but scores and records, with their settings; they are repeated.
 
     Raises:
-        WordorderError: The bundle is damaged or lacks cells, or the references differ from those of the bundle.
+        WordorderError: The bundle is damaged or has other cells, or the references differ from those of the bundle.
     """
+    _demand_same_cells(folder, study)
     _restore(folder, data, scratch)
     _score(study, scratch, data)
     _test(study, scratch, data)
@@ -156,6 +157,27 @@ def rebuild_reference(
         path.unlink()
     _write_tables(folder, scratch, study)
     repack(folder, scratch, study)
+
+
+def _demand_same_cells(folder: Path, study: Bundled) -> None:
+    """Refuse a study whose seeds, sizes, encodings or test sets are not those of the bundle."""
+    old, new = read_study(folder).report, study.report
+    for what in ("seeds", "sizes", "encodings", "only", "datasets"):
+        held, wanted = (
+            {own.name: own.tests for own in report.datasets} if what == "datasets" else getattr(report, what)
+            for report in (old, new)
+        )
+        if held != wanted:
+            raise WordorderError(
+                f"{folder} cannot be rebuilt, because the '{what}' of its study have changed: the bundle has {held}, "
+                f"the study {wanted}. Restore the study, or run it and write the bundle again with 'wordorder stage "
+                "write-reference'.",
+                code="other-cells",
+                path=folder,
+                key=what,
+                found=wanted,
+                expected=held,
+            )
 
 
 def _restore(folder: Path, data: Path, scratch: Path) -> Bundled:
@@ -228,7 +250,7 @@ def verify_reference(folder: Path, data: Path, scratch: Path) -> Verified:
     """Verify the tables of a bundle against its translations.
 
     The translations are scored again, the significance tests are repeated, and the resulting tables are compared with
-    the committed ones.
+    the committed ones. So are the tables that the committed significance tests give, from which pages are made.
 
     Args:
         folder: The folder of the bundle.
@@ -257,6 +279,13 @@ def verify_reference(folder: Path, data: Path, scratch: Path) -> Verified:
         difference
         for name in study.tables
         for difference in _compare(folder / "tables" / name, name, study, scratch, not_verified)
+    ]
+    unpack_data(folder, scratch / "held")
+    differences = differences or [
+        replace(difference, table=f"{DATA}, {difference.table}")
+        for name in study.tables
+        if name in ("significance", "variance")
+        for difference in _compare(folder / "tables" / name, name, study, scratch / "held", [])
     ]
     return Verified(cells, differences, not_verified)
 

@@ -46,6 +46,7 @@ _NAMES = ("dataset", "size", "encoding", "seed")
 # Keys of a training record that depend on the machine's name or on a job's resources.
 _DROPPED = ("efficiency", "hardware", "peak_memory", "restarts", "finished")
 _LARGEST = 1 << 28  # bytes of an archive's contents
+_FOLDERS = frozenset({"significance", "scores", "figures", "analyses"})  # those of the members of DATA
 _LINE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
@@ -134,7 +135,7 @@ def repack(folder: Path, results: Path, study: Bundled) -> None:
     write_text(folder / STUDY, study.model_dump_json(indent=1) + "\n", checksum="none")
     files = [*_tests_and_scores(results), *results.glob("figures/*.csv"), *results.glob("analyses/*.csv")]
     new = {file.relative_to(results).as_posix(): read_bytes(file) for file in files}
-    old = {name: own for name, own in _read_archive(folder / DATA).items() if not name.startswith("significance/")}
+    old = {name: own for name, own in _read_data(folder).items() if not name.startswith("significance/")}
     _write_archive(folder / DATA, old | new)
 
 
@@ -233,6 +234,15 @@ def _read_archive(path: Path) -> dict[str, bytes]:
         raise _damaged(path, error) from error
 
 
+def _read_data(folder: Path) -> dict[str, bytes]:
+    """Return the members of the archive of data, which may replace nothing else of a study's results."""
+    members = _read_archive(folder / DATA)
+    for name in members:
+        if PurePosixPath(name).parts[0] not in _FOLDERS:
+            raise _damaged(folder / DATA, f"it holds '{name}', which is not in one of {', '.join(sorted(_FOLDERS))}")
+    return members
+
+
 def _decoded(path: Path, content: bytes) -> str:
     try:
         return content.decode()
@@ -278,7 +288,7 @@ def read_study(folder: Path) -> Bundled:
             path=path,
         )
     try:
-        return Bundled.model_validate(read_object(path, "report", "families", "tables", "references"))
+        study = Bundled.model_validate(read_object(path, "report", "families", "tables", "references"))
     except ValidationError as error:
         problem = error.errors()[0]
         key = ".".join(map(str, problem["loc"]))
@@ -288,6 +298,14 @@ def read_study(folder: Path) -> Bundled:
             path=path,
             key=key,
         ) from error
+    tests = {dataset.name: dataset.tests for dataset in study.report.datasets}
+    expected = dict.fromkeys(f"{dataset}/{text_of(test)}" for dataset in tests for test in tests[dataset])
+    _demand(path, expected, study.references)
+    if others := [name for name in study.references if name not in expected]:
+        raise _damaged(path, f"it names references of '{others[0]}', which the study does not have")
+    _check_names(path, [*tests, *study.report.sizes, *study.report.encodings])
+    _check_names(path, [part for named in tests.values() for test in named for part in test.split("@", 1)])
+    return study
 
 
 def unpack(folder: Path, results: Path) -> Bundled:
@@ -312,12 +330,6 @@ def unpack(folder: Path, results: Path) -> Bundled:
         if names[2] in report.encodings_of(names[1])
     ]
     _demand(folder / RECORDS, cells, records)
-    expected = dict.fromkeys(f"{dataset}/{text_of(test)}" for dataset in tests for test in tests[dataset])
-    _demand(folder / STUDY, expected, study.references)
-    if others := [name for name in study.references if name not in expected]:
-        raise _damaged(folder / STUDY, f"it names references of '{others[0]}', which the study does not have")
-    _check_names(folder / STUDY, [*tests, *report.sizes, *report.encodings])
-    _check_names(folder / STUDY, [part for named in tests.values() for test in named for part in test.split("@", 1)])
     _check_names(folder / RECORDS, [measure for names in cells for measure in records[names]["measures"]])
     decodings = {test.partition("@")[2] for named in tests.values() for test in named}
     folders = {names: "cells/" + "/".join(map(str, names)) for names in cells}
@@ -341,7 +353,7 @@ def unpack(folder: Path, results: Path) -> Bundled:
             for names, text in zip(group, texts, strict=True):
                 with atomic(index.cell(*names).hypotheses(test)) as temporary:
                     temporary.write_bytes(text)
-    for name, content in _read_archive(folder / DATA).items():
+    for name, content in _read_data(folder).items():
         if name.startswith("scores/") or name.endswith(".looks"):
             write_text(results / name, _decoded(folder / DATA, content))
     return study
@@ -388,7 +400,7 @@ def unpack_data(folder: Path, results: Path) -> None:
     Raises:
         WordorderError: The bundle is damaged or incomplete.
     """
-    for name, content in _read_archive(folder / DATA).items():
+    for name, content in _read_data(folder).items():
         write_text(results / name, _decoded(folder / DATA, content))
     for drawing in [*folder.glob("figures/*.svg"), *folder.glob("analyses/*.svg")]:
         write_text(results / drawing.relative_to(folder), read_text(drawing))

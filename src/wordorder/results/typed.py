@@ -48,6 +48,31 @@ class Parameters(Result):
     encoding: int | None = None
 
 
+class Used(Result):
+    """The memory that a training used, in bytes."""
+
+    memory_bytes: int | None = None
+    gpu_memory_bytes: int | None = None
+
+
+class Efficiency(Result):
+    """What a training used of its machine."""
+
+    used: Used = Used()
+
+
+class TrainingData(Result):
+    """The digest of the training set."""
+
+    train: str | None = None
+
+
+class TrainedCell(Result):
+    """The cell of a training."""
+
+    recipe: dict[str, Any] = {}
+
+
 class Record(Result):
     """What tables show of the record of a training."""
 
@@ -61,6 +86,10 @@ class Record(Result):
     seconds: float | None = None
     precision: str | None = None
     device: str | None = None
+    vocabulary_size: int | None = None
+    data: TrainingData = TrainingData()
+    cell: TrainedCell = TrainedCell()
+    efficiency: Efficiency = Efficiency()
 
 
 class Level(Result):
@@ -112,13 +141,34 @@ class Test(Result):
     equivalence_interval: list[float]
 
 
+class SingleTest(Result):
+    """The t-test of a comparison by itself."""
+
+    n: int | None = None
+    mean_difference: float | None = None
+    confidence_interval: list[float] | None = None
+    p: float | None = None
+    p_holm: float | None = None
+    note: str | None = None
+
+
+class Both(Result):
+    """The interval of a comparison over seeds and sentences."""
+
+    interval: list[float] | None = None
+
+
 class ComparisonNumbers(Result):
     """The tests and the verdict of a comparison."""
 
     system: str
     baseline: str
     agreement: float | None = None
+    seeds: list[dict[str, Any]] = []
+    t_test: SingleTest = SingleTest()
+    stratified: dict[str, Any] | None = None
     test: Test | None = None
+    both: Both | None = None
     outcome: str = ""
     reach: str | None = None
     verdict: str = ""
@@ -131,9 +181,26 @@ class MetricNumbers(Result):
     comparisons: list[ComparisonNumbers] = []
 
 
+class Translated(Result):
+    """A cell of a test set, and whether it has translations."""
+
+    encoding: str = ""
+    seed: int = 0
+    status: str = ""
+
+
+class Settings(Result):
+    """The settings of the tests."""
+
+    alpha: float | None = None
+    paired_test: str | None = None
+
+
 class Significance(Result):
     """The significance tests of a test set. Keys may be missing, because older files lack some."""
 
+    cells: list[Translated] = []
+    settings: Settings = Settings()
     metrics: dict[str, MetricNumbers]
 
 

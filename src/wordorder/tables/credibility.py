@@ -26,6 +26,7 @@ from wordorder.metrics.bleu import BLEU
 from wordorder.results.frames import cell_folders, load_significance
 from wordorder.results.hardware import rounding
 from wordorder.results.index import text_of
+from wordorder.results.typed import Record, read_typed
 from wordorder.tables.table import Block, Table, text
 
 SOURCE = "Marie et al. 2021"
@@ -71,7 +72,7 @@ def credibility_items(report: Report, results: str | Path) -> list[Item]:
     """Check the whole list on the files under ``results``: scores, translations, records and significance tests."""
     scores = list(_score_files(report, results))
     records = [
-        (cell, read_object(files.record, "data.train", "vocabulary_size", "cell.recipe"))
+        (cell, read_typed(files.record, Record, "data.train", "vocabulary_size", "cell.recipe"))
         for cell, files in cell_folders(report, results)
         if files.record.is_file()
     ]

@@ -15,7 +15,9 @@ from wordorder.statistics.letters import score_groups
 from wordorder.tables.table import Block, Cell, Row, Table, mean_and_sd, missing, number, text
 
 
-def scores_table(scores: pd.DataFrame, report: Report, unscored: Sequence[dict[str, Any]] = ()) -> Table:
+def scores_table(
+    scores: pd.DataFrame, report: Report, unscored: Sequence[dict[str, Any]] = (), *, exact: bool = True
+) -> Table:
     """Make the table of scores, with one row per size and encoding and one column per test set and metric.
 
     Encodings that are not significantly different within one size, test set and metric share a letter; no maximum is
@@ -25,6 +27,7 @@ def scores_table(scores: pd.DataFrame, report: Report, unscored: Sequence[dict[s
         scores: From :func:`.results.frames.load_scores`.
         report: The study.
         unscored: From :func:`.results.frames.load_not_scored`.
+        exact: Whether no undeclared look preceded the tests of the study.
     """
     level = level_of(report.alpha, report.seeds, report.looks)
     letters = _letters(scores, level.level)
@@ -53,7 +56,7 @@ def scores_table(scores: pd.DataFrame, report: Report, unscored: Sequence[dict[s
             shown.append({"Size": text(size), "Encoding": text(encoding)} | cells)
         blocks.append(Block(f"{dataset.title}: mean ± standard deviation over n seeds.", shown))
     notes = [_LETTERS.format(alpha=f"{100 * level.level:.3g}")] if any(letters.values()) else []
-    notes += [_NOT_EXACT] if notes and not level.exact else []
+    notes += [_NOT_EXACT] if notes and not (level.exact and exact) else []
     asked = [metric(name) for name in report.metrics]
     notes += [f"{each.label}: {each.legacy}" for each in asked if each.legacy]
     signed = groups(scores.dropna(subset="signature"), ["metric"])

@@ -102,7 +102,7 @@ def import_bundle(bundle: Path, study: Study, configuration: Configuration, resu
                 unpacked.write(cell, files, names)
                 found.taken.append(cell)
         found.unmeasured = unpacked.unmeasured({cell.dataset for cell in found.taken})
-        if unpacked.bundled.report.study == study.name:
+        if found.taken and unpacked.bundled.report.study == study.name:
             _copy_looks(Path(scratch), results / study.name)
     return found
 

@@ -51,6 +51,8 @@ def check(study: Study, configuration: Configuration) -> str:
             collect(partial(positions_name, study, dataset, name, split))
         collect(partial(check_analyses, study, configuration))
         collect(partial(published_tables, study, configuration))
+        if study.paper:
+            collect(partial(configuration.claims, study.paper))
     if problems:
         raise SeveralErrors(problems, code="study-cannot-run")
     factors = {

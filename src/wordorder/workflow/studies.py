@@ -226,7 +226,7 @@ class StudyRules:
         # The run records are not inputs, because the evaluations already depend on them.
         if table in ("scores", CONTROLS, *PUBLISHED_TABLES):
             more = self._published_inputs(study) if table == "published" else []
-            more += self.significance_files(study) if table in (CONTROLS, "orderings") else []
+            more += self.significance_files(study) if table in ("scores", CONTROLS, "orderings") else []
             return self.evaluations(study) + self.systems_scores(study) + more
         if table in ("significance", "variance"):
             return self.significance_files(study)
