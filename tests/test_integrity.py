@@ -14,7 +14,7 @@ import pytest
 from raises import raises
 from wordorder.cli.main import main
 from wordorder.files import atomic, read_bytes, read_json, sha256, write_json, write_text
-from wordorder.integrity import check_inside, demand_below, note_of, record
+from wordorder.integrity import check_inside, demand_below, note_of, record, remove_orphans
 
 
 def write_inside(path: Path, content: bytes) -> None:
@@ -269,3 +269,15 @@ def test_leftovers_of_an_earlier_version_are_removed(tmp_path: Path) -> None:
     os.utime(folder, (0, 0))
     write_text(tmp_path / "out", "text")
     assert not leftovers(tmp_path)
+
+
+def test_checksums_of_files_that_another_run_writes_are_no_orphans(tmp_path: Path) -> None:
+    gone, there, writing = tmp_path / "gone", tmp_path / "data" / "there", tmp_path / "data" / ".x.1.partial" / "new"
+    for path in (gone, there, writing):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("text")
+        record(path, "beside", path)
+    gone.unlink()
+    writing.unlink()
+    remove_orphans(tmp_path)
+    assert [path for path in (gone, there, writing) if note_of(path).exists()] == [there, writing]

@@ -128,9 +128,11 @@ def replacing(path: Path, temporary: Path) -> Iterator[None]:
 
 def remove_orphans(folder: Path) -> None:
     """Remove the checksums below a folder whose files are gone, such as temporary ones that Snakemake has removed."""
-    for note in folder.rglob(".*.sha256"):
-        if not note.with_name(note.name[1 : -len(".sha256")]).exists():
-            note.unlink(missing_ok=True)
+    for place, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.endswith(PARTIAL)]  # another run writes there
+        for note in (Path(place, name) for name in files):
+            if is_note(note) and not note.with_name(note.name[1 : -len(".sha256")]).exists():
+                note.unlink(missing_ok=True)
 
 
 def demand_below(folder: Path) -> None:

@@ -67,6 +67,9 @@ def test_similarity_is_the_cosine_of_vectors() -> None:
 def test_mistakes_are_sentences() -> None:
     with raises(code="unknown-name"):
         wordorder.build_encoding("ropes", dim=16, heads=4)
+    for dim in (2, 65, 66):
+        with raises(code="wrong-shape", found=dim):
+            wordorder.build_encoding("rope", dim=dim, heads=4)
     learned = wordorder.build_encoding({"type": "learned", "table": 4}, dim=16, heads=4)
     with raises(code="too-few-positions", found=5, expected=4):
         wordorder.positions(learned, torch.zeros(1, 5, dtype=torch.int64))

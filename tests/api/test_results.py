@@ -43,6 +43,21 @@ def test_a_better_system_is_found() -> None:
     ] == pytest.approx(-found["difference"][0])
 
 
+def test_ends_of_lines_do_not_matter() -> None:
+    references = sentences(40)
+    outputs = [[noisy(references, rate, seed) for seed in (1, 2)] for rate in (0.1, 0.5)]
+    plain, ended = (
+        wordorder.compare_outputs(
+            *[[[line + end for line in lines] for lines in own] for own in outputs],
+            [line + end for line in references],
+            target_language="de",
+            metrics=["bleu"],
+        )
+        for end in ("", "\n")
+    )
+    assert plain.equals(ended)
+
+
 def test_one_seed_has_paired_tests_only() -> None:
     references = sentences(60)
     found = wordorder.compare_outputs(

@@ -189,7 +189,8 @@ TAGS = """<url>http://www.ted.com/talks/{lang}/1</url>
 <title>Title {lang}</title>
 <description>TED Talk: about {lang}.</description>
  First {lang}.
-Second {lang}.
+<3 Second {lang}.
+</doc>
 <reviewer></reviewer>
 {more}<url>http://www.ted.com/talks/{lang}/2</url>
 <title>Other {lang}</title>
@@ -199,9 +200,9 @@ Third {lang}.
 
 def test_ted_gives_lines_that_are_no_tags() -> None:
     english = TAGS.format(lang="en", more="")
-    assert texts(english, format="ted") == ["First en.", "Second en.", "Third en."]
+    assert texts(english, format="ted") == ["First en.", "<3 Second en.", "Third en."]
     kept = texts(english, format="ted", keep_tags=["title", "description"])
-    assert kept == ["Title en", "TED Talk: about en.", "First en.", "Second en.", "Other en", "Third en."]
+    assert kept == ["Title en", "TED Talk: about en.", "First en.", "<3 Second en.", "Other en", "Third en."]
     german = TAGS.format(lang="de", more='<translator href="x">A B</translator>\n')
     assert [s.place for s in read(german, format="ted")] == [s.place for s in read(english, format="ted")]
 

@@ -21,6 +21,7 @@ from full_disk import limited
 from wordorder.cli.main import main
 from wordorder.errors import WordorderError
 from wordorder.files import read_json, sha256
+from wordorder.integrity import demand_below
 from wordorder.metrics.base import SystemsTask
 from wordorder.metrics.comet import COMET, PYTHON, CometSettings, find_checkpoint, find_python
 
@@ -194,6 +195,18 @@ def test_scores_with_all_that_made_them(stand_in: Files) -> None:
     (stand_in.folder / "model.ckpt").rename(stand_in.folder / "mine")
     assert stand_in.command(str(stand_in.folder / "mine")) == 0
     assert stand_in.result()["signature"].startswith("mine|"), "no folder of one machine"
+
+
+def test_scores_may_be_kept_where_each_file_needs_a_checksum(stand_in: Files) -> None:
+    """The workflow keeps them there. Every later run reads them, too."""
+    demand_below(stand_in.folder / "cache")
+    words = ("model.ckpt", "--cache", str(stand_in.folder / "cache"))
+    for _ in range(2):
+        assert stand_in.command(*words) == 0
+    entries = list((stand_in.folder / "cache").rglob("*.json"))
+    assert len(entries) == 2 and len(calls(stand_in)) == 2
+    entries[0].write_bytes(entries[0].read_bytes() + b" ")
+    assert stand_in.command(*words) == 1, "damage is noticed"
 
 
 def test_only_what_is_new_is_scored(stand_in: Files, monkeypatch: pytest.MonkeyPatch) -> None:

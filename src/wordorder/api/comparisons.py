@@ -12,8 +12,8 @@ from tabulate import tabulate
 
 from wordorder.comparison.significance import compare
 from wordorder.config.models import Comparison, Family, Report, ReportedDataset, Study
+from wordorder.data.text import one_line, write_lines
 from wordorder.errors import WordorderError, unknown_name
-from wordorder.files import write_text
 from wordorder.metrics.base import metric
 from wordorder.results.frames import systems_metrics, systems_path
 from wordorder.results.index import read_index
@@ -76,8 +76,8 @@ def compare_outputs(
         folder, outputs = Path(name), {"baseline": baseline, "system": system}
         files = {(own, seed): folder / f"{own}.{seed}" for own, seed in product(outputs, seeds)}
         for (own, seed), path in files.items():
-            write_text(path, "".join(f"{line}\n" for line in outputs[own][seed - 1]), checksum="none")
-        write_text(folder / "references", "".join(f"{line}\n" for line in references), checksum="none")
+            write_lines(path, map(_without_end, outputs[own][seed - 1]))
+        write_lines(folder / "references", map(_without_end, references))
         found = compare(family, files, "", "test", folder / "references")
     report = Report(
         study="outputs",
@@ -90,6 +90,11 @@ def compare_outputs(
         baseline="baseline",
     )
     return significance_table([{"dataset": "outputs"} | found], report).data
+
+
+def _without_end(line: str) -> str:
+    """Remove the end of a line, which ``readlines`` keeps; a control character inside becomes a space."""
+    return one_line(line.removesuffix("\n").removesuffix("\r"))
 
 
 def compare_encodings(

@@ -27,6 +27,7 @@ class TranslationModel:
         target_language: The language of the translations.
         preprocessing: What happens to the text before the subwords.
         decoding: The beam search.
+        detokenise: Whether translations must be detokenised.
     """
 
     module: Translator
@@ -35,12 +36,13 @@ class TranslationModel:
     target_language: str
     preprocessing: TextPreprocessing = field(default_factory=TextPreprocessing)
     decoding: Decoding = field(default_factory=Decoding)
+    detokenise: bool = True
 
     def translate(self, lines: Iterable[str]) -> list[str]:
         """Translate sentences.
 
         Args:
-            lines: One sentence each, as people write it.
+            lines: One sentence each, as people write it; of a dataset with 'tokenised', tokenised as its text is.
 
         Returns:
             One translation per sentence.
@@ -56,6 +58,7 @@ class TranslationModel:
             target_language=self.target_language,
             preprocessing=self.preprocessing,
             config=self.decoding,
+            detokenise=self.detokenise,
         )
 
 
@@ -98,4 +101,5 @@ def load_model(
         data.target_language,
         data.preprocessing,
         next(iter(asked.decodings.values())),
+        data.detokenise,
     )

@@ -33,9 +33,9 @@ def translate(
 ) -> None:
     """Translate text from standard input to standard output.
 
-    The lines are normalised, tokenised and split into subwords as in the training of the model. The command reads all
-    lines before it translates the first one. Models whose encoding needs reordered positions cannot translate raw text,
-    because these positions require a reorderer.
+    The lines are normalised, tokenised and split into subwords as in the training of the model; translations are
+    detokenised if the preprocessing tokenises. The command reads all lines before it translates the first one. Models
+    whose encoding needs reordered positions cannot translate raw text, because these positions require a reorderer.
     """
     from wordorder.data.subword import Subword
     from wordorder.data.text import decode_lines
@@ -55,6 +55,7 @@ def translate(
         target_language=target_language,
         preprocessing=preprocessing,
         config=config,
+        detokenise=preprocessing.tokenise,
     ):
         sys.stdout.buffer.write(f"{line}\n".encode())
     sys.stdout.buffer.flush()

@@ -17,11 +17,11 @@ class Decoding(Model):
         default="power",
         description="Divisor of the log-probability: 'power' is length^alpha (fairseq), 'gnmt' ((5+length)/6)^alpha.",
     )
-    alpha: float = Field(default=1.0, description="Exponent of the length penalty; 0 disables it.")
+    alpha: float = Field(default=1.0, ge=-10, le=10, description="Exponent of the length penalty; 0 disables it.")
     max_length_a: float = Field(
-        default=1.0, ge=0, description="a in the largest length of a hypothesis, a * source + b tokens."
+        default=1.0, ge=0, le=100, description="a in the largest length of a hypothesis, a * source + b tokens."
     )
-    max_length_b: int = Field(default=50, ge=0, description="b in the same formula.")
+    max_length_b: int = Field(default=50, ge=0, le=10_000, description="b in the same formula.")
     stop: Literal["beam", "exact"] = Field(
         default="beam",
         description="'beam' ends a sentence when as many hypotheses have finished as the beam holds (fairseq); 'exact' "

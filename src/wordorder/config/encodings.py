@@ -10,6 +10,7 @@ from typing_extensions import override
 
 from wordorder.config.base import Model, Name
 from wordorder.config.extensions import ByName
+from wordorder.errors import WordorderError
 
 Stack = Literal["encoder", "decoder"]
 
@@ -42,6 +43,16 @@ class Shape:
     heads: int
     encoder_layers: int
     decoder_layers: int
+
+    def __post_init__(self) -> None:
+        if self.heads < 1 or self.dim < 1 or self.dim % self.heads:
+            raise WordorderError(
+                f"A model size of {self.dim} cannot be divided into {self.heads} heads. Choose a multiple of the "
+                "number of heads.",
+                code="wrong-shape",
+                key="dim",
+                found=self.dim,
+            )
 
     @staticmethod
     def of(size: _Size) -> Shape:

@@ -5,6 +5,9 @@ Notation: B sentences, K hypotheses per sentence (the beam), N finished hypothes
 The search is that of fairseq. Among the continuations of a sentence's K open hypotheses, those of the K best that have
 ended are finished, and the K best others stay open, until K have finished. With ``stop: exact``, the search continues
 until no open hypothesis can become one of the N best. The result is then that of a search up to the maximum length.
+
+Departure: if more than K have finished after the last step, all of them compete. fairseq keeps the first K, which can
+change the lower ranks of an n-best list, not the best hypothesis.
 """
 
 from __future__ import annotations

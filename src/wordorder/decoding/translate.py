@@ -296,6 +296,7 @@ def translate_lines(
     target_language: str,
     preprocessing: TextPreprocessing,
     config: Decoding,
+    detokenise: bool,
 ) -> list[str]:
     """Translate raw text line by line, with the same preprocessing as a corpus.
 
@@ -307,6 +308,7 @@ def translate_lines(
         target_language: The language of the translations.
         preprocessing: The preprocessing of the model's dataset.
         config: The search.
+        detokenise: Whether the translations must be detokenised.
 
     Returns:
         The translations; that of a line without text is empty.
@@ -324,9 +326,9 @@ def translate_lines(
     check_vocabularies(model, subword)
     prepare = preprocessor(source_language, preprocessing)
     sources = [np.array(subword.encode(prepare(line)), dtype=np.int64) for line in lines]
-    detokenise = detokeniser(target_language) if preprocessing.tokenise else str
+    joined = detokeniser(target_language) if detokenise else str
     found = [""] * len(sources)
     full = [row for row, source in enumerate(sources) if len(source)]
     for row, hypotheses in zip(full, translate(model, [sources[row] for row in full], config), strict=True):
-        found[row] = "".join(texts(hypotheses[:1], subword, detokenise))
+        found[row] = "".join(texts(hypotheses[:1], subword, joined))
     return found

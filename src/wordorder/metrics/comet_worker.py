@@ -6,6 +6,7 @@ are written atomically as soon as they are known, so that an interrupted job los
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import os
@@ -45,15 +46,34 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
             samples, batch_size=job["batch_size"], gpus=gpus, num_workers=0, progress_bar=sys.stderr.isatty()
         )
         scores = [float(score) for score in found.scores]
-        write(system["entry"], {"score": fmean(scores), **made, "segment_scores": scores})
+        write_checked(system["entry"], {"score": fmean(scores), **made, "segment_scores": scores})
     return {}
 
 
 def write(path: str, content: dict[str, Any]) -> None:
     """Write JSON atomically."""
+    _replace(path, json.dumps(content).encode())
+
+
+def write_checked(path: str, content: dict[str, Any]) -> None:
+    """Write JSON with its checksum beside it, as in wordorder.integrity; a killed job leaves no file without one."""
+    data = json.dumps(content).encode()
+    folder, name = os.path.split(path)
+    note, own = os.path.join(folder, f".{name}.sha256"), f"{hashlib.sha256(data).hexdigest()}  {name}\n".encode()
+    try:
+        with open(note, "rb") as file:
+            before = file.read()
+    except OSError:
+        before = b""
+    _replace(note, own + before)
+    _replace(path, data)
+    _replace(note, own)
+
+
+def _replace(path: str, data: bytes) -> None:
     new = f"{path}.{uuid.uuid4().hex}.new"  # Another study may be scoring the same system.
-    with open(new, "w", encoding="utf-8") as file:
-        json.dump(content, file)
+    with open(new, "wb") as file:
+        file.write(data)
     os.replace(new, path)
 
 

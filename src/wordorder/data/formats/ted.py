@@ -21,17 +21,18 @@ class TEDFile(TextFile):
 
 
 _TAG = re.compile(r"\s*<(\w+)\b[^>]*>(.*?)(?:</\1>)?\s*$")
+_OTHER_TAGS = ("</", "<?", "<!")
 
 
 @register(TEDFile)
 def read(file: IO[bytes], text: TEDFile, name: str) -> Iterator[Sentence]:
-    """Yield the plain lines. Each talk begins with lines that begin with a tag."""
+    """Yield the plain lines, which may begin with '<'. Each talk begins with lines that begin with a tag."""
     talk = 0
     for line in decode_lines(file, name):
-        if not line.lstrip().startswith("<"):
+        found = _TAG.match(line)
+        if found is None and not line.lstrip().startswith(_OTHER_TAGS):
             yield Sentence(line.strip(), f"talk {talk}")
             continue
-        found = _TAG.match(line)
         tag = found[1].lower() if found else ""
         talk += tag == "url"  # Each talk has one; other tags, such as <reviewer>, may occur on one side only.
         if found and tag in text.keep_tags:
