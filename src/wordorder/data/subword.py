@@ -84,7 +84,7 @@ def train_subword(inputs: Sequence[str | Path], output: str | Path, *, config: d
             vocab_size=vocabulary,
             character_coverage=character_coverage(lines(), vocabulary),
             input_sentence_size=sentences,
-            max_sentence_length=max(_LONGEST_LINE, *(len(line.encode()) for line in lines())),
+            max_sentence_length=max(_LONGEST_LINE, max(len(line.encode()) for line in lines())),
             shuffle_input_sentence=True,
             # The lines are already normalised, and further changes would not be visible in the text.
             normalization_rule_name="identity",
