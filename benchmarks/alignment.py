@@ -39,9 +39,10 @@ from wordorder.alignment.hmm import train
 from wordorder.alignment.links import GoldLinks, Links, read_gold
 from wordorder.alignment.symmetrise import symmetrise
 from wordorder.config.reordering import HMM, ExternalAligner, Symmetrisation
-from wordorder.data.text import read_lines, read_pairs
+from wordorder.data.text import decode_lines, read_pairs
 from wordorder.data.tokenise import tokeniser
 from wordorder.data.units import Vocabulary
+from wordorder.data.units import words as spaced
 from wordorder.errors import WordorderError
 from wordorder.files import open_bytes, write_json
 from wordorder.training.record import environment
@@ -68,7 +69,7 @@ class GoldSet:
 
 
 def words(line: str) -> list[str]:
-    return line.lower().split()
+    return spaced(line.lower())
 
 
 def tokenised(language: str) -> Callable[[str], list[str]]:
@@ -99,8 +100,9 @@ def longest_matches(line: str, known: set[str]) -> list[str]:
 
 
 def joint(path: Path) -> Pairs:
-    """Read the pairs of a file whose lines are 'source ||| target'."""
-    sides = (line.split("|||") for line in read_lines(path))
+    """Read the pairs of a file whose lines are 'source ||| target', whose gold links count the words between spaces."""
+    with open_bytes(path) as file:
+        sides = [line.split("|||") for line in decode_lines(file, path, control_as="\ufffd")]
     return [(words(source), words(target)) for source, target in sides]
 
 
