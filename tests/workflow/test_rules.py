@@ -238,9 +238,10 @@ def test_tables_and_figures_wait_for_what_they_show(workspace: Workspace) -> Non
 
     significance = parts.studies.significance_files(study)
     assert table("parameters") == records
-    assert table("scores") == evaluations, "which follow the records of the trainings"
     assert table("significance") == significance
-    assert table("credibility") == table("orderings") == evaluations + significance
+    # The evaluations follow the records of the trainings; the tests say whether levels are exact.
+    for name in ("scores", "credibility", "orderings"):
+        assert table(name) == evaluations + significance
     assert figure("mathematics") == []
     assert figure("scores") == evaluations
     assert figure("perplexity") == parts.studies.cell_files(study, "metrics.jsonl")
