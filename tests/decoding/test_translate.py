@@ -22,7 +22,7 @@ from wordorder.data.positions import write_positions
 from wordorder.data.subword import Subword, train_subword
 from wordorder.data.tokenise import detokeniser
 from wordorder.decoding.beam import Hypothesis
-from wordorder.decoding.translate import plan, texts, translate, translate_corpus
+from wordorder.decoding.translate import plan, texts, translate, translate_corpus, translate_lines
 from wordorder.encodings.base import Positions
 from wordorder.metrics.scores import score_files
 from wordorder.model.architectures.transformer import Transformer, TransformerSize
@@ -258,6 +258,26 @@ def test_text_by_hand_is_translated_like_the_corpus(
     lines = capfdbinary.readouterr().out.decode().split("\n")
     assert lines == [expected[0], "", expected[1], ""], "a line without text has no translation"
     assert expected[0] != expected[1]
+
+
+def test_lines_of_a_tokenised_dataset_are_detokenised(files: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its preprocessing does not tokenise. A random model writes nothing that real detokenisation would join."""
+    monkeypatch.setattr("wordorder.decoding.translate.detokeniser", lambda language: str.upper)
+    preprocessing = datasets.TextPreprocessing(tokenise=False)
+    plain, joined = (
+        translate_lines(
+            load_model(files.model),
+            LINES,
+            Subword.load(files.subword),
+            source_language="en",
+            target_language="en",
+            preprocessing=preprocessing,
+            config=Decoding(beam=3),
+            detokenise=detokenise,
+        )
+        for detokenise in (False, True)
+    )
+    assert joined == [line.upper() for line in plain] != plain
 
 
 def test_mistakes_in_the_preprocessing_name_its_option(
