@@ -41,6 +41,10 @@ def test_a_table_over_ten_thousand_files_takes_less_than_thirty_seconds(tmp_path
                     found["score"] = 20 + place / 10 + draw.gauss(0, 1)
                 content = {"status": "scored", "hypotheses": {"sha256": "0" * 64}, "metrics": scores}
                 write(folder / f"{test}.scores.json", content)
+    for test in TESTS:  # as for a study that declares no comparison
+        untested = {"size": "tiny", "test": test, "cells": [], "not_scored": [], "metrics": {}}
+        (tmp_path / "significance").mkdir(exist_ok=True)
+        write(tmp_path / "significance" / f"pair.tiny.{test}.json", untested)
     begun = time.process_time()
     table = build_table("scores", asked, tmp_path)
     seconds = time.process_time() - begun
