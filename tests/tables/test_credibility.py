@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -105,6 +106,26 @@ def without_a_later_key(results: Path) -> None:
     edit(cell(results) / "record.json", lambda record: record["cell"]["recipe"].update(max_positions=None))
 
 
+def without_a_later_number(results: Path) -> None:
+    """As a version wrote it that did not have the key yet, whose default is a number."""
+    edit(cell(results) / "record.json", lambda record: record["cell"]["recipe"].update(activation_dropout=0.0))
+
+
+def stops_early(results: Path, **data: Any) -> None:
+    """The validation set decides when the trainings end; that of one cell has ``data`` instead of the others'."""
+    for path in results.glob("cells/*/*/*/*/record.json"):
+        edit(path, lambda record: (record["cell"]["recipe"].update(patience=3), record["data"].update(valid="abc")))
+    edit(cell(results) / "record.json", lambda record: record["data"].update(data))
+
+
+def other_validation_set(results: Path) -> None:
+    stops_early(results, valid="def")
+
+
+def other_validation_positions(results: Path) -> None:
+    stops_early(results, valid_positions={"kind": "identity", "sha256": "0" * 64})
+
+
 def no_signature(results: Path) -> None:
     edit(cell(results) / "test_1.scores.json", lambda scored: scored["metrics"]["bleu"].update(signature=None))
 
@@ -124,6 +145,8 @@ def other_signature(results: Path) -> None:
         (other_references, 3, "the cells of pair were scored against 2 different references of test_1"),
         (other_corpus, 4, "the cells of pair have 2 different training corpora"),
         (other_recipe, 4, "the cells of pair have 2 different recipes"),
+        (other_validation_set, 4, "the cells of pair have 2 different validation sets"),
+        (other_validation_positions, 4, "the cells of pair have 2 different positions of the validation set for null"),
         (no_signature, 5, "has a BLEU score without a signature"),
         (other_signature, 5, "BLEU of 'de' was computed with 2 different signatures"),
     ],
@@ -142,8 +165,9 @@ def test_what_is_missing_is_said_and_fails_the_study(
     assert not (results / "tables").exists()
 
 
-def test_records_of_versions_without_a_key_are_of_the_same_recipe(results: Path) -> None:
-    without_a_later_key(results)
+@pytest.mark.parametrize("older", [without_a_later_key, without_a_later_number, stops_early])
+def test_records_of_versions_without_a_key_are_of_the_same_recipe(older: Callable[[Path], None], results: Path) -> None:
+    older(results)
     assert all(item.met for item in credibility_items(ASKED, results))
 
 

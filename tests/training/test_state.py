@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 import torch
 
 from raises import raises
+from wordorder.files import write_json
 from wordorder.model.checkpoint import load_tensors, save_tensors
 from wordorder.training import state
 from wordorder.training.state import StateDirectory, average
@@ -120,6 +122,24 @@ def test_a_damaged_state_is_an_error_that_names_the_file(tmp_path: Path) -> None
     (tmp_path / "last.pt").write_bytes(b"not a state")
     with raises("damaged-file", path=directory.path / "last.pt"):
         directory.load()
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_text("{")], ids=["missing", "damaged"])
+def test_a_finished_training_with_a_missing_or_damaged_file_is_done_again(
+    damage: Callable[[Path], object], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = StateDirectory(tmp_path)
+    names = ["model.pt", "record.json"]
+    directory.discard_damaged(names)  # before the end of the training
+    directory.finished.mkdir()
+    save_tensors(directory.finished / "model.pt", {"weight": torch.ones(1)})
+    write_json(directory.finished / "record.json", {})
+    directory.discard_damaged(names)
+    assert directory.finished.exists() and not capsys.readouterr().err
+    damage(directory.finished / "record.json")
+    directory.discard_damaged(names)
+    said = capsys.readouterr().err
+    assert not directory.finished.exists() and "record.json" in said and "the model is trained again" in said
 
 
 def test_publishing_survives_the_deletion_of_an_output(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from snakemake_runs import ROOT
 from wildcards import Wildcards
+from wordorder.config.canonical import digest, minimal
 from wordorder.config.decoding import Decoding
 from wordorder.config.load import dataset_names, load_dataset, load_encodings, load_recipes, load_sizes, study_names
 from wordorder.config.models import Evaluation, Recipe
@@ -18,7 +19,7 @@ from wordorder.config.sizes import Sizes
 from wordorder.encodings.registry import parse
 from wordorder.errors import WordorderError
 from wordorder.files import read_json, write_text
-from wordorder.workflow.addresses import cell_content, decoding_label, digest, evaluation_label, minimal
+from wordorder.workflow.addresses import cell_content, decoding_label, evaluation_label
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.models import ModelRules, cell_files
 from wordorder.workflow.store import SliceStore
@@ -55,6 +56,23 @@ def test_a_corrected_encoding_s_models_are_not_those_from_before_it() -> None:
     assert config.revisions == {"cope": 2}
     contents = [cell_content(minimal(config), {}, RECIPE, {}, revisions) for revisions in ({}, config.revisions)]
     assert digest(contents[0]) != digest(contents[1])
+
+
+@pytest.mark.parametrize(
+    "outer",
+    [
+        {"type": "dape", "over": {"type": "alibi"}},
+        {"type": "randomized", "base": "alibi"},
+        {"compose": [{"type": "opr"}, {"type": "alibi"}]},
+    ],
+    ids=["dape", "randomized", "composed"],
+)
+def test_a_correction_of_an_encoding_counts_inside_others(
+    outer: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = parse(outer).revisions
+    monkeypatch.setattr(type(parse({"type": "alibi"})), "revision", 2)
+    assert parse(outer).revisions == before | {"alibi": 2}
 
 
 def test_labels_of_known_evaluations_never_change() -> None:

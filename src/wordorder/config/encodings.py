@@ -83,7 +83,7 @@ class EncodingConfig(Model):
 
     @property
     def revisions(self) -> dict[str, int]:
-        """The revision of each corrected encoding in this configuration."""
+        """The revision of each corrected encoding in this configuration, including those that it contains."""
         return {self.type: self.revision} if self.revision > 1 else {}
 
     @property

@@ -45,10 +45,12 @@ class Recipe(Model):
         default=4000,
         description="Updates over which the learning rate rises; it then falls with the inverse square root.",
     )
-    warmup_from: float = Field(default=1e-7, description="Learning rate of the first update.")
-    adam_betas: tuple[float, float] = Field(default=(0.9, 0.98), description="Decay rates of Adam's moments.")
-    adam_epsilon: float = Field(default=1e-9, description="Adam's epsilon.")
-    weight_decay: float = Field(default=0.0, description="Weight decay of AdamW.")
+    warmup_from: float = Field(
+        default=1e-7, ge=0, description="Learning rate before the first update, from which it rises."
+    )
+    adam_betas: tuple[Rate, Rate] = Field(default=(0.9, 0.98), description="Decay rates of Adam's moments.")
+    adam_epsilon: float = Field(default=1e-9, ge=0, description="Adam's epsilon.")
+    weight_decay: float = Field(default=0.0, ge=0, description="Weight decay of AdamW.")
     clip_norm: float = Field(
         default=0.0, ge=0, description="Largest norm of the gradient; 0 disables clipping. The norm is always reported."
     )
@@ -81,6 +83,10 @@ class Recipe(Model):
     def _ends(self) -> Recipe:
         if self.max_updates is None and self.max_epochs is None:
             raise ValueError("max_updates or max_epochs must be given; otherwise the training never ends")
+        if self.warmup_from > self.learning_rate:
+            raise ValueError(
+                f"warmup_from ({self.warmup_from:g}) exceeds learning_rate ({self.learning_rate:g}); a warm-up rises"
+            )
         return self
 
 

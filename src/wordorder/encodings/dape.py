@@ -57,6 +57,11 @@ class DAPEConfig(EncodingConfig):
             raise ValueError("'over' acts where this encoding acts; give 'placement' to this encoding only")
         return self
 
+    @property
+    @override
+    def revisions(self) -> dict[str, int]:
+        return super().revisions | self.over.revisions
+
     @override
     def parameter_count(self, shape: Shape) -> int:
         network = 3 * shape.heads * self.hidden + self.hidden + shape.heads

@@ -93,6 +93,11 @@ class RandomizedConfig(EncodingConfig):
         }
         return bases[self.base]
 
+    @property
+    @override
+    def revisions(self) -> dict[str, int]:
+        return super().revisions | self.encoding.revisions
+
     @override
     def parameter_count(self, shape: Shape) -> int:
         return self.encoding.parameter_count(shape)

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from wordorder.config.models import Report
+from wordorder.config.models import Recipe, Report
 from wordorder.errors import WordorderError
 from wordorder.files import read_object, sha256
 from wordorder.metrics.base import metric
@@ -31,6 +31,7 @@ from wordorder.tables.table import Block, Table, text
 
 SOURCE = "Marie et al. 2021"
 OURS = "wordorder"
+_DEFAULTS = {name: field.default for name, field in Recipe.model_fields.items()}
 _SCORES = ("metrics", "target_language", "hypotheses.sha256", "references.sha256")
 
 
@@ -171,15 +172,22 @@ def _comparable_references(scores: list[_Scores]) -> Item:
 
 
 def _comparable_training(records: list[_Trained]) -> Item:
-    """Check that all cells of a dataset were trained on the same corpus with the same recipe; the size may differ."""
+    """Check that all cells of a dataset were trained on the same corpus with the same recipe; the size may differ.
+
+    If the validation loss decides when a training ends, the validation set must be the same, too.
+    """
     found: dict[str, dict[str, set[str]]] = {}
     for cell, record in records:
         dataset = found.setdefault(cell["dataset"], {"training corpora": set(), "vocabularies": set()})
         dataset["training corpora"].add(record["data"]["train"])
         dataset["vocabularies"].add(str(record["vocabulary_size"]))
-        # Records of earlier versions lack keys that were added since, with None as the default.
-        recipe = {key: value for key, value in record["cell"]["recipe"].items() if value is not None}
+        # Records of earlier versions lack keys that were added since.
+        recipe = _DEFAULTS | record["cell"]["recipe"]
         dataset.setdefault("recipes", set()).add(json.dumps(recipe, sort_keys=True))
+        if recipe["patience"] is not None:
+            dataset.setdefault("validation sets", set()).add(str(record["data"].get("valid")))
+            positions = dataset.setdefault(f"positions of the validation set for {cell['encoding']}", set())
+            positions.add(json.dumps(record["data"].get("valid_positions"), sort_keys=True))
     missing = [
         f"the cells of {dataset} have {len(values)} different {what}; train them with one"
         for dataset, kinds in found.items()

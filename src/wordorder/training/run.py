@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import shutil
 import signal
@@ -29,11 +28,11 @@ from wordorder.training.lengths import check_batches, check_lengths, kept_pairs
 from wordorder.training.loop import Counters, Trainer
 from wordorder.training.processes import Processes, open_fabric
 from wordorder.training.record import environment, peak_memory
+from wordorder.training.stamp import earlier_stamp, stamp
 from wordorder.training.state import StateDirectory, average
 from wordorder.training.usage import Meter, corpus_ratio, efficiency, operations_per_token
 
 _SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT)
-_STATE_FORMAT = 1
 # 'auto' shards the optimizer if Adam's two moments of all parameters need more than this fraction of the free memory.
 _SHARD_FROM = 0.25
 
@@ -60,7 +59,8 @@ def run(
     r"""Train the model of one cell.
 
     A cell is an encoding, a size, a recipe and a seed. A training run that was stopped, even by SIGKILL, resumes from
-    its saved state. On CPUs, the result is bit-identical to that of an uninterrupted run. SIGTERM or SIGUSR1 saves the
+    its saved state. On CPUs of one type, with the same number of threads,
+    the result is bit-identical to that of an uninterrupted run. SIGTERM or SIGUSR1 saves the
     state and exits with status 75; rerun the command to resume. If another process trains the cell, the command waits
     for it. Several processes share the micro-batches of each update ('accumulate' of the recipe): those of 'srun
     wordorder stage train', or those that --devices starts. Their number affects only rounding and the masks of dropout.
@@ -137,9 +137,10 @@ def run(
         directory.lock, lambda taken: processes.any(taken, stop_requested()), for_others=not processes.is_first
     )
     with _ended_together(processes), only_trainer:
-        if processes.first(lambda: directory.claim(_stamp(config, train_corpus))):
+        stamps = stamp(config, _identity(train_corpus)), earlier_stamp(config, _identity(train_corpus))
+        if processes.first(lambda: directory.claim(*stamps)):
             print(f"The state in {state} belonged to another configuration and was discarded.", file=sys.stderr)
-        processes.first(directory.discard_damaged)
+        processes.first(lambda: directory.discard_damaged(outputs))
         if not directory.finished.exists():
             if processes.first(lambda: directory.begin(_identity(valid_corpus))):
                 print(f"The state in {state} was saved with another validation set and was discarded.", file=sys.stderr)
@@ -329,12 +330,6 @@ def _positions(train: ParallelCorpus, valid: ParallelCorpus) -> dict[str, dict[s
 
 def _perplexity(loss: float) -> float | None:
     return math.exp(loss) if loss < 700 else None
-
-
-def _stamp(cell: Cell, train: ParallelCorpus) -> str:
-    """Return a hash that identifies a run; the validation set is excluded, so that its changes keep finished models."""
-    content = f"{_STATE_FORMAT}\n{cell.model_dump_json()}\n{_identity(train)}"
-    return hashlib.sha256(content.encode()).hexdigest()
 
 
 def _identity(corpus: ParallelCorpus) -> str:

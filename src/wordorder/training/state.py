@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -61,22 +61,27 @@ class StateDirectory:
         """
         return locked(self.lock, lambda taken: (taken, stop_requested()))
 
-    def claim(self, stamp: str) -> bool:
+    def claim(self, stamp: str, earlier: str | None = None) -> bool:
         """Assign the folder to a run, and discard the state of any other run.
 
         The caller must hold the lock, because half-written files of a killed process are removed too.
 
         Args:
             stamp: The identification of the run.
+            earlier: The identification that an earlier version gave the same run.
 
         Returns:
             Whether the state of another run was discarded.
         """
         remove_leftovers(self.path)
         file = self.path / "stamp"
-        if file.exists() and read_text(file) == stamp:
+        found = read_text(file) if file.exists() else None
+        if found == stamp:
             return False
-        stale = file.exists()
+        if found is not None and found == earlier:
+            write_text(file, stamp)
+            return False
+        stale = found is not None
         file.unlink(missing_ok=True)  # This comes first: after an interruption, the remaining files belong to no run.
         for entry in self.path.iterdir():
             if entry.is_dir():
@@ -171,15 +176,29 @@ class StateDirectory:
                     shutil.copyfile(self.finished / name, temporary)
                 os.utime(temporary)
 
-    def discard_damaged(self) -> None:
-        """Remove ``finished/`` with a warning if one of its files is damaged; the model is then trained again."""
+    def discard_damaged(self, names: Iterable[str]) -> None:
+        """Remove ``finished/`` with a warning if a file is missing or damaged; the model is then trained again.
+
+        Args:
+            names: The names of its files.
+        """
+        if not self.finished.exists():
+            return
         try:
-            for file in self.finished.glob("[!.]*"):
+            for name in names:
+                file = self.finished / name
+                if not file.exists():
+                    raise WordorderError(
+                        f"{file} is missing, although its training has finished.",
+                        code="missing-file",
+                        path=file,
+                    )
                 with reading(file):
                     if _checksum(file.name) == "inside":
-                        check_inside(file, "It is removed, and the model is trained again.")
+                        check_inside(file, "It is a copy of the model.")
         except WordorderError as error:
             print(f"wordorder: warning: {error}", file=sys.stderr)
+            print(f"wordorder: {self.finished} is removed, and the model is trained again.", file=sys.stderr)
             shutil.rmtree(self.finished)
 
     def clean(self) -> None:

@@ -14,20 +14,15 @@ only the name of the dataset: if the data change, Snakemake reruns the jobs that
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel, RootModel
-
+from wordorder.config.canonical import digest, minimal
 from wordorder.config.decoding import Decoding
 from wordorder.config.models import Evaluation, Recipe
 
 MODELS = "results/models"
 MODEL_FOLDER = MODELS + "/{dataset}/{encoding}/{size}/{digest}"
-# Keys that select the class of a configuration. They are part of its text even if there is only one choice.
-_KINDS = ("type", "architecture", "format")
 _VERSION = 1
 
 
@@ -43,41 +38,6 @@ class ModelAddress(NamedTuple):
     def folder(self) -> str:
         """The folder that holds ``cell.json`` and one folder per seed, relative to the working directory."""
         return MODEL_FOLDER.format(**self._asdict())
-
-
-def minimal(value: Any) -> Any:
-    """Return the JSON form of a configuration without default values.
-
-    Args:
-        value: A configuration model, or a value inside one.
-
-    Returns:
-        Plain JSON data; its validation gives an equal configuration.
-    """
-    if isinstance(value, RootModel):
-        return minimal(value.root)
-    if isinstance(value, BaseModel):
-        fields = type(value).model_fields
-        return {
-            name: minimal(getattr(value, name))
-            for name, field in fields.items()
-            if name in _KINDS or getattr(value, name) != field.get_default(call_default_factory=True)
-        }
-    if isinstance(value, Mapping):
-        return {key: minimal(own) for key, own in value.items()}
-    if isinstance(value, list | tuple):
-        return [minimal(own) for own in value]
-    return value
-
-
-def canonical_json(value: Any) -> str:
-    """Return the canonical JSON text of plain data, with sorted keys and without spaces."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-
-
-def digest(value: Any) -> str:
-    """Return the first ten hexadecimal digits of the SHA-256 of plain data."""
-    return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:10]
 
 
 def cell_content(

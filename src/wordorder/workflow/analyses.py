@@ -9,11 +9,11 @@ from typing import Any
 from wordorder.analyses.base import REGISTRY, Analysis, MeasuringAnalysis, ModelAnalysis, StudiedDataset, StudyView
 from wordorder.config.alignments import gold_name
 from wordorder.config.analyses import Analyses
+from wordorder.config.canonical import minimal
 from wordorder.config.datasets import Dataset
 from wordorder.config.document import read_yaml
 from wordorder.config.models import Measured, Study
 from wordorder.errors import WordorderError
-from wordorder.workflow.addresses import minimal
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.dataset_slices import preparation
 from wordorder.workflow.slices import canonical

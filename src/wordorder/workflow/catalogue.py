@@ -20,13 +20,13 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from wordorder.config.canonical import canonical_json, minimal
 from wordorder.config.encodings import EncodingConfig
 from wordorder.config.load import encoding_names, load_encodings, load_sizes
 from wordorder.config.models import Recipe, Study
 from wordorder.errors import SeveralErrors, WordorderError, unknown_name
 from wordorder.files import read_object, write_text
 from wordorder.registry import KINDS, plugin_files, registry_of
-from wordorder.workflow.addresses import canonical_json, minimal
 
 _PACKAGES = ("config", "encodings", "model")
 _KINDS = ("encodings", "architectures")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from wordorder.analyses.base import Input, ModelAnalysis
+from wordorder.config.canonical import canonical_json, digest, minimal
 from wordorder.config.models import Cell, Evaluation, Study
 from wordorder.errors import WordorderError
 from wordorder.metrics.scores import text_metrics
@@ -15,12 +16,9 @@ from wordorder.results.index import CellFiles
 from wordorder.workflow.addresses import (
     MODEL_FOLDER,
     ModelAddress,
-    canonical_json,
     cell_content,
     decoding_label,
-    digest,
     evaluation_label,
-    minimal,
 )
 from wordorder.workflow.analyses import measure_slice, measured_analysis, measured_content, measuring_names
 from wordorder.workflow.configuration import Configuration

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from wordorder.workflow.addresses import canonical_json, minimal
+from wordorder.config.canonical import canonical_json, minimal
 
 
 def canonical(model: BaseModel) -> str:

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from wordorder.config.canonical import canonical_json, digest
 from wordorder.errors import WordorderError
 from wordorder.files import read_bytes, read_json, write_text
-from wordorder.workflow.addresses import canonical_json, digest
 
 
 class SliceStore:
