@@ -44,6 +44,26 @@ def test_a_derived_study_differs_only_in_its_own_keys(workspace: Workspace) -> N
     assert twin.recipe.model_copy(update={"max_updates": original.recipe.max_updates}) == original.recipe
 
 
+def test_null_removes_an_analysis_whether_or_not_the_base_has_it(workspace: Workspace) -> None:
+    """In the first study of a chain, null is an analysis with its defaults."""
+    workspace.change("studies/little.yaml", "title:", "analyses: {length: null, perplexity: {}}\ntitle:")
+    assert load_study("little", workspace.config).analyses.names == ["length", "perplexity"]
+    twin = load_study(derived(workspace, "analyses: {position: {}}"), workspace.config)
+    assert twin.analyses.names == ["length", "perplexity", "position"]
+    twin = load_study(derived(workspace, "analyses: {perplexity: null, position: null}"), workspace.config)
+    assert twin.analyses.names == ["length"]
+
+
+def test_null_removes_one_of_several_decodings(workspace: Workspace) -> None:
+    workspace.change(
+        "studies/little.yaml", "decoding: {beam: 2,", "decoding: {a: {beam: 2}, b: {beam: 3}}\nmargin: {}\n#"
+    )
+    twin = load_study(derived(workspace, "decoding: {b: null}"), workspace.config)
+    assert list(twin.decodings) == ["a"]
+    twin = load_study(derived(workspace, "decoding: {beam: 4}"), workspace.config)
+    assert [decoding.beam for decoding in twin.decodings.values()] == [4]
+
+
 def test_companions_are_not_inherited(workspace: Workspace) -> None:
     derived(workspace, "")
     workspace.change("studies/little.yaml", "title:", "companions: [twin]\ntitle:")

@@ -95,6 +95,7 @@ def test_lines_of_nested_keys() -> None:
         ("a: 1\nb: [1, 2\n", {"code": "invalid-yaml", "line": 3}),
         ("a: 1\n---\nb: 2\n", {"code": "invalid-yaml", "line": 2}),
         ("a: \x01", {"code": "invalid-yaml"}),
+        ("a: " + "[" * 5000 + "]" * 5000, {"code": "invalid-yaml", "says": "nested too deeply"}),
     ],
 )
 def test_bad_yaml(text: str, problem: dict[str, Any]) -> None:

@@ -163,6 +163,22 @@ STUDY_MISTAKES = [
         [{"code": "unknown-name", "line": 10, "key": "margin.blue", "suggestion": "bleu"}],
     ),
     (
+        ("metrics:", "decoding: {v1.0: {beam: 4}, ours: {beam: 5}}\nmetrics:"),
+        [{"code": "reserved-name", "line": 10, "key": "decoding.v1.0"}],
+    ),
+    (
+        ("metrics:", "recipes:\n  pair:\n    dropout: x\nmetrics:"),
+        [{"code": "wrong-type", "line": 12, "key": "recipes.pair.dropout"}],
+    ),
+    (
+        ("metrics:", "recipes: {pair: {max_updates: '100', accumulate: true}}\nmetrics:"),
+        [{"code": "wrong-type", "line": 10, "key": f"recipes.pair.{key}"} for key in ("accumulate", "max_updates")],
+    ),
+    (
+        ("metrics:", "recipes: {pair: {warmup_from: 0.1}}\nmetrics:"),
+        [{"code": "invalid-value", "line": 10, "key": "recipes.pair"}],
+    ),
+    (
         ("metrics:", "recipes: {pairr: {learning_rate: 1e-3}}\nmetrics:"),
         [{"code": "unknown-name", "line": 10, "key": "recipes.pairr", "suggestion": "pair"}],
     ),
@@ -402,6 +418,7 @@ PAIR_MISTAKES = [
         [{"code": "unknown-name", "line": 15, "key": "tests.test[0].source.file"}],
     ),
     (("tests:\n  test:", "tests:\n  train:"), [{"code": "reserved-name", "line": 14, "key": "tests.train"}]),
+    (("tests:\n  test:", "tests:\n  gold.x:"), [{"code": "reserved-name", "line": 14, "key": "tests.gold.x"}]),
     (
         ("tests:\n  test:", "tests:\n  empty: []\n  test:"),
         [{"code": "wrong-length", "line": 14, "key": "tests.empty"}],

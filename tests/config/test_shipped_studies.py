@@ -28,6 +28,11 @@ def test_models_of_committed_results_keep_their_recipe(name: str) -> None:
     assert (recipe.attention_dropout, recipe.activation_dropout) == (0, 0)
 
 
+@pytest.mark.parametrize("name", ["low", "middle", "high", "highest"])
+def test_recipes_of_captions_are_compared_by_perplexity_alone(name: str) -> None:
+    assert load_study(f"captions_recipe_{name}", CONFIG).analyses.names == ["perplexity"]
+
+
 def test_datasets_of_a_study_have_their_own_recipes() -> None:
     opr, twin = (load_study(CONFIG / "studies" / f"{name}.yaml") for name in ("opr", "opr_mini"))
     small, large = opr.recipe_of("wmt16_enro"), opr.recipe_of("wmt14_ende")

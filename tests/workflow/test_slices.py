@@ -416,6 +416,24 @@ def test_a_damaged_slice_is_written_again_when_a_run_starts(damage: bytes | str 
     assert read_bytes(path) == whole
 
 
+def test_a_changed_plug_in_of_a_distribution_is_read_again(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An editable installation keeps its version."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    described, module = tmp_path / "site/mine-1.0.dist-info", tmp_path / "site/mine/encoding.py"
+    described.mkdir(parents=True)
+    module.parent.mkdir()
+    (described / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
+    (described / "entry_points.txt").write_text("[wordorder.architectures]\nmine = mine.encoding\n")
+    module.touch()
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    first = Catalogue(root)._file
+    assert Catalogue(root)._file == first
+    module.write_text("# changed\n")
+    assert Catalogue(root)._file != first
+
+
 @pytest.mark.parametrize("damage", [b"\xff", b"", b"[]", "flip"])
 def test_a_damaged_cache_changes_no_slice(
     damage: bytes | str, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

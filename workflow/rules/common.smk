@@ -28,7 +28,7 @@ gc.set_threshold(200_000, 50, 100)
 # Snakemake handles Ctrl-C only while jobs run, not while it decides which jobs to run or waits for another run.
 say_on_interrupt("wordorder: Ctrl-C stopped Snakemake while no job was running.")
 
-STUDY = config.get("study", "demo")
+STUDY = str(config.get("study") or "demo")  # Snakemake parses the option: a number is an int.
 
 # The folder with config/ and slurm/: that of the main Snakefile, or the parent of workflow/ for workflow/Snakefile.
 BASE = Path(workflow.basedir)

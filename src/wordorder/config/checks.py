@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
+from wordorder.config.base import NAME
 from wordorder.config.document import Location, Problem, quoted, repeated
 from wordorder.config.problems import unknown
 from wordorder.errors import closest, nearest
@@ -81,6 +82,10 @@ def study_problems(
     problems += _only_problems(data)
     problems += _test_problems(data, tests)
     problems += _margin_problems(data)
+    decoding = _get(data, "decoding")
+    for name, settings in decoding.items() if isinstance(decoding, dict) else ():
+        if isinstance(settings, dict):
+            problems += _dot_problems(("decoding", name), "a decoding")
     for key in _LISTS:
         entries = _list(data, key)
         if key == "metrics":  # regardless of their settings
@@ -89,6 +94,14 @@ def study_problems(
             sentence = f"{quoted((key, i))} repeats an earlier entry of '{key}'; remove it."
             problems.append(Problem((key, i), sentence, "duplicate-entry"))
     return problems
+
+
+def _dot_problems(location: Location, what: str) -> Iterator[Problem]:
+    """Refuse a dot, which separates this name from others in the names of files."""
+    name = str(location[-1])
+    if "." in name and re.match(NAME, name):
+        sentence = f"the name of {what} cannot contain a dot, but is '{name}'; write '-' or '_' instead."
+        yield Problem(location, sentence, "reserved-name", found=name)
 
 
 def reorderer_problems(data: Any, aligners: Collection[str]) -> list[Problem]:
@@ -215,6 +228,7 @@ def dataset_problems(data: Any, stem: str) -> list[Problem]:
         if location[-1] in _RESERVED_TESTS:
             sentence = f"a test set cannot have the name '{location[-1]}'; choose another name."
             problems.append(Problem(location, sentence, "reserved-name", found=location[-1]))
+        problems += _dot_problems(location, "a test set")
     for location, parts in _parts(data):
         if parts == [] and location[0] == "tests":
             sentence = f"{quoted(location)} has no parts; write its source and target files."

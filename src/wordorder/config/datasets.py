@@ -307,7 +307,9 @@ class Dataset(Model):
         description="Settings of the generated pair, instead of 'downloads', 'train', 'valid' and 'tests'.",
     )
     preprocessing: Preprocessing = Field(default=Preprocessing(), description="Cleaning, tokenisation and subwords.")
-    shards: Positive = Field(default=1, description="Number of parallel jobs for the preprocessing of 'train'.")
+    shards: Annotated[int, Field(gt=0, le=10_000)] = Field(
+        default=1, description="Number of parallel jobs for the preprocessing of 'train'."
+    )
 
     @property
     def test_names(self) -> list[str]:

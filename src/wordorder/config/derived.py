@@ -7,6 +7,7 @@ from typing import Any
 
 from wordorder.config.document import Document, Problem
 from wordorder.config.problems import unknown
+from wordorder.registry import registry_of
 
 KEY = "based_on"
 # Keys that are not inherited: a small-scale variant would otherwise run the companions of the original.
@@ -80,12 +81,36 @@ def derive(
         inherited = base.data if isinstance(base.data, dict) else {}
         inherited = {key: value for key, value in inherited.items() if key not in _NOT_INHERITED}
         own = {key: value for key, value in document.data.items() if key != KEY}
-        if _names_decodings(inherited) != _names_decodings(own):  # A single decoding and several cannot be merged.
-            inherited = {key: value for key, value in inherited.items() if key != "decoding" or key not in own}
+        if _replaces_decodings(inherited, own):
+            del inherited["decoding"]
+        if isinstance(inherited.get("analyses"), dict):
+            # In the first study, null is an analysis with its defaults; in one that is based on it, null removes one.
+            inherited["analyses"] = _with_defaults(inherited["analyses"])
+        if isinstance(own.get("analyses"), dict):
+            own["analyses"] = _without_removed(own["analyses"], inherited.get("analyses"))
         lines = {**document.lines, (): document.lines[(KEY,)]}
         return Document(document.origin, merged(inherited, own), lines)
 
     return on_top(document)
+
+
+def _replaces_decodings(inherited: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
+    """Return whether a study's decodings replace the inherited ones: a single one and several cannot be merged."""
+    decoding, more = inherited.get("decoding"), own.get("decoding")
+    if not isinstance(decoding, dict) or not isinstance(more, dict):
+        return False
+    only_removes = all(value is None for value in more.values())
+    return not only_removes and _names_decodings(inherited) != _names_decodings(own)
+
+
+def _with_defaults(analyses: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: {} if settings is None else settings for name, settings in analyses.items()}
+
+
+def _without_removed(analyses: Mapping[str, Any], inherited: Any) -> dict[str, Any]:
+    """Drop the nulls of analyses that exist but are not inherited. Others stay, because the name may be misspelt."""
+    removed = set(registry_of("analyses").names()) - set(inherited if isinstance(inherited, dict) else ())
+    return {name: value for name, value in analyses.items() if value is not None or name not in removed}
 
 
 def _names_decodings(study: Mapping[str, Any]) -> bool:

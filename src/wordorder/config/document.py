@@ -139,15 +139,28 @@ def parse_yaml(text: str, origin: str | Path) -> Document:
             path=_file(origin),
             line=mark and mark.line + 1,
         ) from error
+    except RecursionError as error:
+        raise _too_deep(origin) from error
     finally:
         loader.dispose()
     document = Document(origin, None)
     if node is not None:
         problems: list[Problem] = []
-        document.data = _build(node, (), document.lines, problems, set())
+        try:
+            document.data = _build(node, (), document.lines, problems, set())
+        except RecursionError as error:
+            raise _too_deep(origin) from error
         if problems:
             raise document.error(problems)
     return document
+
+
+def _too_deep(origin: str | Path) -> WordorderError:
+    return WordorderError(
+        f"{origin}: this is not valid YAML: its values are nested too deeply. Remove brackets or indentation.",
+        code="invalid-yaml",
+        path=_file(origin),
+    )
 
 
 _parsed = lru_cache(maxsize=256)(parse_yaml)

@@ -10,7 +10,15 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, PlainValidator, RootModel, ValidationError, model_validator
+from pydantic import (
+    Field,
+    PlainValidator,
+    RootModel,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from wordorder.config.analyses import Analyses
 from wordorder.config.base import Level, Model, Name, Positive, Rate, Seed
@@ -396,14 +404,19 @@ class Study(Model):
         default=Analyses({}), description="Analyses of the study with their settings, by name; {} uses the defaults."
     )
 
-    @model_validator(mode="after")
-    def _recipes_fit(self) -> Study:
-        for dataset, changes in self.recipes.items():
-            known = [name for name in Recipe.model_fields if name not in _SHARED]
+    @field_validator("recipes")
+    @classmethod
+    def _recipes_fit(cls, recipes: dict[str, dict[str, Any]], info: ValidationInfo) -> dict[str, dict[str, Any]]:
+        known = [name for name in Recipe.model_fields if name not in _SHARED]
+        for dataset, changes in recipes.items():
             if wrong := [key for key in changes if key not in known]:
                 raise ValueError(f"'recipes.{dataset}' has '{wrong[0]}', but its keys are {', '.join(known)}")
-            self.recipe_of(dataset)  # which checks it
-        return self
+            if isinstance(recipe := info.data.get("recipe"), Recipe):
+                try:
+                    Recipe.model_validate_json(json.dumps(recipe.model_dump() | changes), strict=True)
+                except ValidationError as error:
+                    raise MemberError(Recipe, error, at=(dataset,)) from error
+        return recipes
 
     def encodings_of(self, size: str) -> list[str]:
         """Return the encodings of the models of a size."""

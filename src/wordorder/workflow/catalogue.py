@@ -16,6 +16,7 @@ from contextlib import suppress
 from functools import cached_property
 from importlib.metadata import entry_points
 from importlib.resources import files
+from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -184,14 +185,27 @@ class Catalogue:
         digest.update(str(self.root.resolve()).encode())
         package = Path(str(files("wordorder")))
         sources = [file for name in _PACKAGES for file in sorted((package / name).rglob("*.py"))]
-        for file in [Path(__file__), *sources, *(file for kind in _KINDS for file in plugin_files(kind))]:
+        points = [point for kind in _KINDS for point in entry_points(group=f"wordorder.{kind}")]
+        sources += [file for kind in _KINDS for file in plugin_files(kind)]
+        sources += [file for point in points for file in _sources(point.module.partition(".")[0])]
+        for file in [Path(__file__), *sources]:
             status = file.stat()
             digest.update(f"{file.resolve()}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
-        for kind in _KINDS:
-            for point in entry_points(group=f"wordorder.{kind}"):
-                digest.update(f"{point.name}\0{point.value}\0{point.dist and point.dist.version}\n".encode())
+        for point in points:
+            digest.update(f"{point.name}\0{point.value}\0{point.dist and point.dist.version}\n".encode())
         cache = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
         return cache / "wordorder" / "catalogue" / f"{digest.hexdigest()[:32]}.json"
+
+
+def _sources(package: str) -> list[Path]:
+    """Return the source files of a package or module without importing it; none if it is missing."""
+    found = find_spec(package)
+    if found is None:
+        return []
+    folders = found.submodule_search_locations
+    if folders is not None:
+        return sorted(file for folder in folders for file in Path(folder).rglob("*.py"))
+    return [Path(found.origin)] if found.has_location and found.origin is not None else []
 
 
 def _own_types(config: EncodingConfig) -> list[str]:
