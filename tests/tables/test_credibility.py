@@ -174,6 +174,16 @@ def test_records_of_versions_without_a_key_are_of_the_same_recipe(older: Callabl
 INTEL, AMD = ({"processor": name, "instructions": "AVX512", "gpus": []} for name in ("Xeon", "EPYC"))
 
 
+def test_a_training_that_continued_on_other_hardware_is_a_warning(results: Path) -> None:
+    for encoding, seed in product(["null", "learned"], [1, 2]):
+        trained_on(results, encoding, seed, INTEL)
+    assert not credibility_items(ASKED, results)[6].warnings
+    both = ["EPYC, AVX512, torch 2.13.0", "Xeon, AVX512, torch 2.13.0"]
+    edit(cell(results, "null", 1) / "record.json", lambda record: record.update(trained_on=both))
+    (warning,) = credibility_items(ASKED, results)[6].warnings
+    assert "on EPYC, AVX512, torch 2.13.0 and then Xeon, AVX512, torch 2.13.0" in warning
+
+
 def trained_on(results: Path, encoding: str, seed: int, hardware: object, torch: str = "2.13.0") -> None:
     change = {"hardware": hardware, "packages": {"torch": torch}}
     edit(cell(results, encoding, seed) / "record.json", lambda record: record.update(change))

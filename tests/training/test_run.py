@@ -135,6 +135,22 @@ def test_a_signal_saves_the_state_and_exits_with_status_75(make_run: RunMaker, u
         assert same_result(run, uninterrupted)
 
 
+@pytest.mark.slow
+def test_the_record_names_all_hardware_of_a_training(make_run: RunMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = make_run()
+    process = run.start()
+    while not (run.folder / "state" / "metrics.jsonl").exists() and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 75
+    monkeypatch.setenv("ATEN_CPU_CAPABILITY", "default")  # as on a processor without AVX
+    run.finish()
+    first, then = run.record()["trained_on"]
+    assert ", DEFAULT, torch " in then and first != then and first.endswith(f"torch {torch.__version__}")
+    (alone := make_run("alone")).finish()
+    assert alone.record()["trained_on"] == [then]
+
+
 def test_deleted_outputs_come_back_without_training(make_run: RunMaker) -> None:
     run = make_run()
     run.finish()

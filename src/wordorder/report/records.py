@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from wordorder.config.pages import Page
+from wordorder.hardware import hardware_name
 from wordorder.report.tables import Block, show_block
 from wordorder.results import typed
 from wordorder.results.bundle import ORIGIN
 from wordorder.results.frames import cell_folders
-from wordorder.results.hardware import hardware_name
 from wordorder.tables import table as tables
 from wordorder.tables.table import NOTHING, Row, number, text
 

@@ -21,10 +21,10 @@ import pandas as pd
 from wordorder.config.models import Recipe, Report
 from wordorder.errors import WordorderError
 from wordorder.files import read_object, sha256
+from wordorder.hardware import rounding
 from wordorder.metrics.base import metric
 from wordorder.metrics.bleu import BLEU
 from wordorder.results.frames import cell_folders, load_significance
-from wordorder.results.hardware import rounding
 from wordorder.results.index import text_of
 from wordorder.results.typed import Record, read_typed
 from wordorder.tables.table import Block, Table, text

@@ -18,6 +18,7 @@ from wordorder.config.models import Cell
 from wordorder.data.binary import ParallelCorpus
 from wordorder.draws import repeatable
 from wordorder.errors import Interrupted
+from wordorder.hardware import rounding
 from wordorder.model.batch import Batch
 from wordorder.model.objective import TranslationObjective
 from wordorder.progress import Progress
@@ -32,8 +33,10 @@ from wordorder.training.batches import (
     joined,
     plan_batches,
 )
+from wordorder.training.counters import Counters
 from wordorder.training.metrics import Metrics
 from wordorder.training.processes import Processes
+from wordorder.training.record import environment
 from wordorder.training.schedule import learning_rate
 from wordorder.training.state import StateDirectory
 from wordorder.training.window import Window, summed
@@ -41,39 +44,6 @@ from wordorder.training.window import Window, summed
 REPORT_EVERY = 50  # The number of updates between two reports.
 PROGRESS_SECONDS = 10.0
 AHEAD = 2  # The number of updates whose batches are made in advance for a GPU.
-
-
-@dataclass
-class Counters:
-    """The progress of a training run, which is part of its saved state.
-
-    Attributes:
-        update: The number of finished updates.
-        epoch: The number of finished epochs.
-        group: The number of finished updates of the current epoch.
-        target_tokens: The number of target tokens of all updates.
-        seconds: The time of all updates in seconds, over all restarts.
-        best_loss: The lowest validation loss.
-        best_update: The update with the lowest validation loss.
-        bad_validations: The number of validations since the lowest loss.
-        restarts: The number of restarts.
-        metrics_bytes: The length of the metrics file at the last save.
-        metrics_sha256: The checksum of these bytes.
-        status: 'running', 'finished' or 'diverged'.
-    """
-
-    update: int = 0
-    epoch: int = 0
-    group: int = 0
-    target_tokens: int = 0
-    seconds: float = 0.0
-    best_loss: float = math.inf
-    best_update: int = 0
-    bad_validations: int = 0
-    restarts: int = 0
-    metrics_bytes: int = 0
-    metrics_sha256: str = ""
-    status: str = "running"
 
 
 @dataclass(frozen=True)
@@ -170,6 +140,7 @@ class Trainer:
             WordorderError: The saved state is damaged.
         """
         self._resume()
+        self.counters.continue_on(rounding(environment()))
         self.metrics = (
             Metrics(
                 self.state.metrics,

@@ -24,8 +24,9 @@ from wordorder.model.attention import base as attention
 from wordorder.model.checkpoint import build_model, count_parameters, save_model
 from wordorder.model.objective import TranslationObjective
 from wordorder.training import device, memory
+from wordorder.training.counters import Counters
 from wordorder.training.lengths import check_batches, check_lengths, kept_pairs
-from wordorder.training.loop import Counters, Trainer
+from wordorder.training.loop import Trainer
 from wordorder.training.processes import Processes, open_fabric
 from wordorder.training.record import environment, peak_memory
 from wordorder.training.stamp import earlier_stamp, stamp
@@ -314,6 +315,7 @@ def _record(
         "seconds": round(counters.seconds, 3),
         "target_tokens_per_second": round(counters.target_tokens / counters.seconds, 1),
         "restarts": counters.restarts,
+        "trained_on": counters.trained_on,
         "precision": cell.recipe.precision,
         "device": fabric.device.type,
         "attention_backends": attention.used(),

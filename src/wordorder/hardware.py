@@ -29,8 +29,12 @@ def rounding(record: dict[str, Any]) -> str:
         record: The training record.
 
     Returns:
-        The description, such as 'AMD EPYC, AVX512, torch 2.13.0+cpu'.
+        The description, such as 'AMD EPYC, AVX512, torch 2.13.0+cpu'; of a training that continued elsewhere, all of
+        them.
     """
+    everywhere = record.get("trained_on")
+    if isinstance(everywhere, list) and everywhere:
+        return " and then ".join(map(str, everywhere))
     packages = record.get("packages")
     version = packages.get("torch") if isinstance(packages, dict) else None
     return ", ".join([hardware_name(record) or UNKNOWN, *([f"torch {version}"] if version else [])])
