@@ -56,6 +56,18 @@ def test_permuted_source_tokens_give_the_permuted_memory_and_the_same_output(nam
     assert_close(model.decode(target, permuted), model.decode(target, memory), rtol=1e-4, atol=2e-5)
 
 
+@pytest.mark.parametrize("threshold", [2.0, 512.0])
+@torch.no_grad()
+def test_padding_and_later_tokens_change_no_control_of_fire(threshold: float) -> None:
+    """Also where tokens have places beyond the threshold, so that divisors depend on them."""
+    model = tiny_model(parse({"type": "fire", "threshold": threshold, "control": 32}))
+    source, target = torch.tensor([[20, 9, 17, 22]]), torch.tensor([[12, 21, 15, 4]])
+    padded = torch.nn.functional.pad(source, (0, 2))
+    memory = model.encode(source)
+    assert_close(seen(model.encode(padded))[..., :4, :], seen(memory), rtol=1e-4, atol=2e-5)
+    assert_close(model.decode(target[:, :3], memory), model.decode(target, memory)[:, :3], rtol=1e-4, atol=2e-5)
+
+
 @every_control
 @torch.no_grad()
 def test_the_parameters_are_used(name: str) -> None:

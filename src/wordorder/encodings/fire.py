@@ -87,6 +87,7 @@ class FIREAttention(AttentionEncoding):
     def __init__(self, config: FIREConfig, shape: Shape, stack: Stack) -> None:
         super().__init__()
         self.start = config.threshold
+        self.control = config.places is not None
         self.c = nn.Parameter(torch.tensor(config.c))
         self.multiple = nn.Parameter(torch.tensor(1.0))
         both_sides = stack == "encoder"
@@ -105,7 +106,8 @@ class FIREAttention(AttentionEncoding):
             values = self._interpolate(every, threshold)[0, :, 0]  # (H, distances)
             return spread(values, apart + limit - 1)
         later = torch.maximum(query.absolute[:, :, None], key.absolute[:, None, :])
-        first = key.absolute.amin(dim=1)[:, None, None]
+        # The smallest place in a control may be that of a later target token or of padding.
+        first = 0 if self.control else key.absolute.amin(dim=1)[:, None, None]
         return self._interpolate(apart, torch.maximum(threshold, later - first))
 
     def _interpolate(self, apart: Tensor, farthest: Tensor) -> Tensor:
