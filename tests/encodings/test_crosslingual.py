@@ -162,6 +162,9 @@ def test_counts_and_mistakes() -> None:
     assert list(counts.values()) == [2 * 1024**2, 2 * 1024, 0, 2 * 1024**2]
     default: Any = build(parse({"type": "headxl"}), big)
     assert default.first_layer.tau == 4
+    for heads, tau in ((1, 1), (2, 1), (4, 1), (8, 2)):  # an encoding that requires reordered positions uses them
+        small: Any = build(parse({"type": "headxl"}), Shape(dim=DIM, heads=heads, encoder_layers=1, decoder_layers=1))
+        assert small.first_layer.tau == tau
     with raises("out-of-range", key="tau", found=5, expected=4):
         built(type="headxl", tau=5)
     with raises("unknown-choice", key="placement"):

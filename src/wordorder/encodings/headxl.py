@@ -31,7 +31,7 @@ class HeadXLConfig(CrossLingualConfig):
 
     type: Literal["headxl"] = "headxl"
     tau: Annotated[int, Field(ge=0)] | None = Field(
-        default=None, description="Number of heads with cross-lingual positions; by default a quarter of all."
+        default=None, description="Number of heads with cross-lingual positions; by default a quarter, at least 1."
     )
     fusion: Fusion | None = Field(default=None, description="Fusion of both positions as in InXL; null for none.")
 
@@ -63,7 +63,7 @@ class HeadXL(CrossLingualEncoding):
 
     def __init__(self, config: HeadXLConfig, shape: Shape) -> None:
         super().__init__(config, shape)
-        tau = config.tau if config.tau is not None else shape.heads // 4
+        tau = config.tau if config.tau is not None else max(1, shape.heads // 4)
         if tau > shape.heads:
             raise WordorderError(
                 f"The encoding 'headxl' has tau = {tau}, more than the {shape.heads} heads of the size. Give a tau "
