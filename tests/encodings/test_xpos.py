@@ -132,13 +132,35 @@ def test_other_relative_encodings_are_added() -> None:
     assert_close(raw_scores(both, *x, positions), xpos + relative - plain)
 
 
-@pytest.mark.parametrize("stack", STACKS)
+@pytest.mark.parametrize(("stack", "most"), [("encoder", 18_000), ("decoder", 35_600)])
 @torch.no_grad()
-def test_ten_thousand_tokens_work(stack: Stack) -> None:
+def test_texts_of_the_promised_length_work(stack: Stack, most: int) -> None:
+    """Up to the position at which numbers leave the range of single precision, and not much further."""
     torch.manual_seed(0)
-    x = torch.randn(2, 1, 2, 6, 8)
-    near, far = (raw_scores(attention_of(stack), *x, Positions.range(6, offset=each)) for each in (0, 9_990))
+    shape = Shape(dim=64, heads=1, encoder_layers=1, decoder_layers=1)
+    attention = build(parse({"type": "xpos"}), shape).attention(stack, 0)
+    x = torch.randn(2, 1, 1, 101, 64)
+    near, far, too_far = (
+        raw_scores(attention, *x, Positions.range(101, offset=offset)) for offset in (0, most - 101, most + 2_000)
+    )
     assert_close(far, near, rtol=1e-4, atol=1e-4)
+    assert float((too_far - near).abs().max()) > 1e-4 or bool(too_far.isnan().any())
+
+
+@torch.no_grad()
+def test_later_keys_lose_digits_with_the_distance() -> None:
+    torch.manual_seed(0)
+    x = torch.randn(2, 20, 2, 2, 8)
+    errors = []
+    for apart in (2_000, 8_000):
+        single, double = (
+            raw_scores(attention_of("encoder"), *x.to(kind), Positions(torch.tensor([[0, apart]]), apart + 1))[
+                ..., 0, 1
+            ]
+            for kind in (torch.float32, torch.float64)
+        )
+        errors.append(float((single - double).square().mean().sqrt() / double.square().mean().sqrt()))
+    assert errors[0] < 1e-4 < 1e-2 < errors[1]
 
 
 def test_nothing_is_trained_or_saved() -> None:

@@ -11,7 +11,9 @@ independent implementation uses for text.
 Promises: absolute; works at any length; no parameters. Source and target share Δ and λ, but not ε. A local shift of at
 most 0.5 keeps the order of tokens. In translation the encoding equals sinusoids. Shift invariance is learned, not built
 in.
-Departures: positions are never centred at the middle of the sentence, because a decoder does not know it.
+Departures: positions are never centred at the middle of the sentence, because a decoder does not know it. For
+translation, the paper also stretches source positions by the ratio of the lengths of target and source in the corpus.
+Ours have no such factor: positions of both sides count tokens.
 Start values: none.
 """
 

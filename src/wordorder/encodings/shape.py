@@ -5,7 +5,8 @@
 Source: Kiyono et al. 2021 (SHAPE); K is 500. Their released code draws as above. It evaluates from position K on, the
 first position at which no training sentence starts (``evaluation: zero`` starts at 0). A model that never knows where a
 sentence begins must learn to use only differences of positions. Source and target are shifted by different amounts.
-Departures: none.
+Departures: in the one stream of a prefix language model, source and target also draw separate shifts in training. Their
+distance is then random, whereas in translation the positions of the target continue those of the source.
 Promises: absolute; works at any length; no parameters. Shift invariance is learned, not built in.
 """
 
