@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from raises import raises
+from tiny_models import tiny_model
 from wordorder.children import shared
 from wordorder.cli.main import main
 from wordorder.config import datasets
@@ -24,6 +25,7 @@ from wordorder.data.tokenise import detokeniser
 from wordorder.decoding.beam import Hypothesis
 from wordorder.decoding.translate import plan, texts, translate, translate_corpus, translate_lines
 from wordorder.encodings.base import Positions
+from wordorder.encodings.registry import parse
 from wordorder.metrics.scores import score_files
 from wordorder.model.architectures.transformer import Transformer, TransformerSize
 from wordorder.model.batch import BEGIN, END
@@ -137,6 +139,24 @@ def test_bf16_finds_what_fp32_finds_where_the_model_is_sure(files: SimpleNamespa
     for one, other in zip(single, half, strict=True):
         assert other[0].log_probability == pytest.approx(one[0].log_probability, abs=0.1)
     assert [one[0].log_probability for one in single] != [one[0].log_probability for one in half]
+
+
+@torch.no_grad()
+def test_bf16_does_not_round_learned_frequencies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their error would grow with the position."""
+    model = tiny_model(parse({"type": "rope", "trained": True}))
+    searched: list[Any] = []
+    monkeypatch.setattr("wordorder.decoding.translate.packed", lambda model: searched.append(model) or model)
+    assert translate(model, [np.array([5, 6, 7])], Decoding(beam=1, max_length_b=2, precision="bf16"))[0]
+    frequencies = {name for name, _ in model.named_parameters() if name.endswith("log_frequencies")}
+    assert len(frequencies) == 2
+    for name, parameter in searched[0].named_parameters():
+        assert parameter.dtype == (torch.float32 if name in frequencies else torch.bfloat16)
+        assert parameter is not model.get_parameter(name)
+    far = Positions.range(1, offset=3000)
+    x = torch.randn(1, 4, 1, 4, dtype=torch.bfloat16)
+    turned, expected = (each.encoding.attention("encoder", 1).rotate(x, x, far)[0] for each in (searched[0], model))
+    assert torch.equal(turned, expected)
 
 
 def test_batches_hold_each_distinct_sentence_once_and_keep_to_the_limit() -> None:

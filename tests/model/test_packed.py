@@ -80,3 +80,11 @@ def test_a_model_stays_as_it_is_where_other_products_have_other_bits(monkeypatch
     monkeypatch.setattr(module, "_same_bits", lambda *_: False)
     model = model_of(SIZES["transformer"], "sinusoidal")
     assert packed(model) is model
+
+
+def test_a_model_of_two_precisions_stays_as_it_is_where_one_has_other_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_same_bits", lambda dtype, _: dtype == torch.float32)
+    model = model_of(SIZES["transformer"], "sinusoidal")
+    assert packed(model) is not model
+    model.decoder.bfloat16()
+    assert packed(model) is model

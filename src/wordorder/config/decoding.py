@@ -34,7 +34,7 @@ class Decoding(Model):
     nbest: Positive = Field(default=1, description="Number of hypotheses to write per sentence.")
     precision: Literal["fp32", "bf16"] = Field(
         default="fp32",
-        description="Precision of the search; 'bf16' rounds the whole model, including its positions and biases.",
+        description="Precision of the search; 'bf16' rounds the model, except for learned frequencies.",
     )
 
     @model_validator(mode="after")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,6 +27,7 @@ from wordorder.draws import repeatable
 from wordorder.errors import WordorderError
 from wordorder.model.architectures.base import Translator
 from wordorder.model.packed import packed
+from wordorder.precision import rounded
 from wordorder.progress import Progress
 from wordorder.training.batches import pad_positions, pad_sources
 from wordorder.training.device import finished_model
@@ -92,7 +92,7 @@ def translate(
     ]
     device = next(model.parameters()).device
     if config.precision == "bf16":
-        model = copy.deepcopy(model).bfloat16()
+        model = rounded(model)
     model = packed(model)
     batches = list(plan(keys, config))
 

@@ -190,6 +190,9 @@ class AttentionEncoding(nn.Module):
     # True if ``scores`` adds a term that does not depend on the scores, which fused attention takes as a bias.
     additive: bool = False
 
+    # Parameters that a search in bfloat16 keeps in single precision, because their error would grow with the position.
+    not_rounded: tuple[str, ...] = ()
+
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
         overridden = {place for place in PLACES if getattr(cls, place) is not getattr(AttentionEncoding, place)}

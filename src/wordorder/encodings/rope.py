@@ -80,6 +80,7 @@ class RoPEAttention(AttentionEncoding):
     """
 
     needs = frozenset({"rotate"})
+    not_rounded = ("log_frequencies",)
     _table: Tensor
 
     def __init__(

@@ -62,8 +62,9 @@ def packed(model: M) -> M:
     Returns:
         A model whose outputs have the same bits.
     """
-    weight = next(model.parameters())
-    if weight.device.type != "cpu" or not _same_bits(weight.dtype, torch.get_float32_matmul_precision()):
+    precision = torch.get_float32_matmul_precision()
+    kinds = {(weight.device.type, weight.dtype) for weight in model.parameters()}
+    if any(device != "cpu" or not _same_bits(dtype, precision) for device, dtype in kinds):
         return model
     shared = {id(tensor): tensor for tensor in chain(model.parameters(), model.buffers())}
     model = copy.deepcopy(model, memo=shared)
