@@ -9,15 +9,18 @@ from torch.testing import assert_close
 
 from place_encodings import Added, Bias, HeadInputs, InAttention, Rotate, Scores, Transformed, Values, every_place, gap
 from raises import raises
-from tiny_models import seen, sentences, tiny_model
+from raw_scores import raw_scores
+from tiny_models import CONFIG, configurations, seen, sentences, tiny_model
+from wordorder.config.load import load_encodings
 from wordorder.dropout import unchanged
-from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
+from wordorder.encodings.base import REGISTRY, AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
 from wordorder.encodings.compose import Composed, ComposedConfig
 from wordorder.encodings.registry import build, parse
 from wordorder.model.attention.multihead import SelfAttention, merge_heads, split_heads
 
 SHAPE = Shape(dim=8, heads=2, encoder_layers=2, decoder_layers=3)
 POSITIONS = Positions.range(5)
+STACKS: tuple[Stack, ...] = ("encoder", "decoder")
 OPR, RELATIVE = {"type": "opr"}, {"type": "relative", "clip": 3}
 
 
@@ -139,16 +142,82 @@ def test_places_are_visited_in_the_order_of_the_list() -> None:
         )
 
 
-@pytest.mark.parametrize("other", [RELATIVE, {"type": "cope"}])
-@pytest.mark.parametrize("rope_first", [True, False])
+ROTATING = [{"type": "rope"}, {"type": "xpos"}, {"type": "transformer_xl"}, {"type": "deberta"}]
+
+
+@pytest.mark.parametrize(
+    "other", ["relative", "cope", "t5", "alibi", "fire", "kerple", "dape", "forgetting", *ROTATING]
+)
+@pytest.mark.parametrize("rotating", ROTATING, ids=lambda entry: entry["type"])
+@pytest.mark.parametrize("rotating_first", [True, False])
 @torch.no_grad()
-def test_relative_encodings_stay_relative_beside_a_rotation(other: dict[str, Any], rope_first: bool) -> None:
+def test_relative_encodings_stay_relative_beside_a_rotation(
+    rotating: dict[str, Any], other: str | dict[str, Any], rotating_first: bool
+) -> None:
     """Their vectors meet queries that are not rotated: a shift of all positions changes nothing."""
-    both = [{"type": "rope"}, other]
-    model = tiny_model(parse({"compose": both if rope_first else both[::-1]}))
+    both = [rotating, {"type": other} if isinstance(other, str) else other]
+    entry = {"compose": both if rotating_first else both[::-1]}
+    if other in ROTATING:
+        with raises("invalid-value", says="follows the formula of none"):
+            parse(entry)
+        return
+    model = tiny_model(parse(entry))
     tokens = sentences([7, 4])
-    memories = [seen(model.encode(tokens, positions=Positions.range(7, offset=offset))) for offset in (0, 50)]
+    memories = [seen(model.encode(tokens, positions=Positions.range(7, offset=offset))) for offset in (0, 40)]
     assert_close(memories[0], memories[1], rtol=1e-4, atol=2e-4)
+
+
+@pytest.mark.parametrize(
+    ("parts", "names"),
+    [
+        ([{"type": "rope"}, RELATIVE, {"type": "xpos", "sides": "released"}], "rope and xpos"),
+        ([{"type": "rope"}, {"type": "randomized", "base": "rope"}], "rope and randomized"),
+        ([{"type": "randomized", "base": "transformer_xl"}, {"type": "rope"}], "randomized and rope"),
+        ([{"type": "rope"}, {"type": "deberta", "control": 32}], "rope and deberta"),
+        ([{"type": "tupe"}, {"type": "xpos"}], "tupe and xpos"),
+        ([{"type": "tupe"}, {"type": "deberta"}], "tupe and deberta"),
+        ([{"type": "tupe"}, {"type": "transformer_xl"}], "tupe and transformer_xl"),
+        ([{"type": "tupe"}, {"type": "tupe"}], "tupe and tupe"),
+        ([{"type": "tupe"}, {"type": "rope"}, {"type": "xpos", "placement": "encoder"}], "tupe and rope and xpos"),
+    ],
+)
+def test_products_are_changed_by_one_encoding_of_a_stack(parts: list[dict[str, Any]], names: str) -> None:
+    with raises("invalid-value", says=f"the encodings {names} change the same products"):
+        parse({"compose": parts})
+
+
+def test_encodings_that_change_products_may_act_in_different_stacks() -> None:
+    parts = [{"type": "rope", "placement": "encoder"}, {"type": "xpos", "placement": "decoder"}]
+    encoding = build(parse({"compose": parts}), SHAPE)
+    assert all(encoding.attention(stack, 0).needs == {"rotate"} for stack in STACKS)
+    build(parse({"compose": [{"type": "rope"}, {"type": "randomized", "base": "alibi"}]}), SHAPE)
+
+
+@torch.no_grad()
+def test_rotated_products_can_be_scaled() -> None:
+    """e_ij = (R_i q_i) · (R_j k_j) / √(2 d_h) + p_i U_Q · p_j U_K / √(2 d_h)"""
+    queries, keys = torch.randn(2, 1, 2, 5, 4)
+    rope = raw_scores(build(parse({"type": "rope"}), SHAPE).attention("encoder", 0), queries, keys, POSITIONS)
+    for parts in ([{"type": "rope"}, {"type": "tupe"}], [{"type": "tupe"}, {"type": "rope"}]):
+        both = build(parse({"compose": parts}), SHAPE).attention("encoder", 0)
+        bias = both.bias(POSITIONS, POSITIONS)
+        assert bias is not None
+        assert_close(raw_scores(both, queries, keys, POSITIONS), rope / 2**0.5 + bias)
+
+
+@pytest.mark.parametrize("name", [name for name, config in configurations().items() if config.type != "composed"])
+def test_encodings_declare_that_they_change_products(name: str) -> None:
+    config = configurations()[name]
+    encoding = build(config, Shape(dim=16, heads=4, encoder_layers=2, decoder_layers=2))
+    needs = frozenset().union(*(encoding.attention(stack, 0).needs for stack in STACKS))
+    assert (REGISTRY.get(config.type).product_of(config) != "plain") == ("rotate" in needs)
+
+
+def test_every_composition_of_the_project_can_be_built() -> None:
+    composed = {name: config for name, config in load_encodings(CONFIG).items() if isinstance(config, ComposedConfig)}
+    assert len(composed) > 9
+    for config in composed.values():
+        build(parse({"compose": [part.model_dump() for part in config.compose]}), SHAPE)
 
 
 @torch.no_grad()

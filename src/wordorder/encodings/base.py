@@ -42,6 +42,7 @@ T = TypeVar("T")
 # The hooks inside attention, which an AttentionEncoding declares in ``needs``.
 Place = Literal["head_inputs", "rotate", "values", "gates", "bias", "scores", "context"]
 PLACES: tuple[Place, ...] = get_args(Place)
+Product = Literal["plain", "rotated", "scaled", "own"]
 # Maps a score and the indices of its sentence, head, query and key, all scalars, to the changed score.
 ScoreFunction = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 
@@ -358,12 +359,16 @@ class Encoding(nn.Module):
         absolute: True if the encoding marks each position at the embeddings. A composition of two absolute encodings is
             an error, because their sum is neither of them.
         relative: True if the encoding depends only on distances: shifting all positions of a sentence changes nothing.
+        product: How the encoding changes the products of queries and keys: not at all ("plain"), by a rotation
+            ("rotated") or a constant factor ("scaled"), or in a way that permits no other change ("own"). A composition
+            of two that change them is an error, unless one rotates and the other scales.
         one_by_one: True if the encoding acts on each token by its own position only, without a look at other tokens and
             without random numbers per sentence. Then a GPU may put several sentences into one row of a batch.
     """
 
     absolute: bool = False
     relative: bool = False
+    product: Product = "plain"
     one_by_one: bool = False
     configuration: ClassVar[type[EncodingConfig]]
 
@@ -377,6 +382,11 @@ class Encoding(nn.Module):
     def marks(cls, config: EncodingConfig) -> bool:
         """Return whether an encoding of this configuration is absolute."""
         return cls.absolute
+
+    @classmethod
+    def product_of(cls, config: EncodingConfig) -> Product:
+        """Return how an encoding of this configuration changes the products of queries and keys."""
+        return cls.product
 
     def inside_attention(self) -> bool:
         """Return whether the encoding has hooks inside attention, even if its placement makes none of them act."""

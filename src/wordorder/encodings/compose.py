@@ -1,13 +1,15 @@
 """Compositions: several encodings at once, such as OPR at the embeddings with relative positions in the attention.
 
-Each hook calls the encodings in the order in which they are written. The following compositions are errors: two
-absolute encodings; two encodings that both give heads separate inputs, keep a state per token or draw random numbers
-per pass; a composition inside a composition.
+Each hook calls the encodings in the order in which they are written. So encodings that read scores, such as CoPE and
+DAPE, read what the encodings before them add. The following compositions are errors: two absolute encodings; two
+encodings that both change the products of queries and keys in a stack, except for a rotation that another encoding
+scales by a constant (RoPE and TUPE); two encodings that both give heads separate inputs, keep a state per token or draw
+random numbers per pass; a composition inside a composition.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, cast
+from typing import Annotated, Literal, cast, get_args
 
 from pydantic import Field, model_validator
 from torch import Tensor, nn
@@ -23,12 +25,15 @@ from wordorder.encodings.base import (
     EncodingConfig,
     Place,
     Positions,
+    Product,
     ScoreFunction,
     Shape,
     Stack,
 )
 from wordorder.encodings.registry import COMPOSED, build, register
 from wordorder.errors import WordorderError
+
+_STACKS: tuple[Stack, ...] = get_args(Stack)
 
 
 class ComposedConfig(EncodingConfig):
@@ -52,6 +57,18 @@ class ComposedConfig(EncodingConfig):
             )
         return self
 
+    @model_validator(mode="after")
+    def _products_have_one_formula(self) -> ComposedConfig:
+        for stack in _STACKS:
+            parts = [part for part in self.compose if stack in part.stacks and _product(part) != "plain"]
+            if len(parts) > 1 and sorted(map(_product, parts)) != ["rotated", "scaled"]:
+                raise ValueError(
+                    f"the encodings {' and '.join(part.type for part in parts)} change the same products of queries "
+                    f"and keys in the {stack}, and the result follows the formula of none; keep one of them, or place "
+                    "them in different stacks"
+                )
+        return self
+
     @property
     @override
     def needs_reordered(self) -> bool:
@@ -65,6 +82,10 @@ class ComposedConfig(EncodingConfig):
     @override
     def parameter_count(self, shape: Shape) -> int:
         return sum(part.parameter_count(shape) for part in self.compose)
+
+
+def _product(part: EncodingConfig) -> Product:
+    return REGISTRY.get(part.type).product_of(part) if part.type in REGISTRY else "plain"
 
 
 class ComposedAttention(AttentionEncoding):

@@ -152,6 +152,7 @@ class DeBERTa(Encoding):
     """Acts inside every self-attention of the stacks where it is placed."""
 
     relative = True
+    product = "own"
 
     def __init__(self, config: DeBERTaConfig, shape: Shape) -> None:
         super().__init__(config, shape)

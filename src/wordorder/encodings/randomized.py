@@ -34,7 +34,16 @@ from torch import Tensor, nn
 from typing_extensions import override
 
 from wordorder.encodings.alibi import ALiBiAttention, ALiBiConfig
-from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
+from wordorder.encodings.base import (
+    REGISTRY,
+    AttentionEncoding,
+    Encoding,
+    EncodingConfig,
+    Positions,
+    Product,
+    Shape,
+    Stack,
+)
 from wordorder.encodings.learned import LearnedConfig
 from wordorder.encodings.lookup import distances
 from wordorder.encodings.registry import build, register
@@ -269,6 +278,12 @@ class Randomized(Encoding):
     @override
     def marks(cls, config: EncodingConfig) -> bool:
         return cast(RandomizedConfig, config).base in ("sinusoidal", "learned")
+
+    @classmethod
+    @override
+    def product_of(cls, config: EncodingConfig) -> Product:
+        base = cast(RandomizedConfig, config).encoding
+        return REGISTRY.get(base.type).product_of(base)
 
     @override
     def draw(self, sentences: int) -> Tensor | None:

@@ -148,6 +148,7 @@ class RoPE(Encoding):
     """Acts inside the self-attention of the stacks where it is placed."""
 
     relative = True
+    product = "rotated"
     one_by_one = True
 
     def __init__(self, config: RoPEConfig, shape: Shape) -> None:

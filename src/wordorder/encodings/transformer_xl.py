@@ -160,6 +160,7 @@ class TransformerXL(Encoding):
     """Acts inside every self-attention of the stacks where it is placed."""
 
     relative = True
+    product = "own"
 
     def __init__(self, config: TransformerXLConfig, shape: Shape) -> None:
         super().__init__(config, shape)

@@ -91,6 +91,8 @@ class TUPEAttention(AttentionEncoding):
 class TUPE(Encoding):
     """Acts inside every self-attention of the stacks where it is placed."""
 
+    product = "scaled"
+
     def __init__(self, config: TUPEConfig, shape: Shape) -> None:
         super().__init__(config, shape)
         self.size = config.table

@@ -108,6 +108,7 @@ class XPos(Encoding):
     """Acts inside every self-attention of the stacks where it is placed."""
 
     relative = True
+    product = "own"
 
     def __init__(self, config: XPosConfig, shape: Shape) -> None:
         super().__init__(config, shape)
