@@ -121,6 +121,12 @@ def test_variances_are_drawn_for_each_metric_and_test_set() -> None:
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["news", "web"]
 
 
+def test_the_legend_of_variances_names_test_sets_without_the_metric() -> None:
+    place = {"dataset": "pair", "size": "tiny", "test": "news", "metric": "bleu_legacy"}  # its label has a comma
+    figure = draw_variance(pd.DataFrame([place | dict.fromkeys(COMPONENTS, 0.1)]), REPORT)
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["news"]
+
+
 @pytest.mark.parametrize("draw", [draw_forest, draw_variance])
 def test_a_study_without_comparisons_says_so(draw: Any) -> None:
     figure = draw(pd.DataFrame(), REPORT)

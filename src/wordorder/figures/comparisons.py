@@ -58,10 +58,15 @@ def draw_forest(comparisons: pd.DataFrame, report: Report) -> Figure:
 
 
 def _title(report: Report, comparisons: pd.DataFrame, dataset: str, size: str, test: str, name: str) -> str:
+    return f"{_place(report, comparisons, dataset, size, test)}, {metric(name).label}"
+
+
+def _place(report: Report, frame: pd.DataFrame, dataset: str, size: str, test: str) -> str:
+    """Name a test set, with its dataset and size if the frame has several."""
     titles = {each.name: each.title for each in report.datasets}
-    parts = [titles[dataset]] if comparisons["dataset"].nunique() > 1 else []
-    parts += [size] if comparisons["size"].nunique() > 1 else []
-    return ", ".join([*parts, test, metric(name).label])
+    parts = [titles[dataset]] if frame["dataset"].nunique() > 1 else []
+    parts += [size] if frame["size"].nunique() > 1 else []
+    return ", ".join([*parts, test])
 
 
 def _draw_family(panel: Axes, family: pd.DataFrame, label: str) -> None:
@@ -122,7 +127,7 @@ def draw_variance(variances: pd.DataFrame, report: Report) -> Figure:
             index = places.index((row["dataset"], row["size"], row["test"]))
             shift = 0.5 * ((index + 0.5) / len(places) - 0.5)
             look = cue(index)
-            label = _title(report, variances, row["dataset"], row["size"], row["test"], name).rpartition(", ")[0]
+            label = _place(report, variances, row["dataset"], row["size"], row["test"])
             panel.plot(
                 [row[component] for component in COMPONENTS],
                 [place + shift for place in range(len(COMPONENTS))],
