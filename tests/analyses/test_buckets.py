@@ -103,6 +103,11 @@ def test_the_longest_trained_length_covers_this_share(percentile: float) -> None
     assert found == covered[0]
 
 
+@pytest.mark.parametrize(("percentile", "longest"), [(99.9, 999), (0.3, 3), (1e-5, 1), (100, 1000)])
+def test_the_rank_of_a_percentile_is_exact(percentile: float, longest: int) -> None:
+    assert longest_trained(np.arange(1, 1001, dtype=np.int32), percentile) == longest
+
+
 def test_sentences_longer_than_every_training_source(tmp_path: Path) -> None:
     results, data = write_sample(tmp_path)
     found = computed(analysed(extrapolation={}), results, data).drop_duplicates("bucket")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -58,4 +60,6 @@ class Extrapolation(BucketAnalysis):
 
 def longest_trained(lengths: NDArray[np.int32], percentile: float) -> int:
     """Compute the nearest-rank percentile of the training source lengths."""
-    return int(np.percentile(lengths, percentile, method="inverted_cdf"))
+    # Exact, because in floating point 99.9 % of 1,000 is more than 999.
+    rank = max(1, math.ceil(Fraction(str(percentile)) * len(lengths) / 100))
+    return int(np.partition(lengths, rank - 1)[rank - 1])
