@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from scipy import stats
 
 from evaluation_samples import family, noisy, report, sentences, text_metrics, translations, write_lines, write_study
+from raises import raises
 from wordorder.cli.main import main
 from wordorder.comparison.paired import Extraction, paired_tests
 from wordorder.comparison.significance import compare
@@ -298,6 +299,14 @@ def test_comet_is_compared_by_its_segment_scores(tmp_path: Path) -> None:
     result = compare(asked, files, "tiny", "test_1", target, [comet])
     assert list(result["metrics"]) == ["bleu"]
     assert result["not_scored"] == [{"metric": "comet", "reason": "No model.", "how": "Get it."}]
+    name, digest = str(files["good", 1]), sha256(files["good", 1])
+    for broken in (float("nan"), float("inf"), None):
+        segments = [broken, *systems[digest]["segment_scores"][1:]]
+        spoilt = systems | {digest: {"segment_scores": segments}}
+        write_json(comet, scored | {"references": {"sha256": sha256(target)}, "systems": spoilt})
+        with raises("score-not-finite", files["good", 1], key="comet", says="encoding 'good', seed 1") as raised:
+            compare(asked, files, "tiny", "test_1", target, [comet])
+        assert name in str(raised.error) and "score-systems" in str(raised.error)
     write_json(comet, scored | {"references": {"sha256": "0"}})
     with pytest.raises(WordorderError) as caught:
         compare(asked, files, "tiny", "test_1", target, [comet])
@@ -305,6 +314,19 @@ def test_comet_is_compared_by_its_segment_scores(tmp_path: Path) -> None:
     with pytest.raises(WordorderError) as caught:
         compare(asked, files, "tiny", "test_1", target)
     assert (caught.value.code, caught.value.key) == ("missing-metric", "systems")
+
+
+def test_a_text_metric_must_give_finite_scores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    references = write_study(tmp_path, report(["base", "good"], [1, 2], ("test_1",)), {"base": 0.5, "good": 0.2})
+    asked = family(["base", "good"], [1, 2], metrics=["ter"])
+    files, (ter,) = translations(tmp_path, asked, "test_1"), text_metrics("ter")
+    broken = files["good", 2].read_text(encoding="utf-8").splitlines()
+    # A metric of the user's own, without statistics of sentences.
+    monkeypatch.setattr(type(ter), "decomposes", False)
+    monkeypatch.setattr(type(ter), "signature", "ours")
+    monkeypatch.setattr(type(ter), "corpus_score", lambda _, lines, __: (math.nan if lines == broken else 1.0, {}))
+    with raises("score-not-finite", files["good", 2], key="ter", says="encoding 'good', seed 2"):
+        compare(asked, files, "tiny", "test_1", references / "test_1.target")
 
 
 def test_translations_that_are_all_missing_are_an_error(tmp_path: Path) -> None:

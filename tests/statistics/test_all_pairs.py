@@ -38,6 +38,11 @@ def test_the_quadrature_agrees_with_scipy() -> None:
             assert single < many < 2 * single
 
 
+@pytest.mark.parametrize("k", [2, 3, 10])
+def test_no_statistic_has_no_p_value(k: int) -> None:
+    assert np.isnan(tukey_sf(float("nan"), k, 8)) and np.isnan(dunnett_sf(float("nan"), k - 1, 8))
+
+
 @pytest.mark.parametrize(("systems", "seeds"), [(3, 4), (5, 2), (10, 3)])
 def test_a_pair_is_tested_as_scipy_tests_it_once_the_seeds_are_equally_hard(systems: int, seeds: int) -> None:
     random = np.random.default_rng(systems)

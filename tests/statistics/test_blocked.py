@@ -72,6 +72,7 @@ def test_why_nothing_is_tested() -> None:
         (without("base", 1, 2), (), "baseline unfinished"),
         (without("base", 1, 2, 3), (), "baseline unfinished"),
         ({"base": {1: 1.0, 2: 2.0}, "one": {2: 2.0, 3: 3.0}}, (), "fewer than two seeds"),
+        ({**SCORES, "one": {**SCORES["one"], 2: math.nan}}, (), "scores are not finite"),
     ):
         found = against_baseline(block(scores, diverged=diverged), "base")
         assert found.problem == problem, scores

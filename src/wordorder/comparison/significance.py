@@ -8,6 +8,7 @@ stratified approximate randomisation. A comparison that could not be tested stil
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -130,6 +131,10 @@ def compare(
 
     Returns:
         The tests and verdicts, to be written as JSON.
+
+    Raises:
+        WordorderError: No translation exists, scores are missing or belong to other references, or a score is not a
+            finite number.
     """
     lines: dict[_Cell, list[str]] = {}
     listed: list[dict[str, Any]] = []
@@ -185,6 +190,8 @@ def compare(
             metrics[metric.name] = _of_systems(metric, file, listed, result["references_sha256"])
         else:
             result["not_scored"].append({name: file[name] for name in ("metric", "reason", "how")})
+    for of in metrics.values():
+        _demand_finite(of, translations)
     todo = list(metrics.items())
     return result | {
         "metrics": {name: tests.run(of) for name, of in track(todo, "tests", total=len(todo), unit="metrics")}
@@ -270,9 +277,29 @@ def _of_systems(
         for cell in listed
         if cell["status"] == "translated" and cell["sha256"] in scored["systems"]
     }
-    statistics = {cell: mean_statistics(np.asarray(scores)) for cell, scores in known.items()}
+    statistics = {cell: mean_statistics(np.asarray(scores, dtype=float)) for cell, scores in known.items()}
     scores = {cell: MEAN.of(of) for cell, of in statistics.items()}
     return _Scored(metric, MEAN, statistics, scores, None, scored["signature"])
+
+
+def _demand_finite(scored: _Scored, translations: Mapping[_Cell, str | Path]) -> None:
+    """Refuse scores that are not finite numbers, which would make all tests of the family impossible."""
+    metric = scored.metric
+    remedy = "Delete the scores, also in the folder 'cache', and run 'wordorder stage score-systems' again."
+    if isinstance(metric, TextMetric):
+        remedy = f"Correct the metric '{metric.name}' or remove it from the study."
+    for (encoding, seed), score in scored.scores.items():
+        if not math.isfinite(score):
+            path = translations[encoding, seed]
+            raise WordorderError(
+                f"The {metric.label} score of {path} (encoding '{encoding}', seed {seed}) is {score}, but must be a "
+                f"finite number. {remedy}",
+                code="score-not-finite",
+                path=path,
+                key=metric.name,
+                found=score,
+                expected="a finite number",
+            )
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,12 @@ from wordorder.statistics.spread import OwnSpread, own_spread, residual_variance
 Exclusion = Literal["diverged", "fewer than two seeds"]
 """The reason why a system is excluded from a test."""
 Problem = Literal[
-    "fewer than two systems", "fewer than two seeds", "no variance", "baseline diverged", "baseline unfinished"
+    "fewer than two systems",
+    "fewer than two seeds",
+    "scores are not finite",
+    "no variance",
+    "baseline diverged",
+    "baseline unfinished",
 ]
 """The reason why no system is tested."""
 
@@ -122,6 +127,8 @@ class Blocked:
             return "fewer than two systems"
         if self.n < 2:
             return "fewer than two seeds"
+        if not math.isfinite(self.mse):
+            return "scores are not finite"
         return "no variance" if math.sqrt(self.mse) <= TIE else None
 
     def row(self, system: str) -> int:

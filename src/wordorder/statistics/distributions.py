@@ -69,7 +69,7 @@ def dunnett_sf(t: float, m: int, nu: float) -> float:
     if m == 1:
         return float(2 * stats.t.sf(abs(t), nu))
     c = math.sqrt(2) * abs(t)
-    return min(1.0, max(0.0, 1 - _expected(c, c, m, nu)))
+    return _probability(1 - _expected(c, c, m, nu))
 
 
 @lru_cache(maxsize=1 << 14)
@@ -77,7 +77,12 @@ def tukey_sf(q: float, k: int, nu: float) -> float:
     """Return the probability that the studentised range of ``k`` equal systems exceeds ``q``."""
     if k == 2:
         return dunnett_sf(q / math.sqrt(2), 1, nu)
-    return min(1.0, max(0.0, 1 - k * _expected(0.0, abs(q), k - 1, nu)))
+    return _probability(1 - k * _expected(0.0, abs(q), k - 1, nu))
+
+
+def _probability(value: float) -> float:
+    """Remove rounding beyond 0 and 1; unlike min and max, this keeps nan."""
+    return float(np.clip(value, 0.0, 1.0))
 
 
 @lru_cache(maxsize=1024)
