@@ -16,7 +16,7 @@ from evaluation_samples import family, noisy, report, sentences, text_metrics, t
 from raises import raises
 from wordorder.cli.main import main
 from wordorder.comparison.paired import Extraction, paired_tests
-from wordorder.comparison.significance import compare
+from wordorder.comparison.significance import compare, compare_files
 from wordorder.config.models import Significance
 from wordorder.errors import WordorderError
 from wordorder.files import sha256, write_json
@@ -243,6 +243,30 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*command, *files[:-1]]) == 1
     assert "There are 3 files of hypotheses" in capsys.readouterr().err
     assert output.read_bytes() == first
+
+
+def test_a_comparison_without_missing_seeds_is_a_look_at_the_others(tmp_path: Path) -> None:
+    asked = family(["base", "good"], [1, 2, 3])
+    references = write_study(tmp_path, report(["base", "good"], [1, 2, 3], ("test_1",)), {"base": 0.5, "good": 0.2})
+    files, output = translations(tmp_path, asked, "test_1"), tmp_path / "out.json"
+
+    def level() -> dict[str, Any]:
+        arguments = {"size": "tiny", "test": "test_1", "references": references / "test_1.target", "output": output}
+        compare_files(list(files.values()), config=asked, **arguments)
+        found: dict[str, Any] = json.loads(output.read_text())["metrics"]["bleu"]["family"]
+        return found["level"]
+
+    cells = [("good", 2), ("good", 3), ("base", 2), ("base", 3)]
+    hidden = {cell: files[cell].rename(tmp_path / f"hidden_{cell}") for cell in cells}
+    assert level() == {"alpha": 0.05, "level": 0.05, "looks": [3], "exact": True}
+    assert not output.with_suffix(".looks").exists(), "with one seed of three, no system is tested"
+    for cell in cells[1:]:
+        hidden[cell].rename(files[cell])
+    assert [level() for _ in range(2)] == [{"alpha": 0.05, "level": 0.05, "looks": [2], "exact": True}] * 2
+    assert json.loads(output.with_suffix(".looks").read_text()) == [[1, 3]]
+    hidden["good", 2].rename(files["good", 2])
+    assert level() == {"alpha": 0.05, "level": 0.05, "looks": [2, 3], "exact": False}
+    assert json.loads(output.with_suffix(".looks").read_text()) == [[1, 3], [1, 2, 3]]
 
 
 def test_every_kind_of_test_is_there_and_corrected_within_the_family(tmp_path: Path) -> None:

@@ -59,7 +59,8 @@ class FamilyTest:
     @cached_property
     def level(self) -> Level:
         """The level of this look."""
-        return level_of(self.family.significance.alpha, self.family.seeds, self.family.looks, self.earlier)
+        used = self.model.seeds or self.family.seeds  # Without common seeds, nothing is tested.
+        return level_of(self.family.significance.alpha, used, self.family.looks, self.earlier)
 
     @cached_property
     def model(self) -> Blocked:

@@ -61,8 +61,8 @@ def compare_files(
 
     Give a verdict on every declared comparison on one test set, and run other tests: for each seed sacreBLEU's
     paired tests and the sign test, over the seeds a paired t-test and stratified randomisation, with Holm's correction.
-    Seeds without translations are listed. A file OUTPUT with the suffix .looks remembers the seeds of earlier
-    comparisons. docs/statistics.md explains each test.
+    Seeds without translations are listed. A file OUTPUT with the suffix .looks remembers the seeds that earlier
+    comparisons used. docs/statistics.md explains each test.
 
     Example:
         wordorder stage compare --config SLICE --size micro --test test --references test.target \
@@ -79,7 +79,10 @@ def compare_files(
     """
     translations, looks = of_cells(config, hypotheses or []), looks_file(output)
     result = compare(config, translations, size, test, references, systems or [], read_looks(looks))
-    remember_look(looks, config.seeds)
+    families = [tested["family"] for tested in result["metrics"].values() if tested["family"]]
+    for seeds in [family["seeds"] for family in families] or [config.seeds]:
+        if seeds:
+            remember_look(looks, seeds)
     write_json(output, result)
 
 
@@ -127,7 +130,7 @@ def compare(
         test: The test set.
         references: Its references.
         systems: The outputs of 'wordorder stage score-systems' for these hypotheses, one file per metric.
-        earlier: The seeds of earlier comparisons of this family on this test set.
+        earlier: The seeds that earlier comparisons of this family on this test set used.
 
     Returns:
         The tests and verdicts, to be written as JSON.
