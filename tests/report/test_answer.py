@@ -96,6 +96,22 @@ def test_the_procedure_and_level_of_the_family_decide_the_number_of_seeds(sample
     assert pairs.seeds_for(1.0) == wanted != family.seeds_for(1.0)
 
 
+def test_the_number_of_seeds_is_that_of_systems_that_vary_no_more_than_the_others(sample: Sample) -> None:
+    family = family_of(sample)
+    steady, varying = family.comparisons[0], family.comparisons[1]
+    spoilt = varying | {"test": varying["test"] | {"standard_error": 1e-3, "nu": 2.0}}
+    own = replace(
+        family,
+        comparisons=[spoilt, steady],
+        summary=family.summary | {"unstable": {varying["system"]: 0.001}},
+    )
+    assert (own.sigma, own.freedom, own.seeds_for(1.0)) == (family.sigma, family.freedom, family.seeds_for(1.0))
+    # Of declared pairs, the baseline may be the one that varies more.
+    pairs = [spoilt | {"system": "rope", "baseline": varying["system"]}, steady]
+    assert replace(own, comparisons=pairs).sigma == family.sigma
+    assert replace(own, comparisons=pairs[:1]).sigma < family.sigma
+
+
 def test_more_than_ten_thousand_seeds_and_enough_seeds_are_said(sample: Sample) -> None:
     change(sample, lambda tested: tested["family"].update(seeds_needed=None))
     assert "the margin, 0.50 BLEU, needs more than 10,000 seeds." in " ".join(of(sample).surer)

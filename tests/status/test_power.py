@@ -63,6 +63,21 @@ def test_after_a_run_the_spread_is_that_of_the_results(tmp_path: Path, capsys: p
     assert (record["sigma"], record["seeds"], record["detectable"]) == (0.25, 3, spread.detectable())
 
 
+def test_a_system_that_varies_more_does_not_give_the_spread(tmp_path: Path) -> None:
+    measured(tmp_path, "demo", {"test": 0.25})
+    (path,) = (tmp_path / "demo" / "significance").glob("*.json")
+    content = read_json(path)
+    tests = {"opr": {"standard_error": 0.01, "nu": 2.0}, "learned": {"standard_error": 0.3, "nu": 6.0}}
+    content["metrics"]["bleu"]["family"]["unstable"] = {"opr": 0.001}
+    rest = {"value": 0.1, "t": 0.1, "p": 0.9, "interval": [-1.0, 1.0], "equivalence_interval": [-1.0, 1.0]}
+    content["metrics"]["bleu"]["comparisons"] = [
+        {"system": name, "baseline": "sinusoidal", "test": rest | test} for name, test in tests.items()
+    ]
+    write_json(path, content)
+    (spread,) = spreads(CONFIGURATION.study("demo"), CONFIGURATION, tmp_path, metric="bleu")
+    assert (spread.sigma, spread.nu) == (pytest.approx(0.3 * math.sqrt(3 / 2)), 6)
+
+
 @pytest.mark.parametrize(("name", "corrected"), [("xlpe_mini", 0), ("seeds_matter", 1)])
 def test_before_a_run_the_spread_is_that_of_the_reference_run(name: str, corrected: int) -> None:
     """The numbers are those of the committed tables, also for a baseline that varies more than the other systems."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from wordorder.config.models import Comparison
@@ -67,6 +68,28 @@ def reach_words(verdict: Verdict) -> str:
 def unstable(family: dict[str, Any]) -> dict[str, float]:
     """Return the systems that vary more over the seeds than the others, each with the p-value of that check."""
     return family.get("unstable") or {}  # Older bundles lack the check.
+
+
+def common_test(comparisons: Sequence[dict[str, Any]], family: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the test of a system that, like its baseline if possible, varies no more than the others.
+
+    Its standard error is the common one. Systems that vary more have their own, which may even be smaller, because the
+    common one contains the variation of all systems.
+
+    Args:
+        comparisons: The comparisons as they are written.
+        family: Values that apply to all of them, from :class:`.families.FamilyTest`.
+
+    Returns:
+        The test; None if no comparison was tested.
+    """
+    varying = unstable(family)
+
+    def order(entry: dict[str, Any]) -> tuple[int, float]:
+        return sum(entry[side] in varying for side in ("system", "baseline")), entry["test"]["standard_error"]
+
+    least = min((entry for entry in comparisons if entry["test"]), key=order, default=None)
+    return least and least["test"]
 
 
 def _relation(p: float) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from wordorder.comparison.levels import level_of
-from wordorder.comparison.verdicts import unstable
+from wordorder.comparison.verdicts import common_test, unstable
 from wordorder.config.models import Report
 from wordorder.metrics.base import metric
 from wordorder.report.overview import Alike, place
@@ -57,7 +57,7 @@ class _Family:
     def sigma(self) -> float:
         """The standard deviation behind the standard error, which a baseline with a larger one raises.
 
-        Systems that vary more than the others have larger standard errors of their own.
+        Systems that vary more than the others have standard errors of their own.
         """
         error: float = self._common["standard_error"]
         return error * math.sqrt(len(self.summary["seeds"]) / 2)
@@ -71,8 +71,9 @@ class _Family:
     @property
     def _common(self) -> dict[str, Any]:
         """The test of a system that varies no more than the others."""
-        tests = [entry["test"] for entry in self.comparisons if entry["test"]]
-        return min(tests, key=lambda test: float(test["standard_error"]))
+        test = common_test(self.comparisons, self.summary)
+        assert test is not None  # A family without a problem has a tested comparison.
+        return test
 
     def seeds_for(self, difference: float) -> int | None:
         """Return the number of seeds that find a difference, by the procedure of the family."""

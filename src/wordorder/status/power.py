@@ -13,6 +13,7 @@ from typing import Any
 from tabulate import tabulate
 
 from wordorder.comparison.levels import level_of
+from wordorder.comparison.verdicts import common_test
 from wordorder.config.models import Report, Study, metric_name
 from wordorder.errors import WordorderError
 from wordorder.metrics.base import metric
@@ -191,10 +192,8 @@ def _of_family(place: str, name: str, tested: dict[str, Any]) -> Spread:
     systems = round(family["nu"] / (seeds - 1)) + 1
     procedure: Procedure = "baseline" if family["procedure"] == "dunnett" else "declared pairs"
     sigma, nu = family["sigma"], family["nu"]
-    found = [entry["test"] for entry in tested["comparisons"] if entry["test"]]
-    if found:  # Only systems that vary more than the others have larger standard errors.
-        least = min(found, key=lambda test: test["standard_error"])
-        sigma, nu = least["standard_error"] * math.sqrt(seeds / 2), least["nu"]
+    if test := common_test(tested["comparisons"], family):  # Contains the variation of a baseline that varies more.
+        sigma, nu = test["standard_error"] * math.sqrt(seeds / 2), test["nu"]
     level = family["level"]["level"]
     return Spread(place, name, sigma, nu, nu, systems, family["comparisons"], procedure, seeds, level, is_small(family))
 
