@@ -26,6 +26,7 @@ from raises import raises
 from wordorder.cli.main import main
 from wordorder.comparison.significance import compare
 from wordorder.config.models import Report
+from wordorder.config.seeds import Looks
 from wordorder.files import read_json, sha256, write_json, write_text
 from wordorder.metrics.scores import score_files
 from wordorder.report import overview
@@ -246,6 +247,16 @@ def test_doubts_about_a_family_are_noted(study: Report, tmp_path: Path) -> None:
     notes = [row["Notes"].main for row in after.blocks[1].rows]
     assert "exact; opr+rpr varies more (p = 0.0046); σ is too small (p = 0.012)" in notes[0]
     assert "σ" not in "".join(notes[1:])
+
+
+def test_the_note_names_the_confidence_that_decides_equivalence(study: Report, tmp_path: Path) -> None:
+    files = load_significance(study, tmp_path)
+    families = [tested["family"] for file in files for tested in file["metrics"].values()]
+    assert "the simultaneous 90 % interval is within the margin" in significance_table(files, study).notes[0]
+    families[0]["level"]["level"] = 0.007616  # the first of two looks, after three of five seeds
+    assert "the simultaneous 98.5 or 90 % interval is" in significance_table(files, study).notes[0]
+    looks = study.model_copy(update={"looks": Looks(looks=[3, 5])})
+    assert "the simultaneous 98.5 % interval is" in significance_table([], looks).notes[0]
 
 
 def test_letters_after_a_look_that_was_not_declared_are_noted(study: Report, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from wordorder.comparison.levels import level_of
 from wordorder.comparison.paired import KINDS
 from wordorder.comparison.verdicts import unstable
 from wordorder.config.models import Report
@@ -41,7 +42,8 @@ def significance_table(files: list[dict[str, Any]], report: Report) -> Table:
         if cell["status"] != "translated"
     )
     kinds = dict.fromkeys(file["settings"]["paired_test"] for file in files)
-    notes = [note.format(kind=" or ".join(_KINDS[kind] for kind in kinds)) for note in _NOTES]
+    kind, confidence = " or ".join(_KINDS[kind] for kind in kinds), _equivalence_confidence(files, report)
+    notes = [note.format(kind=kind, confidence=confidence) for note in _NOTES]
     notes += [] if all_exact(files) else [_NOT_EXACT]
     notes += [_CHECKED] if any((family["baseline_check"] or {}).get("corrects") for family in _tested(files)) else []
     notes += [_UNSTABLE] if any(unstable(family) for family in _tested(files)) else []
@@ -127,6 +129,13 @@ def small_families(files: list[dict[str, Any]]) -> set[tuple[str, str, str, str]
     }
 
 
+def _equivalence_confidence(files: list[dict[str, Any]], report: Report) -> str:
+    """Return the confidence of the intervals that decide equivalence, in per cent, such as "90" or "90 or 98.5"."""
+    usual = level_of(report.alpha, report.seeds, report.looks).level
+    levels = dict.fromkeys(family["level"]["level"] for family in _tested(files)) or [usual]
+    return " or ".join(f"{100 * (1 - 2 * level):.3g}" for level in levels)
+
+
 def _where(file: dict[str, Any]) -> dict[str, Any]:
     return {key: file[key] for key in ("dataset", "size", "test")}
 
@@ -148,8 +157,8 @@ _KINDS = {
     "randomisation": "randomisation",
 }
 _NOTES = (
-    "Verdict: better or worse if p is below the level of the family; equivalent if the simultaneous 90 % interval is "
-    "within the margin; otherwise undecided, which does not mean equal. It applies to other seeds on this test set, "
+    "Verdict: better or worse if p is below the level of the family; equivalent if the simultaneous {confidence} % interval "
+    "is within the margin; otherwise undecided, which does not mean equal. It applies to other seeds on this test set, "
     "and to other sentences only if it says so: then the interval over seeds and sentences excludes 0.",
     "p, interval: of all comparisons with one baseline by a step-down Dunnett test, of other declared pairs by t-tests "
     "with Holm's correction; both estimate the residual spread over the seeds from all systems at once. Intervals hold "
