@@ -100,6 +100,16 @@ class Column:
         others = self.ours.others(self.column, [(row.encoding, row.size) for row, _ in self.printed])
         return all_pairs(block(known | others, diverged=diverged), alpha=self.level, among={*known, *diverged})
 
+    @cached_property
+    def means(self) -> dict[str, float]:
+        """Our mean of each row: over the seeds of Tukey's test if it uses the row, otherwise over all of its seeds."""
+        return {name: float(np.mean(list(self._used(name).values()))) for name in self.run}
+
+    def _used(self, name: str) -> dict[int, float]:
+        """Return our scores of a row by seed that Tukey's test uses; all of them if it does not use the row."""
+        model, own = self.pairs.model, self.own[name]
+        return {seed: own[seed] for seed in model.seeds} if name in model.systems and model.seeds else own
+
     def _lack(self, row: PublishedScoresRow) -> Status | None:
         return self.ours.lack(self.column, row.encoding, row.size) if not self.own[row.row] else None
 
@@ -122,13 +132,12 @@ class Column:
             names: The names of k rows.
 
         Returns:
-            The published numbers, (k,), and our means over seeds, (k,); NaN for missing numbers.
+            The published numbers, (k,), and our :attr:`means`, (k,); NaN for missing numbers.
         """
         printed = {row.row: value for row, value in self.printed}
-        means = {name: float(np.mean(list(of.values()))) for name, of in self.own.items() if of}
         return (
             np.array([printed.get(name, np.nan) for name in names]),
-            np.array([means.get(name, np.nan) for name in names]),
+            np.array([self.means.get(name, np.nan) for name in names]),
         )
 
     @cached_property
@@ -157,8 +166,7 @@ class Column:
         lack = self._lack(better) or self._lack(worse)
         if lack is not None:
             return {"gap": None, "n": 0, "p": None, "same_order": None, "verdict": lack.label}
-        one, other = self.own[better.row], self.own[worse.row]
-        gap = float(np.mean(list(one.values())) - np.mean(list(other.values())))
+        gap = self.means[better.row] - self.means[worse.row]
         same = gap < 0 if self.lower_is_better else gap > 0
         differences = self.pairs.differences
         difference = differences.get((better.row, worse.row)) or differences.get((worse.row, better.row))
@@ -174,7 +182,8 @@ class Column:
             remarks.append(DOUBT)
         verdict = status.label + (f" ({'; '.join(remarks)})" if remarks else "")
         p = difference and difference.p
-        return {"gap": gap, "n": min(len(one), len(other)), "p": p, "same_order": same, "verdict": verdict}
+        n = min(len(self._used(row.row)) for row in (better, worse))
+        return {"gap": gap, "n": n, "p": p, "same_order": same, "verdict": verdict}
 
 
 @dataclass(frozen=True)
@@ -224,8 +233,8 @@ class PublishedOrder:
 
         The keys paper, table, column, better and worse name the pair, as the paper orders it; others name our
         encodings, sizes, dataset, test and metric. other_languages is set if our languages differ from the paper's.
-        published_gap and gap are the differences better minus worse; ours is that of means over seeds. n is the smaller
-        number of seeds. p, same_order, verdict and level belong to the pair, and the keys that start with "order" to
+        published_gap and gap are the differences better minus worse; ours is that of means over the n seeds that all
+        tested systems share. p, same_order, verdict and level belong to the pair, and the keys that start with "order" to
         the test of the column's order. The verdicts "confirmed" and "contradicted" are significant at ``level``.
         "untested" pairs have too few seeds or no variance. Other verdicts ("not run", "diverged", "not scored") say why
         a score is missing.
