@@ -234,8 +234,8 @@ class PublishedOrder:
         The keys paper, table, column, better and worse name the pair, as the paper orders it; others name our
         encodings, sizes, dataset, test and metric. other_languages is set if our languages differ from the paper's.
         published_gap and gap are the differences better minus worse; ours is that of means over the n seeds that all
-        tested systems share. p, same_order, verdict and level belong to the pair, and the keys that start with "order" to
-        the test of the column's order. The verdicts "confirmed" and "contradicted" are significant at ``level``.
+        tested systems share. p, same_order, verdict and level belong to the pair, and the keys that start with "order"
+        to the test of the column's order. The verdicts "confirmed" and "contradicted" are significant at ``level``.
         "untested" pairs have too few seeds or no variance. Other verdicts ("not run", "diverged", "not scored") say why
         a score is missing.
         """

@@ -157,9 +157,9 @@ _KINDS = {
     "randomisation": "randomisation",
 }
 _NOTES = (
-    "Verdict: better or worse if p is below the level of the family; equivalent if the simultaneous {confidence} % interval "
-    "is within the margin; otherwise undecided, which does not mean equal. It applies to other seeds on this test set, "
-    "and to other sentences only if it says so: then the interval over seeds and sentences excludes 0.",
+    "Verdict: better or worse if p is below the level of the family; equivalent if the simultaneous {confidence} % "
+    "interval is within the margin; otherwise undecided, which does not mean equal. It applies to other seeds on this "
+    "test set, and to other sentences only if it says so: then the interval over seeds and sentences excludes 0.",
     "p, interval: of all comparisons with one baseline by a step-down Dunnett test, of other declared pairs by t-tests "
     "with Holm's correction; both estimate the residual spread over the seeds from all systems at once. Intervals hold "
     "for all comparisons of a family together, and belong to single-step p-values: one may include 0 although p is "
