@@ -16,6 +16,8 @@ from wordorder.config.load import load_study
 from wordorder.config.models import Analysed
 from wordorder.errors import WordorderError
 from wordorder.results import frames
+from wordorder.statistics.blocked import block
+from wordorder.statistics.dunnett import against_baseline
 from wordorder.workflow.analyses import check_analyses
 from wordorder.workflow.configuration import Configuration
 
@@ -33,11 +35,17 @@ def asked(encodings: list[str], **settings: object) -> Analysed:
     )
 
 
-def computed(slice_: Analysed, scores: dict[str, np.ndarray], monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
+def computed(
+    slice_: Analysed,
+    scores: dict[str, np.ndarray],
+    monkeypatch: pytest.MonkeyPatch,
+    status: dict[tuple[str, int], str] | None = None,
+) -> pd.DataFrame:
     """Compute the data from scores that are not on disk."""
+    status = status or {}
     rows = [
         {"dataset": "pair", "size": "tiny", "test": "test", "encoding": name, "seed": seed, "metric": "bleu"}
-        | {"score": score, "status": "scored", "signature": ""}
+        | {"score": score, "status": status.get((name, seed), "scored"), "signature": ""}
         for name, of in scores.items()
         for seed, score in zip(SEEDS, of, strict=True)
     ]
@@ -108,8 +116,46 @@ def test_the_level_is_that_of_the_study(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_seed_that_an_encoding_lacks_is_used_by_none(monkeypatch: pytest.MonkeyPatch) -> None:
     scores = {"sinusoidal": np.arange(10.0), "opr": np.arange(10.0) + 1}
     scores["opr"][3] = np.nan
-    rows = computed(asked(["sinusoidal", "opr"], counts=[1]), scores, monkeypatch)
+    rows = computed(asked(["sinusoidal", "opr"], counts=[1, 5]), scores, monkeypatch, {("opr", 4): "missing"})
     assert rows.loc["opr", "sinusoidal", 1]["subsets"] == 9
+    many = rows.xs(5, level="count")
+    assert len(many) == 3 and set(many["subsets"]) == {0}, "nine seeds have no two disjoint subsets of five"
+
+
+def test_a_diverged_encoding_is_excluded_as_in_a_study(monkeypatch: pytest.MonkeyPatch) -> None:
+    draws = np.random.default_rng(9)
+    scores = {name: draws.normal(mean, 1, 10) for name, mean in (("sinusoidal", 20), ("opr", 22), ("rope", 22))}
+    scores["rope"][[2, 5]] = np.nan
+    slice_ = asked(list(scores), counts=[2, 5], draws=60)
+    frame = computed(slice_, scores, monkeypatch, {("rope", 3): "diverged", ("rope", 6): "diverged"})
+    compared = frame[frame["subsets"] > 0]
+    assert {pair[:2] for pair in compared.index} == {
+        ("opr", "sinusoidal"), ("sinusoidal", "sinusoidal"), ("opr", "opr")
+    }  # fmt: skip
+    assert compared.loc["opr", "sinusoidal", 2]["subsets"] == 45, "of all ten seeds"
+    # The correction still counts the excluded encoding.
+    model = block({name: dict(enumerate(of)) for name, of in scores.items() if name != "rope"}, diverged=["rope"])
+    assert model.declared == 3
+    whole, found = against_baseline(model, "sinusoidal").differences["opr"], []
+    for subset in combinations(range(10), 2):
+        own = {name: {seed: scores[name][seed] for seed in subset} for name in ("sinusoidal", "opr")}
+        found.append(against_baseline(block(own, diverged=["rope"]), "sinusoidal").differences["opr"].p < 0.05)
+    assert whole.p < 0.05 and 0 < np.mean(found) < 1
+    assert compared.loc["opr", "sinusoidal", 2]["as all seeds"] == pytest.approx(np.mean(found))
+    excluded = frame[frame["subsets"] == 0]
+    assert {pair[:2] for pair in excluded.index} == {("rope", "sinusoidal"), ("opr", "rope"), ("rope", "rope")}
+    assert excluded.drop(columns=["dataset", "size", "test", "metric", "subsets"]).isna().all(axis=None)
+    panels = drawn(slice_, frame.reset_index()).axes
+    texts = {panel.get_title(): [text.get_text() for text in panel.texts] for panel in panels}
+    assert texts["rope with itself"] == texts["rope against sinusoidal"] == ["not compared"] * 2
+    assert "not compared" not in texts["opr with itself"] and "nan" not in "".join(texts)
+
+
+def test_without_the_baseline_only_equal_systems_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    scores = {name: np.random.default_rng(3).normal(20, 1, 10) for name in ("sinusoidal", "opr", "rope")}
+    scores["sinusoidal"][0] = np.nan
+    frame = computed(asked(list(scores), counts=[2]), scores, monkeypatch, {("sinusoidal", 1): "diverged"})
+    assert {pair[:2] for pair in frame[frame["subsets"] > 0].index} == {("opr", "opr"), ("rope", "rope")}
 
 
 def test_the_figure_has_a_panel_per_comparison_and_a_bar_per_number(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,8 @@ seeds; they estimate what other seeds would show only where the subsets are smal
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -31,11 +32,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
+    from wordorder.statistics.blocked import Blocked
+
 SHARES = ["as all seeds", "undecided", "otherwise"]
 """The columns of a comparison's outcomes: they add up to 1."""
 
 Row = dict[str, Any]
 """Values of the columns of one row."""
+
+Pair = tuple[str, str]
+"""Two encodings."""
 
 _COLOURS = {"as all seeds": "#0072B2", "undecided": "#BBBBBB", "otherwise": "#D55E00"}
 
@@ -82,34 +88,44 @@ class FewerSeeds(Analysis):
         count (seeds per system), subsets, difference (of all seeds; 0 for an encoding with itself), same_order (the
         share of subsets whose means are in the order of all seeds; empty for an encoding with itself), the columns of
         ``SHARES`` (empty for one seed, which cannot be tested), and largest_95 (95 % of the absolute differences are
-        smaller).
+        smaller). A comparison that cannot be made has 0 subsets and no numbers: one with an encoding that the study
+        excludes, such as a diverged one, or of more seeds than half of those that all other encodings have.
         """
         import pandas as pd
 
         from wordorder.results.frames import groups, load_scores
+        from wordorder.statistics.blocked import block
 
-        scores = load_scores(asked.report, results).dropna(subset="score")
         rows: list[Row] = []
-        for place, own in groups(scores, ["dataset", "size", "test", "metric"]):
-            # Without ``reindex``, pivot sorts the encodings by name.
-            table = own.pivot(index="encoding", columns="seed", values="score").reindex(own["encoding"].unique())
-            table = table.dropna(axis="columns")
+        for place, own in groups(load_scores(asked.report, results), ["dataset", "size", "test", "metric"]):
+            scores = {
+                name: dict(cells.dropna(subset="score")[["seed", "score"]].itertuples(index=False, name=None))
+                for (name,), cells in groups(own, ["encoding"])
+            }
+            diverged = set(own.loc[own["status"] == "diverged", "encoding"])
+            model = block(scores, seeds=asked.report.seeds, diverged=diverged)
             where = dict(zip(["dataset", "size", "test", "metric"], place, strict=True))
-            rows += [where | row for row in self._rows(table, asked)]
+            rows += [where | row for row in self._rows(model, list(scores), asked)]
         columns = ["dataset", "size", "test", "metric", "encoding", "other", "count", "subsets", "difference"]
         return pd.DataFrame(rows, columns=[*columns, "same_order", *SHARES, "largest_95"])
 
-    def _rows(self, table: pd.DataFrame, asked: Analysed) -> Iterator[Row]:
-        """Compare subsets of the columns (seeds) of one table of scores, whose rows are the encodings."""
+    def _rows(self, model: Blocked, encodings: Sequence[str], asked: Analysed) -> Iterator[Row]:
+        """Compare subsets of the seeds of a model, which lacks the encodings that the study excludes."""
         baseline, alpha = asked.report.baseline, asked.report.alpha
-        names, scores = list(table.index), table.to_numpy(dtype=float)
-        counts = [count for count in self.counts if 2 * count <= scores.shape[1]]
-        if baseline in names and len(names) > 1:
-            for count in counts:
-                yield from _pairs(scores, names, baseline, count, self.draws, alpha)
-        for name, of in zip(names, scores, strict=True):
-            for count in counts:
-                yield {"encoding": name, "other": name, "count": count} | _with_itself(of, count, self.draws, alpha)
+        possible = [count for count in self.counts if 2 * count <= model.n]
+        others = [name for name in encodings if name != baseline]
+        if baseline in encodings and others:
+            tested = possible if baseline in model.systems and model.k > 1 else []
+            for count in self.counts:
+                found = _pairs(model, baseline, count, self.draws, alpha) if count in tested else {}
+                for pair in [*((name, baseline) for name in others), *combinations(others, 2)]:
+                    yield _row(pair, count) | found.get(pair, {})
+        for name in encodings:
+            for count in self.counts:
+                row = _row((name, name), count)
+                if name in model.systems and count in possible:
+                    row |= _with_itself(model.scores[model.row(name)], count, self.draws, alpha)
+                yield row
 
     @override
     def draw(self, frame: DataFrame, asked: Analysed) -> Figure:
@@ -133,8 +149,9 @@ class FewerSeeds(Analysis):
             rows = drawn[(drawn[keys] == list(place)).all(axis=1)]
             encoding, other = place[3:]
             heading = f"{encoding} with itself" if encoding == other else f"{encoding} against {other}"
-            if encoding != other:
-                heading += f", {rows['difference'].iloc[0]:+.2f} {label}"
+            compared = rows[rows["subsets"] > 0]
+            if encoding != other and len(compared):
+                heading += f", {compared['difference'].iloc[0]:+.2f} {label}"
             panel.set_title(wrap(heading + (f"; {', '.join(place[:3])}" if several else ""), 30))
             _bars(panel, rows)
             panel.yaxis.set_major_formatter(PercentFormatter(1, decimals=None))
@@ -153,33 +170,33 @@ def _subsets(seeds: int, count: int, draws: int) -> NDArray[np.int64]:
     return np.array([np.sort(generator.permutation(seeds)[:count]) for _ in range(draws)], dtype=np.int64)
 
 
-def _pairs(
-    scores: NDArray[np.float64], names: list[str], baseline: str, count: int, draws: int, alpha: float
-) -> Iterator[Row]:
+def _row(pair: Pair, count: int) -> Row:
+    """Return the row of a comparison that was not made."""
+    return {"encoding": pair[0], "other": pair[1], "count": count, "subsets": 0}
+
+
+def _pairs(model: Blocked, baseline: str, count: int, draws: int, alpha: float) -> dict[Pair, Row]:
     """Compare systems on each subset of ``count`` seeds: with the baseline by Dunnett's test, other pairs by Tukey's.
 
     Args:
-        scores: Scores, (systems, seeds).
-        names: The systems.
+        model: The scores.
         baseline: The baseline.
         count: Number of seeds of a subset.
         draws: Largest number of subsets.
         alpha: The level of the tests.
 
-    Yields:
-        One row per pair.
+    Returns:
+        The results of each pair.
     """
-    subsets = _subsets(scores.shape[1], count, draws)
-    whole = _directions(scores, names, baseline, alpha)
-    found = [_directions(scores[:, subset], names, baseline, alpha) for subset in subsets] if count > 1 else []
+    subsets = _subsets(model.n, count, draws)
+    whole = _directions(model, baseline, alpha)
+    found = [_directions(_subset(model, subset), baseline, alpha) for subset in subsets] if count > 1 else []
+    rows: dict[Pair, Row] = {}
     for pair, direction in whole.items():
-        system, other = (names.index(name) for name in pair)
-        differences = scores[system] - scores[other]
+        system, other = (model.scores[model.row(name)] for name in pair)
+        differences = system - other
         means = differences[subsets].mean(axis=1)
         row = {
-            "encoding": pair[0],
-            "other": pair[1],
-            "count": count,
             "subsets": len(subsets),
             "difference": float(differences.mean()),
             "same_order": float((np.sign(means) == np.sign(differences.mean())).mean()),
@@ -189,20 +206,22 @@ def _pairs(
             own = np.array([of[pair] for of in found])
             agree = own == direction
             row |= _shares(agree, ~agree & (own == 0))
-        yield row
+        rows[pair] = row
+    return rows
 
 
-def _directions(
-    scores: NDArray[np.float64], names: list[str], baseline: str, alpha: float
-) -> dict[tuple[str, str], int]:
+def _subset(model: Blocked, columns: NDArray[np.int64]) -> Blocked:
+    """Return the same systems with some of the seeds."""
+    return replace(model, seeds=tuple(model.seeds[column] for column in columns), scores=model.scores[:, columns])
+
+
+def _directions(model: Blocked, baseline: str, alpha: float) -> dict[Pair, int]:
     """Return 1 or -1 for each pair with a significant difference, by its sign, and 0 for all other pairs."""
     from wordorder.statistics.all_pairs import all_pairs
-    from wordorder.statistics.blocked import Blocked
     from wordorder.statistics.dunnett import against_baseline
 
-    model = Blocked(tuple(names), tuple(range(scores.shape[1])), scores, len(names))
     tested = {(name, baseline): of for name, of in against_baseline(model, baseline).differences.items()}
-    others = [name for name in names if name != baseline]
+    others = [name for name in model.systems if name != baseline]
     if len(others) > 1:
         tested |= {pair: of for pair, of in all_pairs(model).differences.items() if baseline not in pair}
     pairs = [*((name, baseline) for name in others), *combinations(others, 2)]
@@ -239,12 +258,15 @@ def _bars(panel: Axes, rows: pd.DataFrame) -> None:
         shares = [row[name] for name in SHARES]
         if math.isnan(shares[0]):  # one seed
             shares = [row["same_order"], 0.0, 1 - row["same_order"]]
-        if math.isnan(shares[0]):  # one seed of equal systems, which have no order
+        if math.isnan(shares[0]):  # one seed of equal systems, which have no order, or no comparison
             shares = [0.0, 0.0, 0.0]
         below = 0.0
         for name, share in zip(SHARES, shares, strict=True):
             panel.bar(place, share, bottom=below, width=0.8, color=_COLOURS[name])
             below += share
-        panel.text(place, 1.02, f"≤ {row['largest_95']:.2f}", ha="center", va="bottom", fontsize=6.5)
+        if row["subsets"]:
+            panel.text(place, 1.02, f"≤ {row['largest_95']:.2f}", ha="center", va="bottom", fontsize=6.5)
+        else:
+            panel.text(place, 0.02, "not compared", ha="center", va="bottom", fontsize=6.5, rotation=90)
     panel.set_xticks(range(len(rows)), [str(count) for count in rows["count"]])
     panel.set_ylim(0, 1.14)
