@@ -111,13 +111,19 @@ def test_one_part_s_need_of_the_scores_is_enough() -> None:
         assert bool(both.needs & {"scores", "context"}) is (name in need)
 
 
+class Declared(InAttention):
+    """Declares that it changes queries and keys; the configuration of :func:`composed` does not know it."""
+
+    product = "rotated"
+
+
 def test_places_are_visited_in_the_order_of_the_list() -> None:
     queries, keys, values = torch.randn(3, 2, 2, 5, 4)
     scores = torch.randn(2, 2, 5, 5)
     inner: list[AttentionEncoding] = [Rotate(), Values(), Scores()]
     for one in inner:
         for first, second in ((Doubled(), one), (one, Doubled())):
-            both = composed(InAttention(first, SHAPE), InAttention(second, SHAPE)).attention("decoder", 1)
+            both = composed(Declared(first, SHAPE), Declared(second, SHAPE)).attention("decoder", 1)
             assert_close(
                 both.rotate(queries, keys, POSITIONS),
                 second.rotate(*first.rotate(queries, keys, POSITIONS), POSITIONS),
@@ -184,6 +190,13 @@ def test_relative_encodings_stay_relative_beside_a_rotation(
 def test_products_are_changed_by_one_encoding_of_a_stack(parts: list[dict[str, Any]], names: str) -> None:
     with raises("invalid-value", says=f"the encodings {names} change the same products"):
         parse({"compose": parts})
+
+
+def test_an_encoding_that_does_not_declare_its_rotation_is_refused_beside_another() -> None:
+    undeclared = InAttention(Rotate(), SHAPE)
+    composed(undeclared, InAttention(Bias(SHAPE.heads), SHAPE))
+    with raises("conflicting-encodings", says="'Rotate' rotates queries and keys"):
+        composed(build(parse({"type": "rope"}), SHAPE), undeclared)
 
 
 def test_encodings_that_change_products_may_act_in_different_stacks() -> None:

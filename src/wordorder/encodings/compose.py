@@ -176,6 +176,7 @@ class Composed(Encoding):
             for layer in range(shape.layers(stack)):
                 for place, what in _EXCLUSIVE.items():
                     _only_one([part for part in parts if place in part.attention(stack, layer).needs], what)
+                _declared([part for part in parts if "rotate" in part.attention(stack, layer).needs])
         _only_one([part for part in parts if part.draws_numbers()], "draw random numbers per pass")
 
     def _encodings(self) -> list[Encoding]:
@@ -220,5 +221,16 @@ def _only_one(parts: list[Encoding], what: str) -> None:
         raise WordorderError(
             f"The encodings {' and '.join(part.config.type for part in parts)} both {what} and cannot be used at once. "
             "Keep one of them.",
+            code="conflicting-encodings",
+        )
+
+
+def _declared(rotating: list[Encoding]) -> None:
+    """Refuse encodings that change the same queries and keys if one of them does not declare how."""
+    undeclared = [part.config.type for part in rotating if part.product_of(part.config) == "plain"]
+    if len(rotating) > 1 and undeclared:
+        raise WordorderError(
+            f"The encoding '{undeclared[0]}' rotates queries and keys, but its class does not declare 'product', so it "
+            "cannot be composed with another encoding that rotates them. Declare it (docs/add-an-encoding.md).",
             code="conflicting-encodings",
         )

@@ -36,7 +36,7 @@ from wordorder.training.batches import (
 from wordorder.training.counters import Counters
 from wordorder.training.metrics import Metrics
 from wordorder.training.processes import Processes
-from wordorder.training.record import environment
+from wordorder.training.record import machine
 from wordorder.training.schedule import learning_rate
 from wordorder.training.state import StateDirectory
 from wordorder.training.window import Window, summed
@@ -140,7 +140,7 @@ class Trainer:
             WordorderError: The saved state is damaged.
         """
         self._resume()
-        self.counters.continue_on(rounding(environment()))
+        self.counters.continue_on(rounding(machine()))
         self.metrics = (
             Metrics(
                 self.state.metrics,

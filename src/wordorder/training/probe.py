@@ -31,7 +31,7 @@ from wordorder.training.counting import count_update
 from wordorder.training.loop import Trainer
 from wordorder.training.memory import pass_limit
 from wordorder.training.processes import Processes
-from wordorder.training.record import environment, peak_memory
+from wordorder.training.record import machine, peak_memory
 from wordorder.training.state import StateDirectory
 from wordorder.training.usage import corpus_ratio, operations_per_token
 
@@ -133,7 +133,7 @@ def probe(
             else:
                 found[name] = timed_updates(cell, data, folder / str(number), max(left, 0.0) / (len(cells) - number))
         memory = peak_memory()["process_bytes"]
-    hardware = environment()["hardware"]
+    hardware = machine()["hardware"]
     on_gpu = torch.cuda.is_available()
     return {
         "measured": seconds is not None,

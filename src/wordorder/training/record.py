@@ -21,8 +21,16 @@ def environment() -> dict[str, Any]:
     """Describe the commit, the packages and the hardware of this process."""
     return {
         "git_commit": git_commit(Path(__file__).parent),
-        "packages": {name: _version(name) for name in PACKAGES},
         "python": platform.python_version(),
+        **machine(),
+        "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    }
+
+
+def machine() -> dict[str, Any]:
+    """Describe the packages and the hardware of this process."""
+    return {
+        "packages": {name: _version(name) for name in PACKAGES},
         "hardware": {
             "host": socket.gethostname(),
             "processor": _processor(),
@@ -31,7 +39,6 @@ def environment() -> dict[str, Any]:
             "threads": torch.get_num_threads(),
             "gpus": [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())],
         },
-        "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }
 
 

@@ -195,7 +195,7 @@ class StateDirectory:
                     )
                 with reading(file):
                     if _checksum(file.name) == "inside":
-                        check_inside(file, "It is a copy of the model.")
+                        check_inside(file, "The next training writes it again.")
         except WordorderError as error:
             print(f"wordorder: warning: {error}", file=sys.stderr)
             print(f"wordorder: {self.finished} is removed, and the model is trained again.", file=sys.stderr)
