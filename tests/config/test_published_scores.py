@@ -51,7 +51,7 @@ def test_marks_gaps_and_other_quantities_are_as_the_papers_print_them() -> None:
     marked = {(table.name, row.row): row.marks for table in TABLES.values() for row in table.rows if any(row.marks)}
     assert marked == {
         ("posnet_table1", "PosNet-Embed"): [None, None, "++", "++", None],
-        ("posnet_table2", "PosNet"): ["+", "++", "+", None],
+        ("posnet_table2", "PosNet"): ["++", "++", "+", None],
         ("xlpe_table1", "+ Combination"): ["↑", None],
         ("xlpe_table2", "+ Combination"): ["↑", "↑", "↑"],
     }

@@ -241,6 +241,8 @@ def test_each_kind_of_claim_gets_its_verdict_from_the_results(results: Path) -> 
         misprinted={**printed, "says": 0.45},
         above_copied={**printed, "worse": ["Older"], "copied": True},
         below_copied={**printed, "better": ["none"], "worse": ["APE"]},
+        a_little_below={**printed, "better": ["APE"], "worse": ["OPR"], "margin": 0.5},
+        below_the_margin={**printed, "better": ["APE"], "worse": ["OPR"], "margin": 0.4},
         every_seed={**table, "relation": "better in every seed", "better": ["APE"], "worse": ["none"]},
         gains={"kind": "gain", "larger": {**gain, "better": "APE", "worse": "none"}, "smaller": same},
         gains_less={"kind": "gain", "larger": same, "smaller": {**gain, "better": "APE", "worse": "none"}},
@@ -262,6 +264,8 @@ def test_each_kind_of_claim_gets_its_verdict_from_the_results(results: Path) -> 
         "misprinted": "contradicted",
         "above_copied": "confirmed",
         "below_copied": "contradicted",
+        "a_little_below": "confirmed",
+        "below_the_margin": "contradicted",
         "every_seed": "confirmed",
         "gains": "confirmed",
         "gains_less": "contradicted",
@@ -281,7 +285,7 @@ def test_a_verdict_says_what_stands_in_for_the_paper(results: Path) -> None:
     systems = {"better": ["sinusoidal"], "worse": ["none"]}
     claims = little(
         table={"kind": "table", "table": "little_table1", "better": ["APE"], "worse": ["none"]},
-        analysis={**analysis, "better": ["opr"], "worse": ["none"], "elsewhere": {"small": ["sinusoidal"]}},
+        analysis={**analysis, "better": ["opr"], "worse": ["none"], "elsewhere": {"small": {"better": ["sinusoidal"]}}},
         rows={**first, **systems, "rows_elsewhere": {"small": {"test": "test_2"}}},
         same_rows={**first, **systems, "rows_elsewhere": {"small": {"test": "test_1"}}},
         computed={"kind": "proposition", "propositions": ["bounded"]},
@@ -298,6 +302,85 @@ def test_a_verdict_says_what_stands_in_for_the_paper(results: Path) -> None:
     assert marked["rows is claimed"] == "en-qaa instead of en-de, test test_2 instead of test_1"
     assert marked["same_rows is claimed"] == "en-qaa instead of en-de"
     assert marked["computed is claimed"] == "computed"
+
+
+def with_second_column() -> PublishedScores:
+    """The little table with a second column, of the test set 'test_2'."""
+    column = TABLE.columns[0].model_copy(update={"column": "second", "test": "test_2"})
+    rows = [row.model_copy(update={"scores": row.scores * 2, "runs": []}) for row in TABLE.rows]
+    return TABLE.model_copy(update={"columns": [*TABLE.columns, column], "copied": [], "rows": rows})
+
+
+def with_tests(paper: Paper, *tests: dict[str, str]) -> Paper:
+    """The same paper with the second column, and with a study of the same results for each mapping of test sets."""
+    (study,) = paper.studies
+    shown = [
+        PublishedInStudy(shown=Shown(table="little_table1", tests=own), printed=with_second_column()) for own in tests
+    ]
+    names = ["small", "other"]
+    studies = [
+        study.model_copy(update={"published": [own], "report": study.report.model_copy(update={"study": names[at]})})
+        for at, own in enumerate(shown)
+    ]
+    return paper.model_copy(update={"studies": studies})
+
+
+TWO_COLUMNS = little(
+    table={"kind": "table", "table": "little_table1", "better": ["APE"], "worse": ["none"]},
+    gain={
+        "kind": "gain",
+        "larger": {"tables": ["little_table1"], "better": "APE", "worse": "none"},
+        "smaller": {"tables": ["little_table1"], "better": "none", "worse": "APE"},
+    },
+)
+
+
+def test_a_claim_of_two_columns_is_not_confirmed_by_one(results: Path) -> None:
+    """A column that was not run leaves the claim undecided, until another study has run it."""
+    table = claims_table(with_tests(asked(TWO_COLUMNS), {}), results).data
+    assert set(table["verdict"]) == {"confirmed"}
+    unknown = {"test_2": "nowhere"}
+    table = claims_table(with_tests(asked(TWO_COLUMNS), unknown), results).data
+    assert dict(zip(table["claim"], table["verdict"], strict=True)) == {"table": "undecided", "gain": "undecided"}
+    assert sorted(table["evidence"]) == ["confirmed", "confirmed", "not run", "not run"]
+
+
+def test_a_column_that_another_study_has_run_is_not_missing(results: Path, tmp_path: Path) -> None:
+    shutil.copytree(results / "small", tmp_path / "small")
+    shutil.copytree(results / "small", tmp_path / "other")
+    both = with_tests(asked(TWO_COLUMNS), {"test_2": "nowhere"}, {"test_1": "nowhere"})
+    table = claims_table(both, tmp_path).data
+    assert set(table["verdict"]) == {"confirmed"} and set(table["evidence"]) == {"confirmed"}
+
+
+def test_another_test_set_stands_in(results: Path) -> None:
+    found = claims_table(with_tests(asked(TWO_COLUMNS), {"test_2": "test_1"}), results).data
+    assert set(found["stands_in"]) == {"", "test_1 instead of test_2"}
+
+
+def test_the_papers_own_data_decide_where_they_have_been_run(results: Path, tmp_path: Path) -> None:
+    """On other data the result may be the opposite; without the paper's data, these decide and are named."""
+    shutil.copytree(results, tmp_path, dirs_exist_ok=True)
+    trend = {"kind": "trend", "analysis": "ngram_gap", "value": "gap", "over": "n", "systems": ["none"]}
+    order = {"kind": "analysis", "analysis": "ngram_gap", "value": "gap", "better": ["sinusoidal"], "worse": ["none"]}
+    path = tmp_path / "small/analyses/ngram_gap.csv"
+    rows = pd.read_csv(path)
+    opposite = rows.assign(dataset="others", gap=-rows["gap"])
+    pd.concat([rows, opposite]).to_csv(path, index=False)
+
+    def verdicts(**place: str) -> dict[str, str]:
+        claims = little(falls={**trend, "direction": "falls", **place}, order={**order, **place})
+        data = claims_table(asked(claims), tmp_path).data
+        return dict(zip(data["claim"], data["verdict"], strict=True))
+
+    assert verdicts(dataset="pair") == {"falls": "confirmed", "order": "confirmed"}
+    assert verdicts(dataset="others") == {"falls": "contradicted", "order": "contradicted"}
+    assert verdicts(dataset="pair", size="tiny") == {"falls": "confirmed", "order": "confirmed"}
+    rows.assign(size="huge", gap=-rows["gap"]).pipe(lambda other: pd.concat([rows, other])).to_csv(path, index=False)
+    assert verdicts(dataset="pair", size="tiny") == {"falls": "confirmed", "order": "confirmed"}
+    assert verdicts(dataset="pair", size="huge") == {"falls": "contradicted", "order": "contradicted"}
+    opposite.to_csv(path, index=False)
+    assert verdicts(dataset="pair") == {"falls": "contradicted", "order": "contradicted"}
 
 
 def test_claims_say_which_study_has_no_exact_level(results: Path, tmp_path: Path) -> None:

@@ -50,6 +50,17 @@ class ByTable(Decided):
     columns: list[str] = Field(default=[], description="Columns of the table; all scores if empty.")
 
 
+_DATASET = "The paper's dataset. Where it has been run, no other decides; elsewhere, the verdict names the other one."
+_SIZE = "The paper's model size, as for 'dataset'; any of the paper's sizes if missing."
+
+
+class Sides(Model):
+    """The systems that replace those of a claim in a study whose models have another shape."""
+
+    better: list[str] = Field(default=[], description="Replace 'better', if there are any.")
+    worse: list[str] = Field(default=[], description="Replace 'worse', if there are any.")
+
+
 class ByAnalysis(Decided):
     """An ordering of systems by a number of an analysis."""
 
@@ -63,9 +74,11 @@ class ByAnalysis(Decided):
     systems: Name = Field(default="encoding", description="The column that names the systems.")
     unit: Name = Field(default="seed", description="The column of what is repeated, over which the test is.")
     lower_is_better: bool = Field(default=False, description="Whether smaller values are better.")
-    dataset: Name | None = Field(default=None, description="The paper's dataset; marks verdicts that are of another.")
-    elsewhere: dict[Name, list[str]] = Field(
-        default={}, description="By study: the systems that replace 'better' if its models have another shape."
+    dataset: Name | None = Field(default=None, description=_DATASET)
+    size: Name | None = Field(default=None, description=_SIZE)
+    elsewhere: dict[Name, Sides] = Field(
+        default={},
+        description="By study: the systems that replace the claim's if its models have another shape.",
     )
     rows_elsewhere: dict[Name, dict[Name, str | float]] = Field(
         default={}, description="By study: values of 'where' that stand for the paper's, such as lengths of short text."
@@ -81,7 +94,8 @@ class ByTrend(Model):
     over: Name = Field(description="The column of the other number.")
     direction: Literal["rises", "falls"] = Field(description="Direction that the paper claims.")
     where: dict[Name, str | float] = Field(default={}, description="Rows that count: the value of other columns.")
-    dataset: Name | None = Field(default=None, description="The paper's dataset; marks verdicts that are of another.")
+    dataset: Name | None = Field(default=None, description=_DATASET)
+    size: Name | None = Field(default=None, description=_SIZE)
     systems: list[Name] = Field(default=[], description="Encodings, each with a line; one line for all if empty.")
 
 
@@ -111,6 +125,7 @@ class ByPrinted(Model):
     worse: Annotated[list[str], Field(min_length=1)] = Field(description="Rows, of which the mean is subtracted.")
     copied: bool = Field(default=False, description="Whether 'worse' are rows that the table copies from others.")
     says: float | None = Field(default=None, description="The printed difference; any above 0 if missing.")
+    margin: float = Field(default=0.0, ge=0, description="How much lower 'better' may be, if 'says' is missing.")
 
 
 class ByCount(Model):

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from wordorder.comparison.levels import level_of
 from wordorder.config.claims import (
     ByAnalysis,
     ByCount,
@@ -22,109 +21,20 @@ from wordorder.config.claims import (
     ByTrend,
     Claim,
     Gain,
+    Sides,
 )
-from wordorder.config.pages import Paper, PublishedReport
-from wordorder.config.published_scores import ALIGNMENT, MEMORY, PublishedInStudy
+from wordorder.config.pages import Paper
+from wordorder.config.published_scores import ALIGNMENT, MEMORY, PublishedColumn, PublishedInStudy
 from wordorder.errors import unknown_name
-from wordorder.files import read_text
 from wordorder.metrics.base import metric
 from wordorder.published.evidence import Evidence, Family, Found, gain_evidence, slope_evidence
 from wordorder.published.orderings import DOUBT, Column
-from wordorder.published.quantities import load_printed
-from wordorder.results.frames import cell_folders, groups, load_metrics, load_records, load_significance
-from wordorder.tables.comparisons import all_exact, small_families
+from wordorder.published.study_results import StudyResults
+from wordorder.results.frames import groups
 
 # Quantities other than scores for which lower is better.
 _COSTS = (MEMORY, ALIGNMENT[0])
 _PLACE = ("dataset", "size", "test", "update")
-
-
-@dataclass(frozen=True)
-class StudyResults:
-    """A study that decides claims, with its results.
-
-    Attributes:
-        config: The reported part of the study's configuration, with its published tables.
-        folder: The folder of the study's results.
-    """
-
-    config: PublishedReport
-    folder: Path
-
-    @property
-    def name(self) -> str:
-        """The name of the study."""
-        return self.config.report.study
-
-    @property
-    def level(self) -> float:
-        """The significance level of the study."""
-        report = self.config.report
-        return level_of(report.alpha, report.seeds, report.looks).level
-
-    @cached_property
-    def scores(self) -> pd.DataFrame:
-        """The scores and other quantities, in the units of the papers."""
-        printed = [(each.shown, each.printed) for each in self.config.published]
-        return load_printed(self.config.report, self.folder, printed)
-
-    @cached_property
-    def margins(self) -> dict[tuple[str, str, str, str], float]:
-        """The equivalence margins of the study, by dataset, size, test set and metric."""
-        return {
-            (file["dataset"], file["size"], file["test"], name): tested["family"]["margin"]
-            for file in self._tested
-            for name, tested in file["metrics"].items()
-            if (tested.get("family") or {}).get("margin") is not None
-        }
-
-    @cached_property
-    def doubtful(self) -> set[tuple[str, str, str, str]]:
-        """The dataset, size, test set and metric of each family in which the seeds vary suspiciously little."""
-        return small_families(self._tested)
-
-    @cached_property
-    def exact(self) -> bool:
-        """Whether the levels of the study's comparisons are exact: no undeclared look preceded them."""
-        return all_exact(self._tested)
-
-    @cached_property
-    def _tested(self) -> list[dict[str, Any]]:
-        return load_significance(self.config.report, self.folder)
-
-    @property
-    def _trained(self) -> bool:
-        return any(files.metrics.is_file() for _, files in cell_folders(self.config.report, self.folder))
-
-    @cached_property
-    def _records(self) -> pd.DataFrame:
-        records, keys = load_records(self.config.report, self.folder), ["dataset", "size"]
-        speed = "target_tokens_per_second"
-        baseline = records["encoding"] == self.config.report.baseline
-        of_baseline = records[speed].where(baseline).groupby([records[key] for key in keys]).transform("mean")
-        return records.assign(relative_speed=records[speed] / of_baseline)
-
-    def data(self, analysis: str) -> pd.DataFrame | None:
-        """Load the data of an analysis.
-
-        Args:
-            analysis: The name of an analysis, or 'scores', 'training' (perplexity on the training and validation sets
-                by update) or 'records'. In 'records', 'relative_speed' is the speed relative to the baseline's.
-
-        Returns:
-            The data; None if the study does not have the analysis or has not been run.
-        """
-        if analysis == "scores":
-            return self.scores
-        if analysis == "records":
-            return self._records
-        if analysis == "training":
-            return load_metrics(self.config.report, self.folder) if self._trained else None
-        path = self.folder / "analyses" / f"{analysis}.csv"
-        if analysis not in self.config.analyses or not path.is_file():
-            return None
-        read_text(path)  # verifies the checksum
-        return pd.read_csv(path)
 
 
 @dataclass(frozen=True)
@@ -164,12 +74,24 @@ class Decider:
     def _tested(self, families_of: Callable[[StudyResults], Iterator[Family]]) -> list[Evidence]:
         """Test the families of all studies, each at the level divided by the number of families.
 
-        If one study lacks a comparison and another has it, the comparison is not reported as missing.
+        If one study lacks a comparison of some part of the claim and another study has it, the comparison is not
+        reported as missing.
         """
-        found = [(study, family) for study in self.studies for family in families_of(study)]
-        evidence = [each for study, family in found for each in family.evidence(study.level / len(found))]
-        run = {each.about for each in evidence if each.found is not Found.NOT_RUN}
-        kept = [each for each in evidence if each.found is not Found.NOT_RUN or each.about not in run]
+        found = _of_the_paper([(study, family) for study in self.studies for family in families_of(study)])
+        evidence = [
+            (study.name, family.part, each)
+            for study, family in found
+            for each in family.evidence(study.level / len(found))
+        ]
+        ran: dict[tuple[str, str], set[str]] = {}
+        for study, part, each in evidence:
+            if each.found is not Found.NOT_RUN:
+                ran.setdefault((part, each.about), set()).add(study)
+        kept = [
+            each
+            for study, part, each in evidence
+            if each.found is not Found.NOT_RUN or not ran.get((part, each.about), set()) - {study}
+        ]
         return kept or [_NOTHING]
 
     @cached_property
@@ -225,9 +147,22 @@ class Decider:
             margin=decided.margin or margin,
             relation=decided.relation,
             note=DOUBT if (where[0], where[2], where[1], column.metric) in study.doubtful else "",
-            stands_in=self._stands_in(where[0], where[2], column.dataset, size) if pairs else "",
+            stands_in=self._stands_in_column(column, where) if pairs else "",
             lacks=lacks,
+            part=column.column,
         )
+
+    def _stands_in_column(self, column: PublishedColumn, where: tuple[str, str, str], size: str | None = None) -> str:
+        """Say what stands in for the data of a published column, and for the model size if it is given.
+
+        Args:
+            column: The published column.
+            where: Our dataset, test set and model size.
+            size: The paper's model size; None if any of the paper's sizes will do.
+        """
+        dataset, test, own_size = where
+        other = f"{test} instead of {column.test}" if dataset == column.dataset and test != (column.test or "") else ""
+        return ", ".join(filter(None, [self._stands_in(dataset, own_size, column.dataset, size), other]))
 
     def _stands_in(self, dataset: str, size: str, theirs: str | None, their_size: str | None = None) -> str:
         """Say what of ours stands in for the paper's languages, data and model size.
@@ -253,12 +188,15 @@ class Decider:
     # --------------------------------------------------------------------------------------------------- analyses
 
     def _of_analysis(self, study: StudyResults, decided: ByAnalysis) -> Iterator[Family]:
-        better = decided.elsewhere.get(study.name, decided.better)
+        systems = decided.elsewhere.get(study.name, Sides())
         rows_of = decided.rows_elsewhere.get(study.name, {})
-        other = [f"{', '.join(better)} instead of {', '.join(decided.better)}"] if better != decided.better else []
+        replaced = {side: names for side, names in systems if names and names != getattr(decided, side)}
+        other = [
+            f"{', '.join(names)} instead of {', '.join(getattr(decided, side))}" for side, names in replaced.items()
+        ]
         moved = {key: value for key, value in rows_of.items() if value != decided.where.get(key)}
         other += [f"{key} {_text(value)} instead of {_text(decided.where.get(key))}" for key, value in moved.items()]
-        own = decided.model_copy(update={"better": better})
+        own = decided.model_copy(update=replaced)
         columns = (decided.systems, decided.unit, decided.value)
         for where, rows in _places(study, decided.analysis, decided.where | rows_of, columns, decided.systems):
             values: dict[str, dict[int, float]] = {}
@@ -281,13 +219,16 @@ class Decider:
                 lower_is_better=decided.lower_is_better,
                 margin=margin,
                 relation=decided.relation,
-                stands_in=", ".join(filter(None, [self._stands_in(where[0], where[1], decided.dataset), *other])),
+                stands_in=", ".join(
+                    filter(None, [self._stands_in(where[0], where[1], decided.dataset, decided.size), *other])
+                ),
             )
 
     def _slopes(self, decided: ByTrend) -> list[Evidence]:
         found: list[tuple[StudyResults, str, str, list[float], str]] = []
         for study in self.studies:
             for where, rows in _places(study, decided.analysis, decided.where, (decided.value, decided.over)):
+                stands_in = self._stands_in(where[0], where[1], decided.dataset, decided.size)
                 shown = rows.dropna(subset=[decided.value, decided.over])
                 shown = shown.assign(line=shown["encoding"] if decided.systems else "all")
                 place = f"{study.name}: {decided.analysis} ({', '.join(where)})"
@@ -301,7 +242,8 @@ class Decider:
                         if each[decided.over].nunique() > 1
                     ]
                     if slopes:
-                        found.append((study, place, name, slopes, self._stands_in(where[0], where[1], decided.dataset)))
+                        found.append((study, place, name, slopes, stands_in))
+        found = [each for each in found if not each[-1]] or found  # the paper's own data decide where they are
         return [
             slope_evidence(
                 place,
@@ -320,7 +262,10 @@ class Decider:
         """Compare the gains of each place of the larger one with those of the smaller one on the same test set."""
         small = list(self._gains_of(decided.smaller))
         pairs = [(one, other) for one in self._gains_of(decided.larger) for other in small if one.where == other.where]
-        return [
+        pairs = [pair for pair in pairs if not any(each.stands_in for each in pair)] or pairs
+        if not pairs:
+            return [_NOTHING]
+        ours = [
             gain_evidence(
                 f"{one.place} against {other.place}",
                 f"{_gap(decided.larger)}, size {one.size}, gain more than {_gap(decided.smaller)}, size {other.size}",
@@ -331,7 +276,23 @@ class Decider:
                 stands_in=", ".join(dict.fromkeys(filter(None, (one.stands_in, other.stands_in)))),
             )
             for one, other in pairs
-        ] or [_NOTHING]
+        ]
+        large, small_columns = self._printed_columns(decided.larger), self._printed_columns(decided.smaller)
+        lacking = large.keys() & small_columns.keys() - {one.printed_at for one, _ in pairs}
+        about = f"{_gap(decided.larger)} gain more than {_gap(decided.smaller)}"
+        return ours + [
+            Evidence(Found.NOT_RUN, name, about, note="not run") for at, name in large.items() if at in lacking
+        ]
+
+    def _printed_columns(self, gain: Gain) -> dict[tuple[str, str | None, str], str]:
+        """Return the names of the columns of scores of a gain's tables, by the paper's dataset, test set and metric."""
+        return {
+            (column.dataset, column.test, column.metric): column.column
+            for _, shown in self._shown
+            if shown.printed.name in gain.tables
+            for column in shown.printed.columns
+            if column.is_score
+        }
 
     def _gains_of(self, gain: Gain) -> Iterator[_Gained]:
         for study, shown in self._shown:
@@ -350,12 +311,13 @@ class Decider:
                 if gaps:
                     yield _Gained(
                         (dataset, test, column.metric),
+                        (column.dataset, column.test, column.metric),
                         f"{study.name}: {column.column} ({dataset}, {test}, {size})",
                         size,
                         gaps,
                         _published_gap(shown, index, (better.row, worse.row)),
                         study.level,
-                        self._stands_in(dataset, size, column.dataset, better.size),
+                        self._stands_in_column(column, (dataset, test, size), better.size),
                     )
 
     def _printed(self, decided: ByPrinted) -> list[Evidence]:
@@ -372,7 +334,9 @@ class Decider:
         if not (one and other):
             return [_NOTHING]
         value = float(np.mean(one)) - float(np.mean(other))
-        holds = value > 0 if decided.says is None else round(value, decimals) == round(decided.says, decimals)
+        holds = (
+            value > -decided.margin if decided.says is None else round(value, decimals) == round(decided.says, decimals)
+        )
         return [
             Evidence(
                 Found.CONFIRMED if holds else Found.CONTRADICTED,
@@ -407,9 +371,10 @@ class Decider:
 
 @dataclass(frozen=True)
 class _Gained:
-    """A gain by seed, with its dataset, test set and metric, and the published gain."""
+    """A gain by seed, with our and the paper's dataset, test set and metric, and the published gain."""
 
     where: tuple[str, str, str]
+    printed_at: tuple[str, str | None, str]
     place: str
     size: str
     gaps: list[float]
@@ -424,6 +389,12 @@ def _difference(one: float | None, other: float | None) -> float | None:
 
 def _gap(gain: Gain) -> str:
     return f"{gain.better} over {gain.worse}"
+
+
+def _of_the_paper(found: list[tuple[StudyResults, Family]]) -> list[tuple[StudyResults, Family]]:
+    """Drop what stands in for the paper's own data and models in a part of a claim where these have been run."""
+    own = {family.part for _, family in found if family.run and not family.stands_in}
+    return [(study, family) for study, family in found if not family.stands_in or family.part not in own]
 
 
 _NOTHING = Evidence(Found.NOT_RUN, "", "", note="no study of these has been run for it")

@@ -77,6 +77,7 @@ class Family:
         note: A remark for the reader of the verdicts.
         stands_in: As in :class:`Evidence`.
         lacks: Why systems have no values, such as 'diverged'; others were not run.
+        part: The part of the claim that the family decides, such as a column of a table; empty if the claim has one.
     """
 
     place: str
@@ -89,6 +90,12 @@ class Family:
     note: str = ""
     stands_in: str = ""
     lacks: Mapping[str, str] = field(default_factory=dict)
+    part: str = ""
+
+    @property
+    def run(self) -> bool:
+        """Whether both systems of some pair have values."""
+        return any(self.values.get(one) and self.values.get(other) for one, other in self.pairs)
 
     @property
     def at_least(self) -> bool:

@@ -13,9 +13,10 @@ from wordorder.config.claims import Contradiction, Count
 from wordorder.config.models import Recipe
 from wordorder.config.pages import Paper
 from wordorder.config.published_scores import PARAMETERS, PublishedColumn, PublishedInStudy, PublishedScoresRow
-from wordorder.published.decisions import Decider, StudyResults
+from wordorder.published.decisions import Decider
 from wordorder.published.evidence import Evidence, Found, seeds_to_decide, together
 from wordorder.published.scores import OurScores
+from wordorder.published.study_results import StudyResults
 from wordorder.tables.table import MISSING, Block, Cell, Row, Table, format_p, number, text
 
 _DERIVED = "derived"
@@ -169,7 +170,8 @@ def _of(evidence: list[Evidence]) -> str:
 
 _CLAIM_NOTES = (
     "Confirmed: every part of the claim holds for other seeds (t-tests on the seed-blocked model, corrected within the "
-    "claim), for all systems, columns and studies that the claim names. Contradicted: some part is significantly the "
+    "claim), for all systems and columns that the claim names. Where the paper's own data and models have been run, "
+    "no others decide. Contradicted: some part is significantly the "
     "other way. Equivalent: what is not confirmed is within the margin. Undecided: our seeds cannot tell, or a part "
     "has not been run; the number of seeds would find the published difference, the margin where none is printed, or a "
     "difference as large as ours where there is no margin either, with a probability of 80 %.",
