@@ -27,7 +27,7 @@ SCORES = {"sinusoidal": [20.0, 21.0, 19.0, 20.0], "opr": [30.0, 32.0, 28.0, 30.0
 def computed(monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
     rows = [
         {"dataset": "pair", "size": "tiny", "encoding": name, "seed": seed, "test": "test", "metric": "bleu"}
-        | {"score": score, "status": "scored", "signature": ""}
+        | {"score": score, "status": "diverged" if np.isnan(score) else "scored", "signature": ""}
         for name, of in SCORES.items()
         for seed, score in enumerate(of, 1)
     ]
@@ -46,6 +46,14 @@ def test_effects_are_distances_from_the_mean_of_the_encoding(monkeypatch: pytest
 def test_seeds_that_are_good_for_both_are_correlated(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = computed(monkeypatch).drop_duplicates("encoding").set_index("encoding")
     assert rows["correlation"].to_dict() == pytest.approx({"sinusoidal": 1, "opr": 1, "none": -1})
+
+
+def test_an_encoding_without_scores_keeps_its_place_and_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SCORES, "opr", [np.nan] * 4)
+    figure = drawn(ASKED, computed(monkeypatch))
+    (panel,) = figure.axes
+    assert [text.get_text().split("\n") for text in panel.get_xticklabels()][1] == ["opr", "no sd"]
+    assert "No scores: opr, 4 of 4 cells (diverged)" in figure.get_supxlabel().replace("\n", " ")
 
 
 def test_a_line_joins_each_seed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,8 +113,11 @@ def test_without_the_baseline_there_are_numbers_and_no_colours() -> None:
     encodings = ["sinusoidal", "same", "less", "more", *MORE]
     frame = probe_rows(encodings)
     frame.loc[frame["encoding"] == "sinusoidal", ["chrf", "cosine_distance"]] = np.nan
-    panel = drawn(crowd(encodings, probes={}), frame).axes[1]
-    assert not panel.images[0].get_array().any()
+    figure = drawn(crowd(encodings, probes={}), frame)
+    panel = figure.axes[1]
+    shown = panel.images[0].get_array()
+    assert shown.mask[1:].all() and not shown.mask[0].any(), "grey, which is not the white of equal scores"
+    assert "grey where sinusoidal has no score" in figure.get_supxlabel().replace("\n", " ")
     assert len(numbers(panel)) == 4 * (len(encodings) - 1)
 
 

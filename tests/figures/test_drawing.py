@@ -235,6 +235,13 @@ def test_perplexity_draws_a_line_for_each_seed_on_a_log_axis() -> None:
     assert {"20", "50", "100"} <= set(written), "ticks are plain numbers"
 
 
+def test_perplexity_counts_the_seeds_of_an_encoding_that_has_fewer() -> None:
+    rows = perplexity.drawn(reported_rows(["none", "rope"], 3))
+    fewer = rows[(rows["encoding"] == "none") | (rows["seed"] == rows["seed"].min())]
+    written = texts(perplexity.draw(fewer, ["none", "rope"], TITLES))
+    assert "rope (1 of 3 seeds)" in written and "none" in written
+
+
 def test_similarity() -> None:
     table = np.array([[1.0, 0.0], [3.0, 0.0], [0.0, 2.0], [-1.0, 0.0], [0.0, 0.0]])
     expected = [[1, 1, 0, -1, 0], [1, 1, 0, -1, 0], [0, 0, 1, 0, 0], [-1, -1, 0, 1, 0], [0, 0, 0, 0, 0]]

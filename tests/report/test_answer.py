@@ -186,6 +186,32 @@ def test_without_declared_comparisons_the_best_means_answer(sample: Sample) -> N
     assert said.surer == []
 
 
+def test_the_best_mean_is_that_of_encodings_that_could_be_tested(sample: Sample) -> None:
+    change(sample, lambda tested: tested.update(comparisons=[], family=None))
+    asked, results, _ = sample
+    alike = overview.alike(asked.report, build_table("scores", asked.report, results).data)
+    best = next(iter(alike[0].groups.values()))[0]
+    without = [
+        replace(each, groups={letter: [name for name in own if name != best] for letter, own in each.groups.items()})
+        for each in alike
+    ]
+    items = credibility_items(asked.report, results)
+    said = answer(asked.report, results, records.load(asked, results), items, without).found[1]
+    assert f"has the best mean of those that could be tested (all but {best})" in said
+
+
+def test_the_difference_that_seeds_find_is_of_systems_that_vary_no_more_than_the_others(sample: Sample) -> None:
+    words = "between systems that vary no more than the others"
+
+    def undecided(tested: dict[str, Any]) -> None:
+        tested["comparisons"][0].update(outcome="undecided")
+
+    change(sample, undecided)
+    assert not any(words in said for said in of(sample).surer)
+    change(sample, lambda tested: tested["family"].update(unstable={"none": 0.001}))
+    assert any(words in said for said in of(sample).surer)
+
+
 def test_a_difference_within_the_margin_is_said_to_be_small(sample: Sample) -> None:
     change(sample, lambda tested: tested["comparisons"][0].update(outcome="worse, within the margin"))
     (line,) = [line for line in of(sample).found if line.startswith("On test_1, by BLEU: ")]

@@ -94,6 +94,7 @@ def test_every_state_is_told_from_the_files(
     write_record(folder_of(workspace, 5), status="diverged", updates=9)
     text = told(workspace, capsys, "status")
     found = rows(text)
+    assert rows(told(workspace, capsys, "status", "--log-lines", "0")) == found, "logs that are not shown are read"
     assert found["1"] == "done 20 1,000 1/1"
     assert found["2"].startswith("running 5 of 20 (25%) 500 ")
     assert found["2"].endswith(f" on {socket.gethostname()}, job 9")

@@ -58,6 +58,14 @@ def test_speeds_are_medians_of_finished_trainings_of_the_same_precision(tmp_path
     }
 
 
+def test_the_speed_of_a_run_on_several_gpus_is_that_of_one(tmp_path: Path) -> None:
+    """Hours are those of one device, which a plan then divides by the number of GPUs of a run."""
+    finished(tmp_path, 1, "none", "micro", 4000.0, device="cuda", processes=4)
+    assert speeds(tmp_path, "fp32")["micro"].tokens_per_second == 1000.0
+    finished(tmp_path, 1, "none", "tiny", 4000.0, device="cpu", processes=2)
+    assert speeds(tmp_path, "fp32")["tiny"].tokens_per_second == 4000.0, "a machine has no more cores for it"
+
+
 def test_speeds_of_bundles_are_estimates_for_the_same_data_size_precision_and_device(tmp_path: Path) -> None:
     configuration = Configuration(CONFIG)
     record = {"device": "cpu", "precision": "fp32", "hardware": {"processor": "Some CPU", "gpus": []}}
@@ -97,11 +105,11 @@ def test_the_hours_are_those_of_the_cells_that_are_left(tmp_path: Path, capsys: 
     (part,) = estimate(configuration.study("demo"), configuration, tmp_path)
     assert (part.cells, part.done, part.tokens, part.prepared) == (12, 0, 4 * 8000 * PAIR_TOKENS, False)
     assert part.estimated and part.hours is not None
-    meta = {"target_tokens": 720_000, "vocabulary_size": 1000}
+    meta = {"target_tokens": 712_000, "pairs": 8_000, "vocabulary_size": 1000}
     write_json(tmp_path / "data/grammar/binary/train/meta.json", meta)
     finished(tmp_path, 1, "opr", "micro", 1000.0)
     (part,) = estimate(configuration.study("demo"), configuration, tmp_path)
-    assert part.done == 1 and part.tokens == 4 * 720_000
+    assert part.done == 1 and part.tokens == 4 * 720_000, "trainings count the end of each sentence, too"
     assert part.hours == pytest.approx(11 * 2_880_000 / 1000 / 3600)
     # 791,040 parameters as OPR's record of the demo says, and the encoding's own of the largest.
     assert 791_040 <= part.parameters < 900_000 and part.model_bytes == 12 * part.parameters * 4

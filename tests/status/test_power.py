@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,10 @@ from wordorder.cli.main import main
 from wordorder.config.seeds import Looks
 from wordorder.files import read_json, write_json
 from wordorder.statistics.power import seeds_needed
-from wordorder.status.power import spreads
+from wordorder.status.power import power_text, spreads
 from wordorder.tables.summary import read_table
 from wordorder.workflow.configuration import Configuration
+from wordorder.workflow.models import cell_files
 
 CONFIG = ROOT / "config"
 CONFIGURATION = Configuration(CONFIG)
@@ -132,6 +134,20 @@ def test_the_cost_is_that_of_the_trainings_that_are_missing(tmp_path: Path, caps
     assert main(["power", "demo", "--difference", "0.5", "--sigma", "0.3", *options]) == 0
     hours = 4 * (seeds_needed(0.5, 0.3, 4) or 0) * demo.recipe.max_epochs
     assert f"{hours:,.1f} GPU-hours" in capsys.readouterr().out
+
+
+def test_a_cost_is_that_of_all_families_and_encodings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    demo, options = CONFIGURATION.study("demo"), ["--results", str(tmp_path), "--root", str(CONFIG)]
+    first = demo.model_copy(update={"encodings": ["none"]})
+    for files in cell_files(first, CONFIGURATION, tmp_path).values():
+        write_json(files.record, {"target_tokens_per_second": 10.0, "precision": "fp32", "device": "cpu"})
+    assert main(["power", "demo", "--difference", "100", "--sigma", "0.3", *options]) == 0
+    said = capsys.readouterr().out
+    assert "With 2 seeds the study has 8 training runs; 6 remain" in said, "a third seed of one replaces no other"
+    measured(tmp_path, "demo", {"test": 0.01})
+    (small,) = spreads(demo, CONFIGURATION, tmp_path, metric="bleu")
+    said = power_text(demo, CONFIGURATION, tmp_path, 0.5, [small, replace(small, sigma=1000.0)])
+    assert "More than 10,000 seeds would be needed in 1 of 2 families." in said and "training runs" not in said
 
 
 def test_what_cannot_be_computed_is_an_error(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ class SeedEffects(Analysis):
     @override
     def draw(self, frame: DataFrame, asked: Analysed) -> Figure:
         """Draw one panel per test set and metric, one column of dots per encoding, one line per seed."""
-        from wordorder.drawing.lines import at, places, title
+        from wordorder.drawing.lines import at, missing_cells, places, title
         from wordorder.drawing.seeds import halve
         from wordorder.drawing.style import PALETTE, panels, say, wrap
         from wordorder.metrics import base
@@ -73,9 +73,9 @@ class SeedEffects(Analysis):
         for index, panel in enumerate(axes):
             place, metric = where[index // len(metrics)], metrics[index % len(metrics)]
             rows = at(frame, place)
-            rows = rows[rows["metric"] == metric].dropna(subset="effect")
+            rows = rows[rows["metric"] == metric]
             panel.set_title(wrap(title(asked.report, place), int(width * 11)))
-            if rows.empty:
+            if rows["effect"].isna().all():
                 say(panel, "no scores")
                 continue
             names = [name for name in asked.report.encodings if name in set(rows["encoding"])]
@@ -87,10 +87,14 @@ class SeedEffects(Analysis):
             panel.set_xticks(range(len(names)), [f"{halve(name)}\n{_facts(facts.loc[name])}" for name in names])
             panel.axhline(0, color="black", linewidth=0.6)
             panel.set_ylabel(f"{base.metric(metric).label} minus the encoding's mean")
+        if missing := missing_cells(frame, asked.report):
+            figure.supxlabel("\n".join(wrap(line, int(width * 14 * len(metrics))) for line in missing), fontsize=8)
         return figure
 
 
 def _facts(row: Series[float]) -> str:
     """Return standard deviation and correlation of an encoding; the baseline's correlation with itself says nothing."""
     r = row["correlation"]
+    if isnan(row["sd"]):
+        return "no sd"
     return f"sd {row['sd']:.2f}" + ("" if isnan(r) or r > 1 - 1e-9 else f"\nr {r:.2f}")

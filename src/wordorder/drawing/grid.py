@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
+from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -47,18 +48,26 @@ def draw_grids(rows: Sequence[Sequence[Grid]], frame: pd.DataFrame, report: Repo
     names = max(len(encoding) for encoding in report.encodings)
     width = len(rows[0]) * (0.3 + 0.42 * columns) + 0.07 * names
     colours = f"orange below and violet above {report.baseline}, white where level with it"
-    said = "; ".join(["mean over seeds", *([note] if note else []), colours])
+    panels = [grid.means.reindex(report.encodings) for row in rows for grid in row]
+    uncoloured = any(_uncoloured(values, report).any(axis=None) for values in panels)
+    grey = f"grey where {report.baseline} has no score" if uncoloured else ""
+    said = "; ".join(filter(None, ["mean over seeds", note, colours, grey]))
     below = [wrap(line, int(width * 14)) for line in [said, *missing_cells(frame, report)]]
     lines = sum(line.count("\n") + 1 for line in below)
     figure = Figure(figsize=(width, len(rows) * (1.0 + 0.17 * len(report.encodings)) + 0.2 + 0.16 * lines))
     axes = figure.subplots(len(rows), len(rows[0]), squeeze=False)
     letters = int(5.5 * columns)
-    for panels, grids in zip(axes, rows, strict=True):
-        for column, (panel, grid) in enumerate(zip(panels, grids, strict=True)):
+    for drawn, grids in zip(axes, rows, strict=True):
+        for column, (panel, grid) in enumerate(zip(drawn, grids, strict=True)):
             panel.set_title(wrap(grid.title, letters))
             _panel(panel, replace(grid, axis=wrap(grid.axis, letters)), report, named=column == 0)
     figure.supxlabel("\n".join(below), fontsize=8)
     return figure
+
+
+def _uncoloured(values: pd.DataFrame, report: Report) -> pd.DataFrame:
+    """Return which scores cannot be compared with the baseline, because it has none there."""
+    return values.notna() & values.loc[report.baseline].isna()
 
 
 def _panel(panel: Axes, grid: Grid, report: Report, *, named: bool) -> None:
@@ -68,8 +77,10 @@ def _panel(panel: Axes, grid: Grid, report: Report, *, named: bool) -> None:
         return
     gaps = (values - values.loc[report.baseline]).to_numpy(dtype=float)
     top = float(np.nanmax(np.abs(gaps))) if np.isfinite(gaps).any() else 0.0
-    # Without a baseline, or with equal scores, everything is white.
-    panel.imshow(np.nan_to_num(gaps), cmap=_COLOURS, vmin=-top or -1, vmax=top or 1, aspect="auto")
+    # With equal scores, everything is white.
+    shown = np.ma.masked_array(np.nan_to_num(gaps), _uncoloured(values, report).to_numpy())
+    colours = colormaps[_COLOURS].with_extremes(bad="0.85")
+    panel.imshow(shown, cmap=colours, vmin=-top or -1, vmax=top or 1, aspect="auto")
     for (row, column), value in np.ndenumerate(values.to_numpy(dtype=float)):
         if np.isfinite(value):
             name = f"{values.index[row]}; {one_line(str(values.columns[column]))}"

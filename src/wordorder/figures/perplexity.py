@@ -46,7 +46,7 @@ def drawn(metrics: pd.DataFrame) -> pd.DataFrame:
 def draw(metrics: pd.DataFrame, encodings: list[str], titles: dict[str, str], against: Progress = "update") -> Figure:
     """Draw the result of :func:`drawn`: for each dataset x size one panel per split."""
     cut = list(groups(metrics, ["dataset", "size"]))
-    names = {encoding: wrap(encoding, 24) for encoding in encodings}
+    names = {encoding: wrap(f"{encoding}{seeds}", 24) for encoding, seeds in _seeds(metrics, encodings).items()}
     # The legend is at the side of the panels and needs room for all its lines.
     lines = sum(name.count("\n") + 1.2 for name in names.values())
     figure, axes = panels(2 * len(cut), 2, 4.1, max(3.3, 0.8 + 0.16 * lines))
@@ -75,6 +75,13 @@ def draw(metrics: pd.DataFrame, encodings: list[str], titles: dict[str, str], ag
         title="thick: mean over seeds\nthin: each seed",
     )
     return figure
+
+
+def _seeds(metrics: pd.DataFrame, encodings: list[str]) -> dict[str, str]:
+    """Return for each encoding a remark if it has fewer seeds than the figure, such as " (1 of 3 seeds)"."""
+    counts = metrics.groupby(["encoding", "dataset", "size"])["seed"].nunique().groupby("encoding").min()
+    most = metrics["seed"].nunique()
+    return {name: f" ({counts[name]} of {most} seeds)" if counts.get(name, most) < most else "" for name in encodings}
 
 
 def mean_line(group: pd.DataFrame, against: Progress = "update") -> pd.Series:

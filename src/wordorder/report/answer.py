@@ -122,7 +122,7 @@ def answer(
     first = families[0].metric if families else report.metrics[0]
     main = [family for family in families if family.metric == first]
     return Answer(
-        found=[*_found(main), *_other_metrics(families, main)] if families else _best(alike, first),
+        found=[*_found(main), *_other_metrics(families, main)] if families else _best(alike, report.encodings, first),
         sure=[*_sure(report, families), *_missing(records), *_checklist(items)],
         surer=_surer(main),
     )
@@ -191,13 +191,18 @@ def _other_metrics(families: Sequence[_Family], main: Sequence[_Family]) -> list
     return said
 
 
-def _best(alike: Sequence[Alike], first: str) -> list[str]:
-    """Name the best encodings of each test set in a study without declared comparisons."""
+def _best(alike: Sequence[Alike], encodings: Sequence[str], first: str) -> list[str]:
+    """Name the best encodings of each test set in a study without declared comparisons.
+
+    An encoding with a diverged run or a single seed cannot be tested and shares no letter.
+    """
     said = ["The study declares no comparisons."]
     for each in [each for each in alike if each.metric == metric(first).label][:PLACES]:
         names = next(iter(each.groups.values()))
         rest = f"; no significant difference from it was found for {_join(names[1:])}" if names[1:] else ""
-        said.append(f"On {each.place}, by {each.metric}, {names[0]} has the best mean{rest}.")
+        untested = _join([name for name in encodings if not any(name in group for group in each.groups.values())])
+        of = f" of those that could be tested (all but {untested})" if untested else ""
+        said.append(f"On {each.place}, by {each.metric}, {names[0]} has the best mean{of}{rest}.")
     return said
 
 
@@ -278,9 +283,10 @@ def _surer(main: Sequence[_Family]) -> list[str]:
             said.append(f"{where}, all tested comparisons are decided; more seeds would narrow the intervals{more}.")
             continue
         now, detectable = len(summary["seeds"]), summary["detectable"]
+        of = ", between systems that vary no more than the others," if unstable(summary) else ""
         said.append(
             f"{where}, {_several(undecided, 'comparison')} {'is' if undecided == 1 else 'are'} undecided: {now} seeds "
-            f"find a difference of {family.number(detectable)} {family.label} with 80 % probability."
+            f"find a difference of {family.number(detectable)} {family.label}{of} with 80 % probability."
         )
         half = f"half of this difference needs {_seeds(family.seeds_for(detectable / 2), now)}"
         if (margin := summary["margin"]) is None:
@@ -306,4 +312,4 @@ def _several(count: int, noun: str) -> str:
 
 
 def _join(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return "".join(names) if len(names) < 2 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -157,8 +157,9 @@ def _power(family: dict[str, Any], name: str) -> str:
     if family["problem"]:
         return f"No verdict: {family['problem']}."
     low, high = family["detectable_range"]
+    of = ", between systems that vary no more than the others," if unstable(family) else ""
     said = (
-        f"{len(family['seeds'])} seeds find a difference of {family['detectable']:.{places}f} {label} with 80 % "
+        f"{len(family['seeds'])} seeds find a difference of {family['detectable']:.{places}f} {label}{of} with 80 % "
         f"probability (95 % range {low:.{places}f} to {high:.{places}f})."
     )
     if family["margin"] is not None:

@@ -25,6 +25,7 @@ STATES: tuple[State, ...] = ("done", "running", "stopped", "queued", "failed")
 _ERROR = re.compile(
     r"^(wordorder: error: .+|[\w.]*(?:Error|Exception)\b.*|.*(?:oom.kill|out of memory|killed|cancelled).*)$", re.I
 )
+_LAST_LINES = 30  # of a log, which may tell why the run ended
 _ASKED_TO_STOP = re.compile(r"was asked to stop and was saved after update (\d+)")
 
 
@@ -102,15 +103,16 @@ def look(cell: CellName, files: CellFiles, tests: Iterable[str], job: Job | None
     progress.pop("tokens_per_second", None)
     if job is not None:
         return CellStatus(state="queued", reason=job.reason, **shared, **progress)
-    words = _last_words(tail, log, saved=(state / "last.pt").exists())
+    words = _last_words(log, saved=(state / "last.pt").exists())
     if words is None:
         return CellStatus(state="queued", **shared)
     return CellStatus(state=words[0], reason=words[1], **shared, **progress)
 
 
-def _last_words(tail: list[str], log: Path, *, saved: bool) -> tuple[State, str] | None:
+def _last_words(log: Path, *, saved: bool) -> tuple[State, str] | None:
     """Return whether an inactive run was stopped or failed, and the reason; None if it has not begun."""
-    errors = [line for line in _tail(log, 30) if _ERROR.match(line)]
+    tail = _tail(log, _LAST_LINES)
+    errors = [line for line in tail if _ERROR.match(line)]
     if any(_ASKED_TO_STOP.search(line) for line in tail):
         return "stopped", "asked to stop; the next run of the workflow resumes it"
     if errors:

@@ -188,7 +188,8 @@ def estimate(
             if found is None:
                 operations = {name: operations_per_token(model, ratio) for name, model in models.items()}
                 found = _assumed(operations, recipe.precision, row, hardware, utilisation)
-            tokens = corpus["target_tokens"] if corpus else _guessed_tokens(described)
+            # With the end of each sentence, as trainings count them.
+            tokens = corpus["target_tokens"] + corpus.get("pairs", 0) if corpus else _guessed_tokens(described)
             parts.append(
                 Part(
                     dataset=dataset,
@@ -231,6 +232,12 @@ def _machine(record: Mapping[str, Any]) -> str:
     return " ".join(own.get("gpus") or [own.get("processor", "")])
 
 
+def _speed_of_one(record: Mapping[str, Any]) -> float | None:
+    """Return the target tokens per second of one device: a record has those of all GPUs of its run."""
+    speed: float | None = record.get("target_tokens_per_second")
+    return speed and speed / (record.get("processes", 1) if record.get("device") == "cuda" else 1)
+
+
 def _matches(hardware: str | None, name: str) -> bool:
     return hardware is None or all(word in name.casefold() for word in hardware.casefold().split())
 
@@ -264,7 +271,7 @@ def _bundled(results: Path, wanted: tuple[str, str, str], row: Row | None, hardw
     machines = set()
     for path in sorted((results / "reference").glob(f"*/{RECORDS}")):
         for (dataset, size, encoding, _), record in read_training_records(path.parent).items():
-            machine, speed = _machine(record), record.get("target_tokens_per_second")
+            machine, speed = _machine(record), _speed_of_one(record)
             fits = (dataset, size, record.get("precision")) == wanted and record.get("device") == device
             if speed and fits and _matches(hardware, machine):
                 found.setdefault(encoding, []).append(speed)
@@ -318,16 +325,17 @@ def speeds(results: Path, precision: str, hardware: str | None = None) -> dict[s
         hardware: Words from the name of the hardware to consider; by default all hardware.
 
     Returns:
-        The median speed by size. If several kinds of device trained a size, the median of the fastest kind.
+        The median speed of one device by size. If several kinds of device trained a size, that of the fastest kind.
     """
     found: dict[str, dict[str, list[float]]] = {}
     for path in sorted(results.glob("models/*/*/*/*/*/record.json")):
         record = read_object(path, "precision")
-        if record.get("precision") != precision or not record.get("target_tokens_per_second"):
+        speed = _speed_of_one(record)
+        if record.get("precision") != precision or not speed:
             continue
         if _matches(hardware, _machine(record)):
             of_size = found.setdefault(path.parents[2].name, {})
-            of_size.setdefault(record["device"], []).append(record["target_tokens_per_second"])
+            of_size.setdefault(record["device"], []).append(speed)
     return {
         size: max(
             (Speed(median(values), device, f"{len(values)} measured") for device, values in devices.items()),

@@ -217,11 +217,11 @@ def power_text(
         table: The resources that training runs request from a cluster.
     """
     label, places = metric(found[0].metric).label, metric(found[0].metric).digits
-    rows, most = [], 0
+    rows, counts = [], []
     for spread in found:
         low, high = spread.range
         needed = [spread.needed(difference, sigma) for sigma in (spread.sigma, low, high)]
-        most = max(most, needed[0] or 0)
+        counts.append(needed[0])
         rows.append(
             {
                 "standard deviation of": spread.place,
@@ -244,9 +244,24 @@ def power_text(
             for spread in found
             if spread.small
         ],
-        _cost(study, configuration, results, most, table) if most else "More than 10,000 seeds would be needed.",
+        _cost_of(study, configuration, results, counts, table),
     ]
     return "\n\n".join([text, *notes])
+
+
+def _cost_of(
+    study: Study,
+    configuration: Configuration,
+    results: Path,
+    needed: Sequence[int | None],
+    table: TrainingTable | None,
+) -> str:
+    """Describe the cost of the seeds that all families need; None means more than 10,000."""
+    known = [count for count in needed if count is not None]
+    if len(known) == len(needed):
+        return _cost(study, configuration, results, max(known), table)
+    families = f" in {len(needed) - len(known)} of {len(needed)} families" if known else ""
+    return f"More than 10,000 seeds would be needed{families}."
 
 
 def power_json(difference: float, found: Sequence[Spread]) -> str:
@@ -296,7 +311,7 @@ def _cost(study: Study, configuration: Configuration, results: Path, seeds: int,
     """Describe the cost of a number of seeds for every system."""
     parts = estimate(study, configuration, results, table=table)
     wanted = [seeds * len(study.encodings_of(part.size)) for part in parts]
-    left = [max(0, number - part.done) for number, part in zip(wanted, parts, strict=True)]
+    left = [sum(max(0, seeds - (len(study.seed_numbers) - left)) for left in part.left.values()) for part in parts]
     runs = f"With {seeds} seeds the study has {sum(wanted)} training runs; {sum(left)} remain"
     if any(part.hours_each is None for part in parts):
         return f"{runs}. Their hours are unknown until the data are prepared."
