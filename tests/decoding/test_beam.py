@@ -34,11 +34,18 @@ POWER = {"length_penalty": "power", "alpha": 0.8}
 GNMT = {"length_penalty": "gnmt", "alpha": 0.6}
 
 
-def new_model(encoding: dict[str, Any], *, seed: int = 0, norm: Any = "pre", sharpness: float = 1.0) -> Transformer:
+def new_model(
+    encoding: dict[str, Any],
+    *,
+    seed: int = 0,
+    norm: Any = "pre",
+    sharpness: float = 1.0,
+    vocabulary: int = VOCABULARY,
+) -> Transformer:
     """Build a random model; a larger sharpness moves its probabilities further from uniform."""
     torch.manual_seed(seed)
     size = TransformerSize(encoder_layers=2, decoder_layers=2, dim=32, ffn_dim=64, heads=4, dropout=0.0)
-    model = build_model(Cell(encoding=encoding, size=size, recipe=Recipe(norm=norm, max_updates=1), seed=0), VOCABULARY)
+    model = build_model(Cell(encoding=encoding, size=size, recipe=Recipe(norm=norm, max_updates=1), seed=0), vocabulary)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter *= sharpness
@@ -162,6 +169,15 @@ def test_stopping_early_loses_nothing(penalty: Any, alpha: float, nbest: int, no
         stop="exact", beam=3, nbest=nbest, length_penalty=penalty, alpha=alpha, max_length_a=0, max_length_b=8
     )
     check(model, config, seed=5, count=12)
+
+
+@pytest.mark.parametrize("stop", ["beam", "exact"])
+@pytest.mark.parametrize("beam", [5, 7, 8, 20])
+def test_search_equals_the_naive_one_with_a_beam_as_wide_as_the_vocabulary(beam: int, stop: Any) -> None:
+    model = new_model({"type": "sinusoidal"}, vocabulary=7)
+    config = Decoding(beam=beam, nbest=beam, stop=stop, max_length_a=0, max_length_b=3)
+    for hypotheses in check(model, config, seed=6, highest=7):
+        assert len({tuple(one.tokens) for one in hypotheses}) == len(hypotheses)
 
 
 # --------------------------------------------------------------------------------------------------- properties

@@ -178,7 +178,8 @@ class _Beam:
         parents = parents.gather(1, others)
         history = self.tokens.gather(1, parents[:, :, None].expand(-1, -1, self.tokens.size(2)))
         self.tokens = torch.cat((history, tokens.gather(1, others)[:, :, None]), dim=2)
-        self.log_probabilities = totals.gather(1, others)
+        # A wide beam has too few others in the first steps, so that ends are among them: these stay closed.
+        self.log_probabilities = totals.masked_fill(ends, -math.inf).gather(1, others)
         self.step += 1
         first_rows = torch.arange(0, len(parents) * width, width, device=parents.device)
         return first_rows[:, None] + parents, self._done()
