@@ -54,5 +54,19 @@ def test_default_margins(metric: str, margin: float) -> None:
     assert build(metric, "de").margin == pytest.approx(margin, rel=0.02)
 
 
-def test_a_model_of_comet_without_a_curve_has_no_margin() -> None:
-    assert build({"comet": {"model": "Unbabel/wmt20-comet-da"}}, "de").margin is None
+@pytest.mark.parametrize(
+    "model",
+    [
+        "models/wmt22-comet-da",
+        "models/wmt22-comet-da/",
+        "/models/wmt22-comet-da/checkpoints/model.ckpt",
+        "~/.cache/huggingface/hub/models--Unbabel--wmt22-comet-da/snapshots/2760a22/checkpoints/model.ckpt",
+    ],
+)
+def test_a_file_or_folder_of_a_model_of_comet_has_its_margin(model: str) -> None:
+    assert build({"comet": {"model": model}}, "de").margin == build("comet", "de").margin is not None
+
+
+@pytest.mark.parametrize("model", ["Unbabel/wmt20-comet-da", "mine/not-wmt22-comet-da", "wmt22-comet-da-2/model.ckpt"])
+def test_a_model_of_comet_without_a_curve_has_no_margin(model: str) -> None:
+    assert build({"comet": {"model": model}}, "de").margin is None

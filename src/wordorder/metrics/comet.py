@@ -64,7 +64,8 @@ class COMET(SystemsMetric):
     @property
     @override
     def agreement(self) -> Agreement | None:
-        return next((curve for name, curve in self._AGREEMENT.items() if self.settings.model.endswith(name)), None)
+        names = {part.removeprefix("models--Unbabel--") for part in Path(self.settings.model).parts}
+        return next((curve for name, curve in self._AGREEMENT.items() if name in names), None)
 
     @override
     def files(self) -> list[Path]:
