@@ -300,6 +300,21 @@ def test_lines_of_a_tokenised_dataset_are_detokenised(files: SimpleNamespace, mo
     assert joined == [line.upper() for line in plain] != plain
 
 
+def test_a_line_that_is_too_long_is_named_by_its_number_in_the_text(files: SimpleNamespace, tmp_path: Path) -> None:
+    model = save_random_model(tmp_path / "table.pt", 80, {"type": "learned", "table": 12, "placement": "encoder"})
+    with raises("too-few-positions", line=4, says="Line 4 of the source"):
+        translate_lines(
+            model,
+            ["", "A dog.", " ", "A dog. " * 20],
+            Subword.load(files.subword),
+            source_language="en",
+            target_language="en",
+            preprocessing=datasets.TextPreprocessing(),
+            config=Decoding(),
+            detokenise=True,
+        )
+
+
 def test_mistakes_in_the_preprocessing_name_its_option(
     files: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

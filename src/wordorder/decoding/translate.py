@@ -59,6 +59,7 @@ def translate(
     config: Decoding,
     *,
     positions: Sequence[Integers] | None = None,
+    lines: Sequence[int] | None = None,
 ) -> list[list[Hypothesis]]:
     """Find the n-best hypotheses of every source.
 
@@ -75,6 +76,7 @@ def translate(
         sources: Token indices of each source without beginning and end.
         config: The search.
         positions: The positions of the tokens of each source in target order, for a model that needs them.
+        lines: The line of each source, from 1, which errors name; all lines if missing.
 
     Returns:
         The hypotheses of each source, in the order of ``sources``.
@@ -85,7 +87,7 @@ def translate(
     """
     check_positions(model, given=positions is not None)
     tokens = [source.tolist() for source in sources]
-    _check_lengths(model, tokens, config)
+    _check_lengths(model, tokens, config, lines or range(1, len(tokens) + 1))
     keys: list[Sentence] = [
         tuple(own) if positions is None else tuple(zip(own, positions[number].tolist(), strict=True))
         for number, own in enumerate(tokens)
@@ -145,28 +147,29 @@ def check_positions(model: Translator, *, given: bool) -> None:
         )
 
 
-def _check_lengths(model: Translator, sources: Sequence[Sequence[int]], config: Decoding) -> None:
+def _check_lengths(model: Translator, sources: Sequence[Sequence[int]], config: Decoding, lines: Sequence[int]) -> None:
     lengths = [len(source) + 1 for source in sources]
     longest = max(lengths, default=0)
+    line = lines[lengths.index(longest)] if lengths else 0
     limit = model.encoding.limit("encoder")
     if limit is not None and longest > limit:
         raise WordorderError(
-            f"Line {lengths.index(longest) + 1} of the source has {longest} subwords with its end, but the model's "
+            f"Line {line} of the source has {longest} subwords with its end, but the model's "
             f"positional encoding has only {limit} positions. Shorten the sentence, or raise the size of the "
             "encoding's table in encodings.yaml and train again.",
             code="too-few-positions",
-            line=lengths.index(longest) + 1,
+            line=line,
             found=longest,
             expected=limit,
         )
     room = model.room(longest)
     if room is not None and room < 1:
         raise WordorderError(
-            f"Line {lengths.index(longest) + 1} of the source has {longest} subwords with its end, which leaves the "
+            f"Line {line} of the source has {longest} subwords with its end, which leaves the "
             "model's positional encoding no position for a translation. Shorten the sentence, or raise the size of the "
             "encoding's table in encodings.yaml and train again.",
             code="too-few-positions",
-            line=lengths.index(longest) + 1,
+            line=line,
             found=longest,
         )
     if room is not None and longest and max_length(longest, config) >= room:
@@ -329,6 +332,7 @@ def translate_lines(
     joined = detokeniser(target_language) if detokenise else str
     found = [""] * len(sources)
     full = [row for row, source in enumerate(sources) if len(source)]
-    for row, hypotheses in zip(full, translate(model, [sources[row] for row in full], config), strict=True):
+    translated = translate(model, [sources[row] for row in full], config, lines=[row + 1 for row in full])
+    for row, hypotheses in zip(full, translated, strict=True):
         found[row] = "".join(texts(hypotheses[:1], subword, joined))
     return found
