@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from little_study import Workspace
 from wordorder.config.decoding import Decoding
 from wordorder.config.models import Evaluation
 from wordorder.errors import WordorderError
-from wordorder.files import read_json
+from wordorder.files import read_json, write_json
 from wordorder.integrity import seal
 from wordorder.results.evaluate import evaluate
 
@@ -31,10 +32,12 @@ def model(study: Workspace) -> Path:
     return study.folder / study.cell("opr", "model.pt")
 
 
-def run(model: Path, output: Path, tests: list[str], metrics: list[str] | None = None) -> None:
+def run(
+    model: Path, output: Path, tests: list[str], metrics: list[str] | None = None, decoding: Decoding = DECODING
+) -> None:
     evaluation = Evaluation.model_validate({"tests": tests, "metrics": metrics or ["bleu"]})
     data = model.parents[6] / "data/pair"
-    evaluate(evaluation, DECODING, model=model, data=data, language="xx", output=output)
+    evaluate(evaluation, decoding, model=model, data=data, language="xx", output=output)
 
 
 def stamps(folder: Path, test: str) -> dict[str, int]:
@@ -92,3 +95,22 @@ def test_fewer_test_sets_and_more_metrics_translate_nothing(model: Path, tmp_pat
     assert stamps(tmp_path, "copy") == before["copy"]
     assert stamps(tmp_path, "test") == before["test"]
     assert set(read_json(tmp_path / "more" / "test.scores.json")["metrics"]) == {"chrf", "bleu"}
+
+
+def test_another_decoding_translates_again(model: Path, tmp_path: Path) -> None:
+    output = tmp_path / "evaluation.json"
+    run(model, output, ["test"])
+    run(model, output, ["test"], decoding=DECODING.model_copy(update={"nbest": 2}))
+    first = (tmp_path / "test.nbest.jsonl").read_text(encoding="utf-8").split("\n")[0]
+    assert len(json.loads(first)["hypotheses"]) == 2
+
+
+def test_a_stamp_that_does_not_name_the_decoding_is_valid(model: Path, tmp_path: Path) -> None:
+    run(model, tmp_path / "evaluation.json", ["test"])
+    stamp = tmp_path / "test.translation.json"
+    content = read_json(stamp)
+    del content["made_from"]["decoding"]
+    write_json(stamp, content)
+    before = stamps(tmp_path, "test")
+    run(model, tmp_path / "evaluation.json", ["test"])
+    assert stamps(tmp_path, "test") == before

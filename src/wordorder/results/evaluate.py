@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wordorder.config.canonical import minimal
 from wordorder.config.decoding import Decoding
 from wordorder.config.models import Evaluation
 from wordorder.errors import WordorderError
@@ -33,8 +34,8 @@ def evaluate(
     r"""Translate and score test sets with one model.
 
     The translations are written next to ``output`` and shared with other evaluations of the same model and decoding.
-    Existing translations by this model are not repeated. Scores are written to the folder with the name of ``output``
-    without its suffix.
+    Existing translations by this model and decoding are not repeated. Scores are written to the folder with the name of
+    ``output`` without its suffix.
 
     Example:
         wordorder stage evaluate --config @evaluation.json --decoding '{}' --model model.pt --data results/data/demo \
@@ -105,7 +106,7 @@ def _translate(
     language: str | None,
     positions: str | None,
 ) -> None:
-    """Translate a test set unless the translations that are there came from the same model and corpus."""
+    """Translate a test set unless the translations that are there came from the same model, corpus and decoding."""
     from wordorder.data.binary import ParallelCorpus
     from wordorder.decoding.translate import check_positions, translate_corpus
 
@@ -116,6 +117,7 @@ def _translate(
         "corpus": corpus.digest,
         "positions": None if corpus.positions is None else corpus.positions.sha256,
         "language": language,
+        "decoding": minimal(decoding),
     }
     nbest, stamp = hypotheses.with_suffix(".nbest.jsonl"), hypotheses.with_suffix(".translation.json")
     if _is_intact(stamp, made_from, hypotheses, nbest):
@@ -128,10 +130,12 @@ def _translate(
 
 
 def _is_intact(stamp: Path, made_from: dict[str, Any], hypotheses: Path, nbest: Path) -> bool:
+    """Return whether the translations are what their stamp says; older stamps do not name the decoding."""
     if not (stamp.is_file() and hypotheses.is_file() and nbest.is_file()):
         return False
     try:
-        known = read_json(stamp)
-        return bool(known == {"made_from": made_from, "hypotheses": sha256(hypotheses), "nbest": sha256(nbest)})
+        known, digests = read_json(stamp), {"hypotheses": sha256(hypotheses), "nbest": sha256(nbest)}
+        older = {name: value for name, value in made_from.items() if name != "decoding"}
+        return any(known == {"made_from": each, **digests} for each in (made_from, older))
     except WordorderError:  # damaged: it is made again
         return False
