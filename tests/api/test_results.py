@@ -12,6 +12,10 @@ from evaluation_samples import noisy, sentences
 from little_study import Workspace
 from raises import raises
 from snakemake_runs import ROOT
+from wordorder.api.comparisons import comparison_text
+from wordorder.files import read_json, write_json, write_text
+from wordorder.results.bundle import unpack
+from wordorder.results.index import read_index
 
 DEMO = ROOT / "results" / "reference" / "demo"
 
@@ -69,6 +73,38 @@ def test_one_seed_has_paired_tests_only() -> None:
 def test_as_many_seeds_of_both_are_needed() -> None:
     with raises(code="different-seeds", found=2, expected=1):
         wordorder.compare_outputs([["a"], ["b"]], [["a"]], ["a"], target_language="de")
+
+
+@pytest.fixture
+def demo(tmp_path: Path) -> dict[str, Path]:
+    """Where the results of the study 'demo' are, without models."""
+    unpack(DEMO, tmp_path / "demo")
+    return {"results": tmp_path, "root": ROOT / "config"}
+
+
+def test_missing_translations_are_named(demo: dict[str, Path]) -> None:
+    cells = read_index(demo["results"] / "demo").cells
+    for (_, _, encoding, seed), cell in cells.items():
+        if (encoding, seed) in {("opr", 2), ("none", 1)}:
+            for path in cell.folder.rglob("*.hypotheses"):
+                path.unlink()
+    with raises(code="missing-translations", says="'opr' with seed 2") as raised:
+        wordorder.compare_encodings("opr", "sinusoidal", "demo", **demo)
+    assert len(raised.error.found) == 1, "'none' is not compared"
+
+
+def test_a_diverged_training_is_noted(demo: dict[str, Path]) -> None:
+    cells = read_index(demo["results"] / "demo").cells
+    for (_, _, encoding, seed), cell in cells.items():
+        diverged = (encoding, seed) == ("opr", 2)
+        if diverged:
+            write_json(cell.record, read_json(cell.record) | {"status": "diverged"})
+        for path in cell.folder.rglob("*.hypotheses"):
+            lines = path.read_text(encoding="utf-8").splitlines(keepends=True)[:20]
+            write_text(demo["results"] / f"data/grammar/raw/{path.stem}.target", "".join(lines))
+            write_text(path, "" if diverged else "".join(lines))
+    text = comparison_text(wordorder.compare_encodings("opr", "sinusoidal", "demo", **demo))
+    assert "Without translations: " in text.splitlines()[-1] and "seed 2" in text.splitlines()[-1]
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 from pathlib import Path
 
@@ -15,10 +15,10 @@ from wordorder.config.models import Comparison, Family, Report, ReportedDataset,
 from wordorder.data.text import one_line, write_lines
 from wordorder.errors import WordorderError, unknown_name
 from wordorder.metrics.base import metric
-from wordorder.results.frames import systems_metrics, systems_path
-from wordorder.results.index import read_index
+from wordorder.results.frames import systems_metrics, systems_path, training_status
+from wordorder.results.index import Index, read_index
 from wordorder.results.translations import raw
-from wordorder.tables.comparisons import significance_table
+from wordorder.tables.comparisons import result_notes, significance_table
 from wordorder.tables.table import format_p
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.study_slices import family_of, report_of
@@ -118,10 +118,12 @@ def compare_encodings(
         root: The configuration folder.
 
     Returns:
-        One row per dataset, size, test set and metric: difference, interval, p, verdict, and the other tests.
+        One row per dataset, size, test set and metric: difference, interval, p, verdict, and the other tests. Its
+        ``attrs["notes"]`` list what limits them, such as diverged trainings.
 
     Raises:
-        WordorderError: The study does not have these encodings in one size, or is not finished.
+        WordorderError: The study does not have these encodings in one size, or their translations are not finished. A
+            training that diverged has none; this is not an error.
     """
     configuration = Configuration(Path(root))
     asked = configuration.study(study)
@@ -147,6 +149,7 @@ def compare_encodings(
             code="no-common-size",
             key="only",
         )
+    _demand_finished(asked, list(product(report.datasets, sizes)), (baseline, system), index)
     for dataset, size in product(report.datasets, sizes):
         family = family_of(asked, configuration.dataset(dataset.name)).model_copy(update=pair)
         for test in dataset.tests:
@@ -158,11 +161,31 @@ def compare_encodings(
             references = raw(data, dataset.name, test, "target")
             found = compare(family, translations, size, test, references, scored)
             files.append({"dataset": dataset.name} | found)
-    return significance_table(files, report).data
+    compared = significance_table(files, report).data
+    compared.attrs["notes"] = result_notes(files)
+    return compared
+
+
+def _demand_finished(
+    study: Study, places: Iterable[tuple[ReportedDataset, str]], encodings: Sequence[str], index: Index
+) -> None:
+    """Reject missing translations, in datasets and sizes, of trainings that did not diverge."""
+    missing = []
+    for (dataset, size), name, seed in product(places, encodings, study.seed_numbers):
+        cell = index.cell(dataset.name, size, name, seed)
+        if training_status(cell) != "diverged" and not all(cell.hypotheses(test).is_file() for test in dataset.tests):
+            missing.append(f"'{name}' with seed {seed} ({dataset.name}, {size})")
+    if missing:
+        raise WordorderError(
+            f"The study '{study.name}' is not finished. Translations are missing of {', '.join(missing)}. Run "
+            f"'wordorder run {study.name}', then compare again.",
+            code="missing-translations",
+            found=missing,
+        )
 
 
 def comparison_text(compared: pd.DataFrame) -> str:
-    """Return a comparison as plain text: a table, and one verdict per row.
+    """Return a comparison as plain text: a table, one verdict per row, and notes.
 
     Args:
         compared: From :func:`compare_encodings`.
@@ -176,7 +199,8 @@ def comparison_text(compared: pd.DataFrame) -> str:
         place = {name: row[name] for name in ("dataset", "size", "test")}
         rows.append(place | {"metric": label} | numbers | {"p": p, "seeds": row["n"]})
     table = tabulate(rows, headers="keys", tablefmt="simple", disable_numparse=True)
-    return "\n\n".join([table, "\n".join(f"- {verdict}" for verdict in compared["verdict"])])
+    lists = (compared["verdict"], compared.attrs.get("notes", []))
+    return "\n\n".join([table, *("\n".join(f"- {each}" for each in lines) for lines in lists if len(lines))])
 
 
 def draw_comparison(compared: pd.DataFrame, prefix: str | Path, study: str, *, root: str | Path = "config") -> None:

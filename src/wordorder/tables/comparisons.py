@@ -34,6 +34,18 @@ def significance_table(files: list[dict[str, Any]], report: Report) -> Table:
     # Keep the heading even without comparisons, so that readers find the columns.
     data = pd.DataFrame(rows) if rows else pd.DataFrame(columns=_READ)
     blocks = [block for dataset in report.datasets for block in _blocks(files, dataset.name, dataset.title)]
+    kinds = dict.fromkeys(file["settings"]["paired_test"] for file in files)
+    kind, confidence = " or ".join(_KINDS[kind] for kind in kinds), _equivalence_confidence(files, report)
+    notes = [note.format(kind=kind, confidence=confidence) for note in _NOTES]
+    return Table("significance", data, blocks, [*notes, *result_notes(files)])
+
+
+def result_notes(files: list[dict[str, Any]]) -> list[str]:
+    """Return the notes on these results: warnings, signatures, and what has no scores or translations.
+
+    Args:
+        files: From :func:`.results.frames.load_significance`.
+    """
     signatures = {m: t["signature"] for _, m, t in _families(files) if t["signature"]}
     lost = dict.fromkeys(
         f"{file['dataset']}/{cell['encoding']}/{file['size']} seed {cell['seed']} on {file['test']} ({cell['status']})"
@@ -41,17 +53,14 @@ def significance_table(files: list[dict[str, Any]], report: Report) -> Table:
         for cell in file["cells"]
         if cell["status"] != "translated"
     )
-    kinds = dict.fromkeys(file["settings"]["paired_test"] for file in files)
-    kind, confidence = " or ".join(_KINDS[kind] for kind in kinds), _equivalence_confidence(files, report)
-    notes = [note.format(kind=kind, confidence=confidence) for note in _NOTES]
-    notes += [] if all_exact(files) else [_NOT_EXACT]
+    notes = [] if all_exact(files) else [_NOT_EXACT]
     notes += [_CHECKED] if any((family["baseline_check"] or {}).get("corrects") for family in _tested(files)) else []
     notes += [_UNSTABLE] if any(unstable(family) for family in _tested(files)) else []
     notes += [_SMALL] if any(is_small(family) for family in _tested(files)) else []
     notes += [f"{metric(name).label}: {signature}" for name, signature in signatures.items()]
     notes += not_scored([lacking for file in files for lacking in file["not_scored"]])
     notes += [f"Without translations: {'; '.join(lost)}."] if lost else []
-    return Table("significance", data, blocks, notes)
+    return notes
 
 
 def variance_table(files: list[dict[str, Any]], report: Report) -> Table:
