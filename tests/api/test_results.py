@@ -75,6 +75,40 @@ def test_as_many_seeds_of_both_are_needed() -> None:
         wordorder.compare_outputs([["a"], ["b"]], [["a"]], ["a"], target_language="de")
 
 
+def test_mistakes_in_outputs_are_named_before_work() -> None:
+    lines = ["a cat", "a dog", "a bird"]
+    language = {"target_language": "en"}
+    with raises(code="different-lengths", key="system", found=2, expected=3, says="Seed 1 of the system has 2 lines"):
+        wordorder.compare_outputs([lines[:2]], [lines], lines, **language)
+    with raises(code="different-lengths", key="baseline", found=0, says="Seed 2 of the baseline"):
+        wordorder.compare_outputs([lines, lines], [lines, []], lines, **language)
+    with raises(code="not-a-list", key="system"):
+        wordorder.compare_outputs(lines, lines, lines, **language)
+    with raises(code="no-references"):
+        wordorder.compare_outputs([[]], [[]], [], **language)
+    with raises(code="not-a-list", key="metrics", found="bleu"):
+        wordorder.compare_outputs([lines], [lines], lines, metrics="bleu", **language)
+    for name, suggestion in (("chrf+", "chrf++"), ("comet", None)):  # COMET needs an environment of its own
+        with raises(code="unknown-name", key="metrics", suggestion=suggestion):
+            wordorder.compare_outputs([lines], [lines], lines, metrics=[name], **language)
+    for margin in (-1.0, 0.0, float("nan")):
+        with raises(code="wrong-margin", key="margin"):
+            wordorder.compare_outputs([lines], [lines], lines, metrics=["chrf"], margin=margin, **language)
+
+
+def test_unknown_names_of_a_model_are_named(tmp_path: Path) -> None:
+    where = {"results": tmp_path, "root": ROOT / "config"}
+    with raises(code="unknown-name", key="encoding", suggestion="opr"):
+        wordorder.load_model("demo", "oprr", **where)
+    with raises(code="unknown-name", key="seed", found="77", expected=["1", "2", "3"]):
+        wordorder.load_model("demo", "opr", seed=77, **where)
+    for key in ("dataset", "size"):
+        with raises(code="unknown-name", key=key, found="nope"):
+            wordorder.load_model("demo", "opr", **{key: "nope"}, **where)
+    with raises(code="unknown-name", key="size", found="tiny_1450", expected=["tiny"]):
+        wordorder.load_model("captions_parameters", "deberta", size="tiny_1450", **where)
+
+
 @pytest.fixture
 def demo(tmp_path: Path) -> dict[str, Path]:
     """Where the results of the study 'demo' are, without models."""

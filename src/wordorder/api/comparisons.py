@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from wordorder.comparison.significance import compare
 from wordorder.config.models import Comparison, Family, Report, ReportedDataset, Study
 from wordorder.data.text import one_line, write_lines
 from wordorder.errors import WordorderError, unknown_name
-from wordorder.metrics.base import metric
+from wordorder.metrics.base import REGISTRY, TextMetric, metric
 from wordorder.results.frames import systems_metrics, systems_path, training_status
 from wordorder.results.index import Index, read_index
 from wordorder.results.translations import raw
@@ -51,7 +52,7 @@ def compare_outputs(
         One row per metric: difference, interval, p, verdict, and the other tests.
 
     Raises:
-        WordorderError: The numbers of seeds or lines differ.
+        WordorderError: The numbers of seeds or lines differ, there is no such metric, or the margin is not positive.
     """
     if len(system) != len(baseline) or not system:
         raise WordorderError(
@@ -61,7 +62,15 @@ def compare_outputs(
             found=len(system),
             expected=len(baseline),
         )
-    names: list[str] = list(metrics or Study.model_fields["metrics"].default)
+    names = _text_metrics(metrics or Study.model_fields["metrics"].default)
+    _check_lines({"system": system, "baseline": baseline}, references)
+    if margin is not None and not 0 < margin < math.inf:
+        raise WordorderError(
+            f"The margin is {margin}, but must be a positive number. Leave it out for the usual one.",
+            code="wrong-margin",
+            key="margin",
+            found=margin,
+        )
     seeds = list(range(1, len(system) + 1))
     family = Family(
         encodings=["baseline", "system"],
@@ -90,6 +99,47 @@ def compare_outputs(
         baseline="baseline",
     )
     return significance_table([{"dataset": "outputs"} | found], report).data
+
+
+def _text_metrics(names: Sequence[str]) -> list[str]:
+    """Return the names of metrics that are computed in this process; reject others."""
+    if isinstance(names, str):
+        raise WordorderError(
+            f"The argument 'metrics' is the text '{names}', but must be a list of names, such as ['{names}'].",
+            code="not-a-list",
+            key="metrics",
+            found=names,
+        )
+    known = [name for name in REGISTRY.names() if issubclass(metric(name), TextMetric)]
+    for name in names:
+        if name not in known:
+            raise unknown_name("Outputs cannot be compared by the metric", name, known, "metrics", key="metrics")
+    return list(names)
+
+
+def _check_lines(outputs: Mapping[str, Sequence[Sequence[str]]], references: Sequence[str]) -> None:
+    """Check that each seed of each system has a list with one line per reference."""
+    if len(references) == 0:
+        raise WordorderError("There are no references. Give one line per sentence.", code="no-references")
+    for own, translations in outputs.items():
+        for seed, lines in enumerate(translations, start=1):
+            if isinstance(lines, str):
+                raise WordorderError(
+                    f"Seed {seed} of the {own} is a text, but must be a list of lines. Give one list per seed, "
+                    "also for a single one.",
+                    code="not-a-list",
+                    key=own,
+                    found=lines,
+                )
+            if len(lines) != len(references):
+                raise WordorderError(
+                    f"Seed {seed} of the {own} has {len(lines)} lines, the references {len(references)}. Give one "
+                    "translation per reference; that of a sentence without one is an empty line.",
+                    code="different-lengths",
+                    key=own,
+                    found=len(lines),
+                    expected=len(references),
+                )
 
 
 def _without_end(line: str) -> str:

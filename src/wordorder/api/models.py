@@ -10,6 +10,7 @@ from wordorder.config.datasets import TextPreprocessing
 from wordorder.config.decoding import Decoding
 from wordorder.data.subword import Subword
 from wordorder.decoding.translate import translate_lines
+from wordorder.errors import unknown_name
 from wordorder.model.architectures.base import Translator
 from wordorder.results.index import read_index
 from wordorder.training.device import finished_model
@@ -86,14 +87,26 @@ def load_model(
         threads: CPU threads of the process; PyTorch's choice if missing.
 
     Raises:
-        WordorderError: There is no such study or model, or it is not trained yet.
+        WordorderError: There is no such study, or it has no such encoding, seed, dataset or size, or the model is not
+            trained yet.
     """
     configuration = Configuration(Path(root))
     asked = configuration.study(study)
-    data = configuration.dataset(dataset or asked.datasets[0])
-    cell = read_index(Path(results, asked.name)).cell(
-        data.name, size or asked.sizes[0], encoding, asked.seed_numbers[0] if seed is None else seed
-    )
+    start, seeds = f"The study '{asked.name}' has no", asked.seed_numbers
+    dataset, size, seed = dataset or asked.datasets[0], size or asked.sizes[0], seeds[0] if seed is None else seed
+    for kind, name, known in (
+        ("dataset", dataset, asked.datasets),
+        ("size", size, asked.sizes),
+        ("encoding", encoding, asked.encodings),
+        ("seed", str(seed), [*map(str, seeds)]),
+    ):
+        if name not in known:
+            raise unknown_name(f"{start} {kind}", name, known, f"{kind}s", key=kind)
+    if encoding not in asked.encodings_of(size):
+        sizes = [own for own in asked.sizes if encoding in asked.encodings_of(own)]
+        raise unknown_name(f"{start} model of the encoding '{encoding}' in the size", size, sizes, "sizes", key="size")
+    data = configuration.dataset(dataset)
+    cell = read_index(Path(results, asked.name)).cell(data.name, size, encoding, seed)
     return TranslationModel(
         finished_model(cell.model, threads),
         Subword.load(Path(results, "data", data.name, "subword", "model.model")),
