@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from torch.testing import assert_close
 
 import wordorder
 from raises import raises
+from wordorder.encodings.base import Positions, Stack
 from wordorder.encodings.registry import encoding_types
 from wordorder.model.attention.multihead import SelfAttention
 from wordorder.model.masks import causal_mask
@@ -37,7 +39,8 @@ def test_every_name_of_the_package_exists() -> None:
 def test_attention_is_that_of_the_models(name: str, causal: bool) -> None:
     encoding = wordorder.build_encoding(name, dim=16, heads=4, layers=2).eval()
     module = SelfAttention(16, 4, 0.0).eval()
-    positions = wordorder.positions(encoding, torch.zeros(2, 6, dtype=torch.int64))
+    lengths = None if causal else torch.tensor([6, 4])
+    positions = wordorder.positions(encoding, torch.zeros(2, 6, dtype=torch.int64), lengths=lengths)
     x = torch.randn(2, 6, 16, generator=torch.Generator().manual_seed(1))
     own = encoding.attention("decoder" if causal else "encoder", 1)
     with torch.no_grad():
@@ -45,6 +48,25 @@ def test_attention_is_that_of_the_models(name: str, causal: bool) -> None:
         found = wordorder.attention(encoding, queries, keys, values, positions, layer=1, inputs=x, causal=causal)
         mask = causal_mask(6, on=torch.device("cpu")) if causal else None
         assert_close(module.project_out(found), module(x, mask=mask, encoding=own, positions=positions))
+
+
+@pytest.mark.parametrize("entry", [{"type": "number", "range": "unit"}, {"type": "randomized", "evaluation": "mean"}])
+def test_sentences_of_an_encoder_have_lengths(entry: dict[str, str]) -> None:
+    encoding, zeros = wordorder.build_encoding(entry, dim=16, heads=4).eval(), torch.zeros(2, 5, 16)
+    tokens = torch.zeros(2, 5, dtype=torch.int64)
+
+    def vectors(stack: Stack, lengths: list[int] | None = None) -> torch.Tensor:
+        given = None if lengths is None else torch.tensor(lengths)
+        return wordorder.embed(encoding, zeros, wordorder.positions(encoding, tokens, lengths=given), stack=stack)
+
+    expected = Positions.range(5)
+    of_model = replace(expected, lengths=torch.tensor([[5], [3]]))  # as an encoder does
+    assert_close(vectors("encoder", [5, 3]), encoding.add_to_embeddings(zeros, of_model, "encoder"))
+    assert_close(vectors("encoder"), vectors("encoder", [5, 5]))
+    assert_close(vectors("decoder"), encoding.add_to_embeddings(zeros, expected, "decoder"))
+    assert not torch.equal(vectors("encoder", [5, 3])[0], vectors("encoder", [5, 3])[1])
+    with raises(code="wrong-shape", key="lengths"):
+        vectors("encoder", [5])
 
 
 def test_equal_tokens_differ_by_position_only() -> None:

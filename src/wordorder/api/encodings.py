@@ -40,15 +40,29 @@ def build_encoding(entry: str | Mapping[str, Any], *, dim: int, heads: int, laye
     return build(config, Shape(dim, heads, layers, layers))
 
 
-def positions(encoding: Encoding, tokens: Tensor, *, offset: int = 0) -> Positions:
+def positions(encoding: Encoding, tokens: Tensor, *, offset: int = 0, lengths: Tensor | None = None) -> Positions:
     """Return the positions of the tokens of a batch, for one pass through the model.
 
     Args:
         encoding: The encoding, which may draw random positions in training.
         tokens: Token numbers, (B, L) int64.
         offset: The position of the first token.
+        lengths: The number of tokens of each sentence without padding, (B,) int64, as in an encoder. None if it is not
+            yet known, as in a decoder. Encodings such as 'number' and 'randomized' depend on it.
+
+    Raises:
+        WordorderError: The encoding has fewer positions, or there is not one length per sentence.
     """
     length = tokens.size(1)
+    if lengths is not None and lengths.shape != (len(tokens),):
+        raise WordorderError(
+            f"The argument 'lengths' has the shape {tuple(lengths.shape)}, but must have ({len(tokens)},): one number "
+            "of tokens per sentence.",
+            code="wrong-shape",
+            key="lengths",
+            found=tuple(lengths.shape),
+            expected=(len(tokens),),
+        )
     limit = encoding.limit("decoder")
     if limit is not None and offset + length > limit:
         raise WordorderError(
@@ -63,6 +77,7 @@ def positions(encoding: Encoding, tokens: Tensor, *, offset: int = 0) -> Positio
         Positions.range(length, offset=offset, on=tokens.device),
         tokens=tokens,
         drawn=None if drawn is None else drawn.to(tokens.device),
+        lengths=None if lengths is None else lengths[:, None].to(tokens.device),
     )
 
 
@@ -73,12 +88,21 @@ def embed(encoding: Encoding, embeddings: Tensor, positions: Positions, *, stack
         encoding: The encoding.
         embeddings: Token embeddings, (B, L, d). A Transformer scales them by √d first.
         positions: Positions of the tokens.
-        stack: "decoder" for a model that reads from left to right, otherwise "encoder".
+        stack: "decoder" for a model that reads from left to right, otherwise "encoder". Sentences of an encoder whose
+            lengths were not given have L tokens each.
 
     Returns:
         Embeddings of the same shape, unchanged if the encoding acts only in attention.
     """
+    positions = _with_lengths(positions, embeddings) if stack == "encoder" else positions
     return encoding.transform_embeddings(encoding.add_to_embeddings(embeddings, positions, stack), positions, stack)
+
+
+def _with_lengths(positions: Positions, x: Tensor) -> Positions:
+    """Give sentences of an encoder, (B, L, d), L tokens each unless their lengths are known."""
+    if positions.lengths is not None or positions.sentences is not None:
+        return positions
+    return replace(positions, lengths=positions.absolute.new_full((len(x), 1), x.size(1)))
 
 
 def attention(
@@ -103,7 +127,8 @@ def attention(
         positions: Positions of the tokens.
         layer: The layer, from 0; some encodings have parameters per layer.
         inputs: What was projected, (B, L, d); only encodings with gates need it.
-        causal: Let a token attend to itself and earlier tokens only.
+        causal: Let a token attend to itself and earlier tokens only. If False, sentences whose lengths were not given
+            have L tokens each.
         weights_reader: Called with the attention weights, (B, H, L, L).
 
     Returns:
@@ -112,6 +137,7 @@ def attention(
     Raises:
         WordorderError: The encoding needs ``inputs``, or other inputs for each head.
     """
+    positions = positions if causal else _with_lengths(positions, queries)
     own = encoding.attention("decoder" if causal else "encoder", layer)
     if "head_inputs" in own.needs or ("gates" in own.needs and inputs is None):
         needed = "an input of its own for each group of heads" if "head_inputs" in own.needs else "'inputs'"
