@@ -229,6 +229,15 @@ def test_a_table_that_orders_nothing_has_no_block() -> None:
     assert table.data.empty and not table.blocks
 
 
+def test_a_table_without_pairs_keeps_its_columns() -> None:
+    equal = printed({"none": 27.0, "sinusoidal": 27.0})
+    empty, full = (
+        orderings_table(scores(OURS), [beside(SHOWN, each)], report(["sinusoidal"], [1, 2, 3, 4])).csv
+        for each in (equal, printed(PRINTED))
+    )
+    assert empty == full.partition("\n")[0] + "\n"
+
+
 def test_a_printed_difference_orders_a_system_and_its_baseline() -> None:
     table = printed({"sinusoidal": None, "opr": None, "none": None}).model_dump()
     table["baseline"] = "SINUSOIDAL"

@@ -302,7 +302,9 @@ def orderings_table(
     """
     level = level_of(report.alpha, report.seeds, report.looks)
     orders = published_orders(scores, shown, alpha=level.level, doubtful=doubtful)
-    data = pd.DataFrame([row for order in orders for row in order.rows])
+    pairs = [row for order in orders for row in order.rows]
+    # Keep the heading even without pairs, so that readers find the columns.
+    data = pd.DataFrame(pairs) if pairs else pd.DataFrame(columns=_COLUMNS)
     blocks = []
     for order in orders:
         own = pd.DataFrame(order.rows)
@@ -319,6 +321,12 @@ def orderings_table(
         blocks.append(Block(title, rows))
     return Table("orderings", data, blocks, [*_NOTES, *([] if level.exact and exact else [NOT_EXACT])])
 
+
+_COLUMNS = [
+    *("paper", "table", "column", "better", "worse", "better_encoding", "worse_encoding", "better_size", "worse_size"),
+    *("dataset", "test", "other_languages", "metric", "published_gap", "gap", "n", "p", "same_order", "verdict"),
+    *("level", "order", "order_p", "order_p_reversed"),
+]
 
 _NOTES = (
     "Pairs: those of one column whose printed scores differ. Same order: the means of ours differ in the same "
