@@ -10,7 +10,7 @@ import pytest
 
 from raises import raises
 from wordorder.alignment.links import GoldLinks, Links, read_gold, read_links, write_links
-from wordorder.data.units import spread
+from wordorder.data.sampling import spread
 
 Rows = list[list[tuple[int, int]]]
 

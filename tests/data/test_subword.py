@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -86,6 +88,25 @@ def test_training_repeats_to_the_byte(folder: Path) -> None:
     sampled = train(folder, "sampled", sentences=101, vocabulary=150)
     assert train(folder, "sampled again", sentences=101, vocabulary=150) == sampled
     assert sampled != train(folder, "all", vocabulary=150)
+
+
+def test_a_sample_is_the_same_in_every_process(folder: Path, tmp_path: Path) -> None:
+    texts = [str(folder / side) for side in ("source", "target")]
+    script = (
+        "import sys; from wordorder.config.datasets import Subword; from wordorder.data.subword import train_subword; "
+        "train_subword(sys.argv[2:], sys.argv[1], config=Subword(vocabulary=150, subword_sentences=101))"
+    )
+    for name in ("one", "other"):
+        subprocess.run([sys.executable, "-c", script, str(tmp_path / name), *texts], check=True)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
+
+
+def test_a_sample_is_spread_over_all_texts(tmp_path: Path) -> None:
+    for side, letters in (("source", "ab"), ("target", "cd")):
+        lines = [f"{letter}{number % 97}" for letter in letters for number in range(200)]
+        (tmp_path / side).write_text("\n\n".join(lines))
+    train(tmp_path, "model", vocabulary=40, sentences=400)
+    assert UNKNOWN not in Subword.load(tmp_path / "model").encode("a b c d")
 
 
 @pytest.mark.parametrize("line", ["\u2585 ö", "ö " * 2_000], ids=["reserved character", "long line"])

@@ -11,8 +11,9 @@ import pytest
 from raises import raises
 from wordorder.config import datasets
 from wordorder.data.ragged import Ragged
+from wordorder.data.sampling import spread
 from wordorder.data.subword import Subword, train_subword
-from wordorder.data.units import Shard, Vocabulary, read_units, spread
+from wordorder.data.units import Shard, Vocabulary, read_units
 
 
 def test_a_ragged_array_gives_its_sequences_back() -> None:

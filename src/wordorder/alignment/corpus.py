@@ -13,8 +13,9 @@ from wordorder.alignment.hmm import HMMAligner, train
 from wordorder.alignment.links import write_links
 from wordorder.alignment.symmetrise import symmetrise
 from wordorder.config.reordering import HMM, Alignment
+from wordorder.data.sampling import spread
 from wordorder.data.subword import Subword
-from wordorder.data.units import Shard, Vocabulary, count_lines, read_units, spread
+from wordorder.data.units import Shard, Vocabulary, count_lines, read_units
 from wordorder.errors import WordorderError
 
 

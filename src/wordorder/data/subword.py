@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, compress
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from wordorder.config import datasets
 from wordorder.data.binary import write_corpus
+from wordorder.data.sampling import spread
 from wordorder.data.text import read_lines, read_pairs
 from wordorder.errors import WordorderError
 from wordorder.files import atomic, reading
@@ -46,7 +47,8 @@ def character_coverage(lines: Iterable[str], vocabulary: int) -> float:
 def train_subword(inputs: Sequence[str | Path], output: str | Path, *, config: datasets.Subword) -> None:
     """Train the joint subword model of both languages.
 
-    The same input gives the same model.
+    The same input gives the same model. Of a larger text than 'subword_sentences', an evenly spread sample is used:
+    sentencepiece itself would draw another sample in every process.
 
     Example:
         wordorder stage train-subword --config '{}' --inputs train.s train.t --output model.model
@@ -69,11 +71,16 @@ def train_subword(inputs: Sequence[str | Path], output: str | Path, *, config: d
             found=sentences,
         )
 
-    def lines() -> Iterator[str]:
+    def all_lines() -> Iterator[str]:
         every = chain.from_iterable(map(read_lines, inputs))
         return (line.replace(_BOUNDARY, " ") for line in every if line.strip())
 
-    if next(lines(), None) is None:
+    chosen = spread(sum(1 for _ in all_lines()), sentences)
+
+    def lines() -> Iterator[str]:
+        return compress(all_lines(), chosen)
+
+    if not len(chosen):
         raise WordorderError(f"No subwords can be trained: {names} has no text.", code="empty-file", path=inputs[0])
     model = io.BytesIO()
     try:
@@ -83,6 +90,7 @@ def train_subword(inputs: Sequence[str | Path], output: str | Path, *, config: d
             model_type="bpe",
             vocab_size=vocabulary,
             character_coverage=character_coverage(lines(), vocabulary),
+            # This option and the shuffle have no effect on so few lines, but the model contains their values.
             input_sentence_size=sentences,
             max_sentence_length=max(_LONGEST_LINE, max(len(line.encode()) for line in lines())),
             shuffle_input_sentence=True,

@@ -55,15 +55,6 @@ def count_lines(path: str | Path) -> int:
     return sum(1 for _ in read_lines(path))
 
 
-def spread(sentences: int, most: int) -> NDArray[np.bool_]:
-    """Select ``most`` of ``sentences``, or all if there are fewer, (sentences,).
-
-    The selection is evenly spread, because the parts of a corpus are concatenated.
-    """
-    most = min(most, sentences)
-    return np.diff(np.arange(sentences + 1) * most // max(sentences, 1)) > 0
-
-
 def read_units(
     path: str | Path,
     subword: Subword | None = None,

@@ -16,9 +16,10 @@ from wordorder.config.reordering import Parser as ParserSettings
 from wordorder.data.binary import ParallelCorpus
 from wordorder.data.positions import write_positions
 from wordorder.data.ragged import Ragged
+from wordorder.data.sampling import spread
 from wordorder.data.subword import Subword
 from wordorder.data.text import line_writer
-from wordorder.data.units import Shard, Vocabulary, count_lines, read_units, spread
+from wordorder.data.units import Shard, Vocabulary, count_lines, read_units
 from wordorder.errors import WordorderError
 from wordorder.files import write_json
 from wordorder.progress import track
