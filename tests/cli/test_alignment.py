@@ -146,6 +146,11 @@ def test_the_oracle_finds_the_gold_trees(folder: Path) -> None:
             " --state out",
             "unequal-lines",
         ),
+        (
+            'train-parser --config {"classes":0,"iterations":1} --source test.source --links test.alignments'
+            " --without 1/1 --model out --record out --state s3",
+            "empty-file",
+        ),
         ("reorder --model test.source --source test.source --output out", "damaged-file"),
         ("score-orders --orders bad.orders --links test.alignments --output out", "malformed-line"),
     ],

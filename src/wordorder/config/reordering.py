@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, RootModel
+from pydantic import Field, RootModel, field_validator
 
 from wordorder.config.base import Model, Name, Positive
 
@@ -90,8 +90,17 @@ class Reorderer(Model):
         default=0,
         ge=0,
         description="With n folds the training set's positions are predicted by n parsers, each trained without the "
-        "sentences that it parses, so that they are as imperfect as those of a test set; 0 takes the one parser.",
+        "sentences that it parses, so that they are as imperfect as those of a test set; 0 takes the one parser. One "
+        "fold is refused, because no sentence would be left for training.",
+        json_schema_extra={"not": {"const": 1}},
     )
+
+    @field_validator("folds")
+    @classmethod
+    def _none_or_several(cls, folds: int) -> int:
+        if folds == 1:
+            raise ValueError("'folds' is 1, which leaves no sentence to train with; write 0 or a number from 2 on")
+        return folds
 
 
 class Reorderers(RootModel[dict[Name, Reorderer]]):

@@ -113,7 +113,7 @@ def train_parser(
         state: The folder of the saved state, from which an interrupted training resumes.
 
     Raises:
-        WordorderError: The settings and the classes do not fit each other.
+        WordorderError: The settings and the classes do not fit each other, or no sentence can be learned from.
     """
     if bool(config.classes) != bool(classes):
         raise WordorderError(
@@ -132,6 +132,14 @@ def train_parser(
     found = read_classes(classes, vocabulary, config.classes) if classes else np.empty(0, dtype=np.int32)
     ranks, ranked = corpus_ranks(read, numbers.lengths)
     trained = train(numbers, found, ranks, ranked, config, state=state)
+    if not trained.sentences:
+        raise WordorderError(
+            f"The parser cannot learn from {source}: for none of {len(numbers)} sentences, the links in {links} give "
+            "an order of the words that a tree can have. Check the links, or give more text.",
+            code="empty-file",
+            path=source,
+            found=0,
+        )
     Parser(vocabulary, found, trained.weights, config).save(model)
     counts = {
         "sentences": len(numbers),
