@@ -114,11 +114,18 @@ def test_gold_links_may_count_from_one(tmp_path: Path) -> None:
     assert gold(read_gold(path, first=1, source_lengths=[3], target_lengths=[2])) == ([[(0, 1)]], [[(0, 1), (2, 0)]], 0)
 
 
+@pytest.mark.parametrize("link", ["0-1", "1p0"])
+def test_a_gold_link_below_the_first_unit_is_never_dropped(tmp_path: Path, link: str) -> None:
+    path = file(tmp_path, "1-1", link)
+    with raises("outside-sentence", path, 2, found=link, says="'first'"):
+        read_gold(path, first=1, source_lengths=[2, 2], target_lengths=[2, 2], drop_outside=True)
+
+
 def test_gold_links_beyond_the_sentence_are_dropped_on_demand(tmp_path: Path) -> None:
-    path = file(tmp_path, "1-1 0-1 3-1 1p3", "2-2 1-3")
+    path = file(tmp_path, "1-1 3-1 1p3", "2-2 1-3")
     lengths = {"source_lengths": [2, 2], "target_lengths": [2, 2]}
     found = read_gold(path, first=1, drop_outside=True, **lengths)
-    assert gold(found) == ([[(0, 0)], [(1, 1)]], [[(0, 0)], [(1, 1)]], 4)
+    assert gold(found) == ([[(0, 0)], [(1, 1)]], [[(0, 0)], [(1, 1)]], 3)
     with raises("outside-sentence", line=1):
         read_gold(path, first=1, **lengths)
     with raises("outside-sentence", line=1):

@@ -161,6 +161,7 @@ def read_gold(
         source_lengths: Lengths of the source sentences.
         target_lengths: Lengths of the target sentences.
         drop_outside: Drop and count links beyond their sentence, which some published sets have, instead of failing.
+            An index below ``first`` always fails, because it shows that ``first`` is wrong.
 
     Returns:
         The links.
@@ -187,7 +188,9 @@ def parse_gold(
         possible.append([])
         for text, (i, kind, j) in _parse(path, number, line):
             link = i - first, j - first
-            if min(link) < 0 or _outside(*link, lengths):
+            if min(link) < 0:
+                raise _below(path, number, text, first)
+            if _outside(*link, lengths):
                 if not drop_outside:
                     raise _beyond(path, number, text, lengths, first)
                 dropped += 1
@@ -254,6 +257,14 @@ def _beyond(path: str | Path, number: int, text: str, lengths: Lengths, first: i
     sentence = (
         f"the link {text} points beyond its sentence pair, which has {' and '.join(known) or 'no unit below the first'}"
         f". Units are counted from {first}. Are these the links of this text?"
+    )
+    return at_line(path, number, sentence, code="outside-sentence", found=text)
+
+
+def _below(path: str | Path, number: int, text: str, first: int) -> WordorderError:
+    sentence = (
+        f"the link {text} has an index below {first}, from which the units of this file should be counted. Set 'first' "
+        "to the index of the first unit, 0 or 1."
     )
     return at_line(path, number, sentence, code="outside-sentence", found=text)
 
