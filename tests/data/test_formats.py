@@ -62,6 +62,7 @@ def test_tsv_with_too_few_columns_is_told_with_its_line() -> None:
 
 # ---------------------------------------------------------------------------------------------------------- TMX
 
+DOCTYPE = '<!DOCTYPE tmx SYSTEM "tmx14.dtd">'
 TMX = """<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE tmx SYSTEM "tmx14.dtd">
 <tmx version="1.4"><header srclang="en"><note>not text</note></header><body>
@@ -79,6 +80,11 @@ def test_tmx_gives_one_line_for_every_unit_in_each_language() -> None:
     assert texts(TMX, format="tmx", language="ro") == ["Pește", "Doar română", "", "Un cuvânt."]
 
 
+def test_a_part_of_the_dtd_of_tmx_is_not_read() -> None:
+    document = TMX.replace(DOCTYPE, '<!DOCTYPE tmx SYSTEM "tmx14.dtd" [%more;]>')
+    assert texts(document, format="tmx", language="en") == texts(TMX, format="tmx", language="en")
+
+
 def test_tmx_in_utf_16() -> None:
     utf16 = TMX.replace('encoding="UTF-8"', 'encoding="UTF-16"').encode("utf-16")
     assert texts(utf16, format="tmx", language="ro") == texts(TMX, format="tmx", language="ro")
@@ -94,6 +100,10 @@ def test_tmx_in_utf_16() -> None:
             {"code": "xml-entities", "line": 3},
         ),
         ("", {"code": "invalid-xml", "line": 1}),
+        # Undefined entities: with an external DTD, without one, and in another language.
+        (TMX.replace("Fish ", "Fish&nbsp;"), {"code": "xml-entities", "line": 4}),
+        (TMX.replace("Fish ", "Fish&nbsp;").replace(DOCTYPE, ""), {"code": "xml-entities", "line": 4}),
+        (TMX.replace("Doar", "Do&eacute;ar"), {"code": "xml-entities", "line": 6}),
     ],
 )
 def test_bad_tmx_is_told(content: str, problem: dict[str, Any]) -> None:

@@ -18,11 +18,16 @@ from wordorder.data.tokenise import base_language
 from wordorder.errors import WordorderError, at_line
 
 _BLOCK = 1 << 16
+_UNDEFINED_ENTITY = expat.errors.codes[expat.errors.XML_ERROR_UNDEFINED_ENTITY]
 _CODES = {"bpt", "ept", "it", "ph", "ut"}  # native codes of a text editor, not text
 
 
 class _Unsafe(Exception):
     """The document declares entities, with which a small file can expand without limit."""
+
+
+class _Undefined(Exception):
+    """The document uses an entity that it does not declare, such as '&nbsp;'."""
 
 
 class _Units:
@@ -87,11 +92,13 @@ def read(file: IO[bytes], text: TMXFile, name: str) -> Iterator[Sentence]:
         The sentences.
 
     Raises:
-        WordorderError: The document is not well-formed, declares entities, or does not have the language.
+        WordorderError: The document is not well-formed, declares entities, uses entities that it does not declare, or
+            does not have the language.
     """
     units, parser = _Units(text.language), expat.ParserCreate()
     parser.StartElementHandler, parser.EndElementHandler = units.start, units.end
     parser.CharacterDataHandler, parser.EntityDeclHandler = units.characters, _refuse
+    parser.SkippedEntityHandler = _refuse_undefined
     parser.buffer_text = True
     found = False
     try:
@@ -103,7 +110,14 @@ def read(file: IO[bytes], text: TMXFile, name: str) -> Iterator[Sentence]:
             units.texts.clear()
             if not block:
                 break
-    except expat.ExpatError as error:
+    except (expat.ExpatError, _Undefined) as error:
+        # Without an external DTD, which could declare the entity, it is an error of the parser.
+        if isinstance(error, _Undefined) or error.code == _UNDEFINED_ENTITY:
+            sentence = (
+                "the text contains an entity that XML does not define, such as '&nbsp;'. Replace the entity by its "
+                "character, or by the number of the character ('&#160;')."
+            )
+            raise at_line(name, parser.CurrentLineNumber, sentence, code="xml-entities") from error
         sentence = f"this is not well-formed XML ({expat.ErrorString(error.code)}). Delete the file and fetch it again."
         raise at_line(name, error.lineno, sentence, code="invalid-xml") from error
     except (LookupError, ValueError) as error:  # includes UnicodeError
@@ -133,6 +147,11 @@ def read(file: IO[bytes], text: TMXFile, name: str) -> Iterator[Sentence]:
 
 def _refuse(*_: Any) -> None:
     raise _Unsafe
+
+
+def _refuse_undefined(_: str, is_parameter: bool) -> None:
+    if not is_parameter:  # that is a part of the DTD, not of the text
+        raise _Undefined
 
 
 def _same(given: str, wanted: str) -> bool:
