@@ -193,12 +193,36 @@ def test_a_part_that_is_too_long_is_begun_anew(server: tuple[str, Behaviour], tm
     assert (tmp_path / "corpus.tgz").read_bytes() == CONTENT
 
 
-def test_a_part_of_something_else_is_not_kept(server: tuple[str, Behaviour], tmp_path: Path) -> None:
+@pytest.mark.parametrize("size", [1000, len(CONTENT)])
+def test_a_part_of_something_else_is_fetched_once_more(
+    server: tuple[str, Behaviour], tmp_path: Path, size: int
+) -> None:
+    url, behaviour = server
+    (tmp_path / "corpus.tgz.part").write_bytes(b"x" * size)
+    fetch(entry(url), tmp_path / "corpus.tgz")
+    assert behaviour.asked == [f"bytes={size}-", None]
+    assert (tmp_path / "corpus.tgz").read_bytes() == CONTENT
+    assert names(tmp_path) == ["corpus.tgz"]
+
+
+def test_a_wrong_file_is_fetched_only_once_more(server: tuple[str, Behaviour], tmp_path: Path) -> None:
+    url, behaviour = server
     (tmp_path / "corpus.tgz.part").write_bytes(b"x" * 1000)
-    with raises("download-failed", says="instead of"):
-        fetch(entry(server[0]), tmp_path / "corpus.tgz")
-    assert names(tmp_path) == []
-    fetch(entry(server[0]), tmp_path / "corpus.tgz")
+    with raises("download-failed", says=f"SHA-256 {hashlib.sha256(CONTENT).hexdigest()} instead of") as failed:
+        fetch(entry(url, b"other"), tmp_path / "corpus.tgz")
+    assert behaviour.asked == ["bytes=1000-", None]
+    assert names(tmp_path) == [] and "kept" not in str(failed.error)
+
+
+def test_a_part_of_another_address_is_not_mixed_in(server: tuple[str, Behaviour], tmp_path: Path) -> None:
+    """The first address breaks off; the second one has another file, and nothing is kept of either."""
+    url, behaviour = server
+    behaviour.cuts = [100_000] + [0] * (ATTEMPTS - 1)
+    item = entry(f"{url}/old", b"other", also=[f"{url}/new"])
+    with raises("download-failed", says=f"{url}/new serves a file with SHA-256") as failed:
+        fetch(item, tmp_path / "corpus.tgz")
+    assert behaviour.asked[-2:] == ["bytes=100000-", None]
+    assert names(tmp_path) == [] and "kept" not in str(failed.error)
 
 
 def test_a_wrong_checksum_names_both_and_leaves_nothing(server: tuple[str, Behaviour], tmp_path: Path) -> None:

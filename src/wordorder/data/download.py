@@ -1,6 +1,8 @@
 """The downloader: a manually placed file, the mirror, or the URL. Files are verified and written atomically.
 
-An interrupted download leaves ``OUTPUT.part``, and the next attempt requests only the remainder from the server.
+An interrupted download leaves ``OUTPUT.part``, and the next attempt requests only the remainder from the server. The
+part may hold bytes of another address or of an earlier version of the file. If the completed file has a wrong checksum,
+it is therefore fetched once more from its first byte.
 """
 
 from __future__ import annotations
@@ -74,6 +76,8 @@ def download(config: Download, output: str | Path, *, mirror: str | Path | None 
             return
         except Unusable as error:
             tried.append(f"{url} {error}.")
+    if size := _size(part := _part(output)):
+        tried.append(f"The first {size} bytes are kept in {part} for the next attempt.")
     raise WordorderError(
         f"{output.name} could not be obtained. {' '.join(tried)} {_advice(config, output)}",
         code="download-failed",
@@ -150,11 +154,17 @@ def _fetch(entry: Download, url: str, output: Path, pause: float) -> None:
         raise Unusable(f"is not a valid address ({error})") from error
     if scheme not in ("http", "https"):
         raise Unusable("is not an http or https address")
-    part = output.with_name(f"{output.name}.part")
+    part = _part(output)
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
+        resumed = part.exists()
         _fetch_part(entry, url, part, pause)
-        if why := fault(entry, part, name=output.name):
+        why = fault(entry, part, name=output.name)
+        if why and resumed:
+            part.unlink()
+            _fetch_part(entry, url, part, pause)
+            why = fault(entry, part, name=output.name)
+        if why:
             part.unlink()
             raise Unusable(
                 f"serves a file with {why.removeprefix('has ')}: it was changed there, or what the dataset says of it "
@@ -163,9 +173,10 @@ def _fetch(entry: Download, url: str, output: Path, pause: float) -> None:
         move_into_place(part, output)
     except OSError as error:
         if error.errno in DISK_FULL:
+            kept = f" What was fetched is kept in {part}." if _size(part) else ""
             raise WordorderError(
-                f"The disk (or a quota) is full while downloading {output}. What was fetched is kept in {part}; free "
-                "some space and run the same command again to resume.",
+                f"The disk (or a quota) is full while downloading {output}.{kept} Free some space and run the same "
+                "command again.",
                 code="disk-full",
                 path=output,
             ) from error
@@ -184,9 +195,7 @@ def _fetch_part(entry: Download, url: str, part: Path, pause: float) -> None:
                 failures, furthest = 0, _size(part)
             failures += 1
             if failures == ATTEMPTS:
-                size = _size(part)
-                kept = f"; the first {size} bytes are kept in {part} for the next attempt" if size else ""
-                raise Unusable(f"cannot be reached or breaks off ({_without_proxies(str(error))}){kept}") from error
+                raise Unusable(f"cannot be reached or breaks off ({_without_proxies(str(error))})") from error
             time.sleep(pause * 2 ** (failures - 1))
 
 
@@ -257,6 +266,10 @@ def _append(response: Any, part: Path, start: int, entry: Download) -> None:
 
 def _starts_at(content_range: str | None, start: int) -> bool:
     return start > 0 and re.match(rf"bytes {start}-", content_range or "") is not None
+
+
+def _part(output: Path) -> Path:
+    return output.with_name(f"{output.name}.part")
 
 
 def _size(path: Path) -> int:
