@@ -158,6 +158,7 @@ def reported(arguments: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
         "stage positions noisy --ratio 1.5",
         "stage positions noisy --ratio nan",
         "stage positions noisy --seed -1",
+        "stage positions noisy --seed 99999999999999999999999",
         "stage align --threads -1",
         "translate --threads -1",
         "stage score-systems --batch-size 0",

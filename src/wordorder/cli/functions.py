@@ -32,7 +32,7 @@ _ACCEPTED: dict[tuple[str, Any], dict[str, Any]] = {
     ("ratio", float): {"min": 0, "max": 1},
     ("results", Path): {"parser": folder, "metavar": "DIR"},
     ("save_seconds", float): {"parser": seconds, "metavar": "SECONDS"},
-    ("seed", int): {"min": 0},
+    ("seed", int): {"min": 0, "max": 2**32 - 1},
     ("threads", int): {"min": 1},
 }
 
