@@ -65,12 +65,12 @@ downloads:
   a.en: {{url: "https://example.org/a.en", sha256: {"a" * 64}}}
   a.no: {{url: "https://example.org/a.no", sha256: {"b" * 64}}}
 train:
-  - {{source: {{file: a.en}}, target: {{file: a.no}}}}
+  - {{source: {{file: a.en}}, target: {{file: a.no}}, choose: {{by: line, of: 9, drop: [0, 1]}}}}
 valid:
-  - {{source: {{file: a.en}}, target: {{file: a.no}}}}
+  - {{source: {{file: a.en}}, target: {{file: a.no}}, choose: {{by: line, of: 9, keep: [0]}}}}
 tests:
   test:
-    - {{source: {{file: a.en}}, target: {{file: a.no}}}}
+    - {{source: {{file: a.en}}, target: {{file: a.no}}, choose: {{by: line, of: 9, keep: [1]}}}}
 """
 
 Edit = Callable[..., Path]
@@ -466,6 +466,33 @@ PAIR_MISTAKES = [
         [{"code": "unknown-name", "line": 6, "key": "preprocessing.segment.jp"}],
     ),
     (
+        ("licence: free", "licence: free\npreprocessing: {replace: {nb: {a: b}}}"),
+        [{"code": "unknown-name", "line": 6, "key": "preprocessing.replace.nb"}],
+    ),
+    (
+        ("licence: free", "licence: free\npreprocessing: {join: [en, jp]}"),
+        [{"code": "unknown-name", "line": 6, "key": "preprocessing.join[1]"}],
+    ),
+    (
+        ("of: 9, keep: [0]}", "of: 9, keep: [0, 2]}"),
+        [{"code": "duplicate-entry", "line": 12, "key": "valid[0]"}],
+    ),
+    (
+        ("keep: [1]}", "drop: [0, 2]}"),
+        [{"code": "duplicate-entry", "line": 15, "key": "tests.test[0]"}],
+    ),
+    (
+        (", choose: {by: line, of: 9, keep: [0]}", ""),
+        [{"code": "duplicate-entry", "line": 12, "key": "valid[0]"}],
+    ),
+    (
+        (
+            "{file: a.no}, choose: {by: line, of: 9, drop: [0, 1]}",
+            "{file: a.en, unescape: true}, choose: {by: line, of: 9, drop: [0, 1]}",
+        ),
+        [{"code": "duplicate-entry", "line": 10, "key": "train[0]"}],
+    ),
+    (
         ("train:\n  - {source: {file: a.en}", "train:\n  - {source: {file: a.en, member: x}"),
         [{"code": "invalid-value", "line": 10, "key": "train[0].source"}],
     ),
@@ -483,6 +510,23 @@ def test_a_mistake_in_a_dataset(root: Path, change: tuple[str, str], problems: P
     replace(path, change)
     assert found(path, load_dataset, "pair", root) == problems
     assert found(path, load_study, "mini", root) == problems, "a study that uses the dataset says the same"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("drop: [0, 1]}", "drop: [0, 1, 2]}"),
+        ("keep: [1]}", "keep: [0]}"),  # the test set is the validation set
+        ("by: line, of: 9, keep: [0]", "by: source, of: 9, keep: [1]"),  # whether they overlap is not known
+        ("{file: a.no}, choose: {by: line, of: 9, keep: [1]}", "{file: a.no, format: tsv, column: 2}"),
+        ("licence: free", "licence: free\npreprocessing: {remove_overlap: true}"),
+    ],
+)
+def test_splits_that_may_share_a_file(root: Path, change: tuple[str, str]) -> None:
+    if "remove_overlap" in change[1]:
+        replace(root / "datasets/pair.yaml", (", choose: {by: line, of: 9, drop: [0, 1]}", ""))
+    replace(root / "datasets/pair.yaml", change)
+    load_dataset("pair", root)
 
 
 @pytest.mark.parametrize("file", ["a.zip", "a.tar", "a.tgz", "a.tar.gz", "a.tar.bz2"])
@@ -645,6 +689,13 @@ def test_the_keys_of_a_union_are_those_of_the_kind_that_is_meant(root: Path) -> 
         {"code": "unknown-key", "line": 1, "key": "a.aligner.iteration", "suggestion": "iterations"},
         {"code": "unknown-choice", "line": 2, "key": "b.aligner.type", "suggestion": "hmm"},
     ]
+
+
+def test_a_single_fold_is_refused(root: Path) -> None:
+    path = root / "reorderers.yaml"
+    path.write_text("one: {aligner: hmm, folds: 0}\ntwo: {aligner: hmm, folds: 2}\nthree: {aligner: hmm, folds: 1}\n")
+    with raises("invalid-value", path, 3, "three.folds", says="write 0 or a number from 2 on"):
+        load_reorderers(root)
 
 
 def test_reorderers_name_aligners(root: Path) -> None:

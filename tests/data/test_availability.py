@@ -25,9 +25,9 @@ target_language: de
 licence: free
 downloads:
 {downloads}
-train: [{{source: {{file: here}}, target: {{file: here}}}}]
-valid: [{{source: {{file: here}}, target: {{file: here}}}}]
-tests: {{test: [{{source: {{file: here}}, target: {{file: here}}}}]}}
+train: [{{source: {{file: here}}, target: {{file: here, format: tsv, column: 2}}}}]
+valid: [{{source: {{file: here}}, target: {{file: here, format: tsv, column: 3}}}}]
+tests: {{test: [{{source: {{file: here}}, target: {{file: here, format: tsv, column: 4}}}}]}}
 """
 
 

@@ -233,6 +233,7 @@ def dataset_problems(data: Any, stem: str) -> list[Problem]:
         if parts == [] and location[0] == "tests":
             sentence = f"{quoted(location)} has no parts; write its source and target files."
             problems.append(Problem(location, sentence, "wrong-length"))
+    problems += _same_text_problems(data)
     downloads = _get(data, "downloads")
     names = downloads if isinstance(downloads, dict) else {}
     for location, file in _files(data):
@@ -257,11 +258,78 @@ def _language_problems(data: Any) -> Iterator[Problem]:
         elif not re.fullmatch(r"[a-z]{2,3}(-\w+)*", language):
             sentence = f"'{key}' must be the code of a language, such as 'de', 'qaa' or 'zh-TW', but is '{language}'."
             yield Problem((key,), sentence, "unknown-language", found=language)
-    segment = _get(_get(data, "preprocessing"), "segment")
-    for name in segment if isinstance(segment, dict) and len(languages) == 2 else ():
+    for location, name in _preprocessed(_get(data, "preprocessing")) if len(languages) == 2 else ():
         if name not in languages:
-            location = ("preprocessing", "segment", name)
             yield _foreign(location, name, "a language of this dataset", languages, "dataset's languages")
+
+
+def _preprocessed(preprocessing: Any) -> Iterator[tuple[Location, str]]:
+    """Yield every language with its own preprocessing."""
+    for key in ("segment", "replace", "join"):
+        value = _get(preprocessing, key)
+        places = (
+            {name: name for name in value}.items() if isinstance(value, dict) else enumerate(_list(preprocessing, key))
+        )
+        yield from ((("preprocessing", key, place), name) for place, name in places if isinstance(name, str))
+
+
+def _same_text_problems(data: Any) -> Iterator[Problem]:
+    """Check that no other split has pairs of the training set, and that the two sides of a part differ.
+
+    A test set may be the validation set, whose scores some papers report, too.
+    """
+    without_overlap = _get(_get(data, "preprocessing"), "remove_overlap") is True
+    trained: list[tuple[Location, list[Any], Any]] = []
+    for split, parts in _parts(data):
+        for i, part in enumerate(parts if isinstance(parts, list) else ()):
+            location, sides = (*split, i), [_text(_get(part, side)) for side in ("source", "target")]
+            if None in sides:
+                continue
+            if sides[0] == sides[1]:
+                sentence = (
+                    f"'source' and 'target' of {quoted(location)} are the same text. Name another file, or another "
+                    "column or language of it."
+                )
+                yield Problem(location, sentence, "duplicate-entry")
+            choice = _get(part, "choose")
+            if split == ("train",):
+                trained.append((location, sides, choice))
+                continue
+            for place, texts, chosen in trained:
+                if without_overlap or texts != sides or not _overlap(choice, chosen):
+                    continue
+                sentence = (
+                    f"{quoted(location)} has pairs that {quoted(place)} has, too. Name another file, or give both a "
+                    "'choose' with the same 'by' and 'of' and different buckets, or set 'preprocessing.remove_overlap' "
+                    "to true."
+                )
+                yield Problem(location, sentence, "duplicate-entry")
+                break
+
+
+def _text(side: Any) -> dict[str, Any] | None:
+    """Return the keys that determine which sentences one side of a part has; None if it has no file."""
+    if not isinstance(_get(side, "file"), str):
+        return None
+    return {"format": "text"} | {key: value for key, value in side.items() if key != "unescape" and value is not None}
+
+
+def _overlap(one: Any, other: Any) -> bool:
+    """Return whether two values of 'choose' select some of the same pairs; False if that is not known."""
+    if one is None or other is None:
+        return True
+    if any(_get(one, key) != _get(other, key) for key in ("by", "of")):
+        return False
+    kept, others_kept, dropped, others_dropped = (
+        {number for number in _list(choice, key) if isinstance(number, int)}
+        for key in ("keep", "drop")
+        for choice in (one, other)
+    )
+    if kept and others_kept:
+        return bool(kept & others_kept)
+    if kept or others_kept:
+        return bool((kept or others_kept) - (dropped | others_dropped))
+    return isinstance(of := _get(one, "of"), int) and len(dropped | others_dropped) < of
 
 
 def _split_problems(data: Any) -> Iterator[Problem]:
