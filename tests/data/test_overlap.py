@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from wordorder.cli.main import main
+from wordorder.config.datasets import Preparation
+from wordorder.data.clean import clean_files
 from wordorder.data.overlap import HeldOut, bucket, letters
 
 
@@ -56,6 +58,33 @@ def test_each_side_is_compared_with_its_own() -> None:
     assert held_out.has("This cat.", "eine katze!")
     assert not held_out.has("Eine Katze.", "A cat.")
     assert not held_out.has("!!!", "---")  # no letters at all
+
+
+def test_replaced_characters_are_equal(tmp_path: Path) -> None:
+    """In both directions, and also where a letter is written as two characters."""
+    files = {
+        "train.source": "Ţara\nȚara\nT\u0327ara\nTara\n",
+        "train.target": "one\ntwo\nthree\nfour\n",
+        "valid.source": "țara!\n",
+        "valid.target": "the country\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    preprocessing = {"replace": {"ro": {"Ţ": "Ț", "ţ": "ț"}, "en": {"ţ": "x"}}}
+    config = Preparation.model_validate(
+        {"preprocessing": preprocessing, "source_language": "ro", "target_language": "en"}
+    )
+    outputs = {"output_source": tmp_path / "s", "output_target": tmp_path / "t", "report": tmp_path / "report.json"}
+    for held_out in ("țara!\n", "ţara!\n"):
+        (tmp_path / "valid.source").write_text(held_out, encoding="utf-8")
+        clean_files(
+            config,
+            tmp_path / "train.source",
+            tmp_path / "train.target",
+            held_out=[tmp_path / "valid.source", tmp_path / "valid.target"],
+            **outputs,
+        )
+        assert (tmp_path / "t").read_text() == "four\n"
 
 
 def test_cleaning_drops_and_counts_them(tmp_path: Path) -> None:

@@ -45,7 +45,12 @@ class Report:
 
 
 def count_tokens(line: str) -> int:
-    """Count the tokens of a tokenised line. Two Han or kana characters without spaces count as one token."""
+    """Count the tokens of a tokenised line, as the length filters and the report do.
+
+    A run of n Han or kana characters without spaces counts as (n + 1) // 2 tokens, an estimate for text that is not
+    segmented. The estimate also applies to segmented text, where a run is one word: a word of three or four such
+    characters counts as two tokens. For segmented Japanese, the count is therefore 8 to 9 % above the number of words.
+    """
     count = len(line.split())
     if not line.isascii():
         count += sum((len(run) - 1) // 2 for run in _UNSPACED.findall(line))
@@ -53,7 +58,7 @@ def count_tokens(line: str) -> int:
 
 
 def fault(source_tokens: int, target_tokens: int, cleaning: Cleaning) -> str | None:
-    """Return the first filter that drops a pair of these lengths, or ``None``."""
+    """Return the first filter that drops a pair of these lengths, counted by :func:`count_tokens`, or ``None``."""
     shorter, longer = sorted((source_tokens, target_tokens))
     if source_tokens == 0:
         return "blank_source"
@@ -154,7 +159,7 @@ def clean_files(
         kept: The line numbers, from 0, of the kept pairs, to write.
         keep_all: Drop no pair, as validation and test sets need it.
         held_out: The source and target texts, in turn, of held-out sets. Pairs are dropped that share a side with them,
-            whatever its case, spaces and punctuation.
+            whatever its case, spaces and punctuation, after the characters of 'replace' are replaced on both sides.
 
     Raises:
         WordorderError: The files of held-out sets are not pairs.
@@ -165,7 +170,11 @@ def clean_files(
             code="odd-number-of-files",
             key="--held-out",
         )
-    dropped = HeldOut.read(zip(held_out[::2], held_out[1::2], strict=True)) if held_out else None
+    languages = config.source_language, config.target_language
+    source_replace, target_replace = (config.preprocessing.replace.get(language, {}) for language in languages)
+    dropped = None
+    if held_out:
+        dropped = HeldOut.read(zip(held_out[::2], held_out[1::2], strict=True), (source_replace, target_replace))
     counts = Report()
     pairs = track(read_pairs(source, target), "Cleaning", unit="pairs")
     with ExitStack() as stack:

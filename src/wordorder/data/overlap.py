@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from wordorder.data.text import read_pairs
@@ -41,23 +41,45 @@ def bucket(line: str, buckets: int) -> int:
 
 
 class HeldOut:
-    """The sentences of validation and test sets, each side separately."""
+    """The sentences of validation and test sets, each side separately.
 
-    def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
+    Args:
+        pairs: The raw pairs.
+        replace: For the source and the target, characters with the replacements that preprocessing makes.
+    """
+
+    def __init__(
+        self, pairs: Iterable[tuple[str, str]], replace: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {})
+    ) -> None:
+        self._replacements = tuple(str.maketrans(dict(characters)) for characters in replace)
         self._sources: set[str] = set()
         self._targets: set[str] = set()
-        for source, target in pairs:
-            self._sources.add(letters(source))
-            self._targets.add(letters(target))
+        for pair in pairs:
+            source, target = self._letters(*pair)
+            self._sources.add(source)
+            self._targets.add(target)
         # A line without letters ('...') cannot be memorised.
         self._sources.discard("")
         self._targets.discard("")
 
     @classmethod
-    def read(cls, files: Iterable[tuple[str | Path, str | Path]]) -> HeldOut:
+    def read(
+        cls,
+        files: Iterable[tuple[str | Path, str | Path]],
+        replace: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {}),
+    ) -> HeldOut:
         """Read held-out sentences from pairs of files."""
-        return cls(pair for source, target in files for pair in read_pairs(source, target))
+        return cls((pair for source, target in files for pair in read_pairs(source, target)), replace)
 
     def has(self, source: str, target: str) -> bool:
         """Return whether a side of this pair equals that side of a held-out pair, letter by letter."""
-        return letters(source) in self._sources or letters(target) in self._targets
+        source, target = self._letters(source, target)
+        return source in self._sources or target in self._targets
+
+    def _letters(self, *pair: str) -> tuple[str, str]:
+        """Return the letters of both sides, after the replacements that :func:`wordorder.data.normalise` makes."""
+        source, target = (
+            letters(unicodedata.normalize("NFC", line).translate(table))
+            for line, table in zip(pair, self._replacements, strict=True)
+        )
+        return source, target
