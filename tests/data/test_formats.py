@@ -380,8 +380,9 @@ downloads: {{x: {{url: "https://example.org/x", sha256: {"a" * 64}}}}}
 train: &parts
   - {{source: {{file: x, format: reversed, mark: "> "}}, target: {{file: x}}}}
 """
+    overlap = "preprocessing: {remove_overlap: true}\n"  # all splits have the same text
     text = lines.replace("&parts", "") + lines.split("&parts")[1].join(["valid:", "tests:\n  test:"])
-    dataset.write_text(text + lines.split("&parts")[1].replace("  - ", "    - "))
+    dataset.write_text(text + lines.split("&parts")[1].replace("  - ", "    - ") + overlap)
     part = load_dataset("own", config).train[0]
     write(tmp_path, x="abc\nde\n")
     assert imported(tmp_path, part.model_dump()) == [("> cba", "abc"), ("> ed", "de")]

@@ -59,7 +59,7 @@ def train(
         bits: Logarithm of the number of weights.
 
     Returns:
-        The trained weights.
+        The trained weights; zeros if no sentence can be learned from.
 
     Raises:
         ValueError: The arguments are inconsistent.
@@ -68,8 +68,12 @@ def train(
     kept = ranked.copy()
     find_fitting(ranks.offsets, ranks.values, kept)
     usable = np.flatnonzero(kept)
-    stamp = _stamp(source, classes, ranks, ranked, settings, bits)
+    without_ranks = int(np.count_nonzero(~ranked))
+    counts = len(usable), without_ranks, len(source) - len(usable) - without_ranks
     size = 1 << bits
+    if not len(usable):
+        return Trained(np.zeros(size, np.float32), *counts)
+    stamp = _stamp(source, classes, ranks, ranked, settings, bits)
     model = Model(np.zeros(size, np.float32), np.zeros(size, np.float64), np.zeros(size, np.float32))
     first = _resume(state, stamp, model)
     total = settings.iterations * len(usable)
@@ -91,10 +95,7 @@ def train(
                 )
             if state is not None:
                 _save(state, stamp, iteration + 1, model)
-    without_ranks = int(np.count_nonzero(~ranked))
-    return Trained(
-        model.average.astype(np.float32), len(usable), without_ranks, len(source) - len(usable) - without_ranks
-    )
+    return Trained(model.average.astype(np.float32), *counts)
 
 
 def _check(source: Ragged, classes: NDArray[np.int32], ranks: Ragged, ranked: NDArray[np.bool_]) -> None:
