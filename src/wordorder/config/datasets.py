@@ -143,7 +143,7 @@ class Cleaning(Model):
     """Filters that drop training pairs. Lengths count tokens after tokenisation.
 
     Two Han or kana characters without a space between them count as one token, also in segmented text, where longer
-    words therefore count as several tokens. Segmented Japanese counts 8 to 9 % more tokens than words.
+    words therefore count as several tokens: 5 % more tokens than words in small_parallel_enja, 9 % in KFTT.
     """
 
     min_length: Positive = Field(default=1, description="Smallest number of tokens of a side.")

@@ -49,7 +49,8 @@ def count_tokens(line: str) -> int:
 
     A run of n Han or kana characters without spaces counts as (n + 1) // 2 tokens, an estimate for text that is not
     segmented. The estimate also applies to segmented text, where a run is one word: a word of three or four such
-    characters counts as two tokens. For segmented Japanese, the count is therefore 8 to 9 % above the number of words.
+    characters counts as two tokens. The Japanese training text of small_parallel_enja therefore has 5 % more tokens
+    than words, and that of KFTT 9 %.
     """
     count = len(line.split())
     if not line.isascii():
