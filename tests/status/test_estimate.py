@@ -100,6 +100,17 @@ def test_speeds_of_bundles_are_estimates_for_the_same_data_size_precision_and_de
     assert not speed().estimated
 
 
+@pytest.mark.parametrize(
+    ("gpu", "hardware", "speed"), [(False, None, "cpu"), (True, None, "A100"), (False, "H100", "H100")]
+)
+def test_without_rows_the_device_is_the_one_of_this_machine(
+    gpu: bool, hardware: str | None, speed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: gpu)
+    (part,) = estimate(Configuration(CONFIG).study("demo"), Configuration(CONFIG), tmp_path, hardware=hardware)
+    assert speed in str(part.speed) and part.speed.device == ("cpu" if speed == "cpu" else "cuda")
+
+
 def test_the_hours_are_those_of_the_cells_that_are_left(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     configuration = Configuration(CONFIG)
     (part,) = estimate(configuration.study("demo"), configuration, tmp_path)

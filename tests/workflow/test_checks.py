@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -22,16 +21,6 @@ from wordorder.workflow import checks
 from wordorder.workflow.configuration import Configuration
 
 SHIPPED = ROOT / "config"
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    """The shipped configuration, without reordered positions in the demo."""
-    copy = Path(shutil.copytree(SHIPPED, tmp_path / "config"))
-    demo = copy / "studies/demo.yaml"
-    text = re.sub(r"^reordering: .*\n", "", demo.read_text(), flags=re.MULTILINE)
-    demo.write_text(re.sub(r"^encodings: .*", "encodings: [none, sinusoidal, opr, relative]", text, flags=re.MULTILINE))
-    return copy
 
 
 def replace(path: Path, old: str, new: str) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -32,16 +30,6 @@ from wordorder.workflow.slices import canonical
 from wordorder.workflow.store import SliceStore
 
 SHIPPED = ROOT / "config"
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    """The shipped configuration, without reordered positions in the demo."""
-    copy = Path(shutil.copytree(SHIPPED, tmp_path / "config"))
-    demo = copy / "studies/demo.yaml"
-    text = re.sub(r"^reordering: .*\n", "", demo.read_text(), flags=re.MULTILINE)
-    demo.write_text(re.sub(r"^encodings: .*", "encodings: [none, sinusoidal, opr, relative]", text, flags=re.MULTILINE))
-    return copy
 
 
 def slices(root: Path, name: str) -> dict[tuple[object, ...], str]:

@@ -254,19 +254,28 @@ def _fastest(found: Iterable[Speed | None]) -> Speed | None:
     return max(by_device.values(), key=lambda speed: speed.tokens_per_second, default=None)
 
 
+def _uses_gpu(row: Row | None, hardware: str | None) -> bool:
+    """Return whether a run is assumed to use a GPU: if it requests one, is on named hardware, or finds one here."""
+    if row is not None:
+        return row.gpus > 0
+    import torch
+
+    return hardware is not None or torch.cuda.is_available()
+
+
 def _bundled(results: Path, wanted: tuple[str, str, str], row: Row | None, hardware: str | None) -> Speed | None:
     """Return the speeds of the training runs in bundles.
 
     Args:
         results: The folder of all results.
         wanted: The dataset, the size and the precision.
-        row: The resources of a run, which say whether it uses a GPU; without them, a GPU is assumed.
-        hardware: Words from the name of the hardware; by default all hardware of this kind of device.
+        row: The resources of a run.
+        hardware: Words from the name of the hardware; by default all hardware of the kind of device of a run.
 
     Returns:
         The speeds of the encodings; None without such a run.
     """
-    device = "cpu" if row is not None and row.gpus == 0 else "cuda"
+    device = "cuda" if _uses_gpu(row, hardware) else "cpu"
     found: dict[str, list[float]] = {}
     machines = set()
     for path in sorted((results / "reference").glob(f"*/{RECORDS}")):
@@ -287,8 +296,8 @@ def _assumed(
     operations: Mapping[str, int], precision: str, row: Row | None, hardware: str | None, utilisation: float
 ) -> Speed:
     """Estimate speeds from the operations per token and the peak speed of the hardware."""
-    if row is not None and row.gpus == 0 and hardware is None:
-        rate, device = row.cpus * ASSUMED_CORE, "cpu"
+    if hardware is None and not _uses_gpu(row, hardware):
+        rate, device = (row.cpus if row else 1) * ASSUMED_CORE, "cpu"
         basis = f"estimated at {ASSUMED_CORE / 1e9:g} GFLOP/s per core"
     else:
         gpu = hardware or ASSUMED_GPU
