@@ -118,6 +118,7 @@ def test_variances_are_drawn_for_each_metric_and_test_set() -> None:
     for panel in figure.axes:
         news, web = (list(line.get_xdata()) for line in panel.lines)
         assert news == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5]) and web == pytest.approx([0.2, 0.4, 0.6, 0.8, 1.0])
+        assert not any(line.get_clip_on() for line in panel.lines), "a mark at 0 is drawn whole"
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["news", "web"]
 
 
