@@ -23,24 +23,22 @@ from wordorder.workflow.study_slices import controls_of
 CONFIG = ROOT / "config"
 
 
-# Companions are asked for with the studies that name them. The jobs are the same on any profile, and a dry-run takes
-# seconds: the laptop's profile is tried with a few, and fewer still belong to the fast tests.
+# Companions are asked for with the studies that name them. Several studies share a dry-run, half of which is its start.
+# The jobs are the same on any profile: the laptop's profile is tried with a few, and fewer still are fast tests.
 COMPANIONS = {companion for name in study_names(CONFIG) for companion in load_study(name, CONFIG).companions}
-STUDIES = [(name, "slurm") for name in study_names(CONFIG) if name not in COMPANIONS]
-STUDIES += [(name, "local") for name in ("demo", "multi30k", "crosslingual", "posnet_dp_mini")]
+STUDIES = [name for name in study_names(CONFIG) if name not in {"demo", *COMPANIONS}]
+TOGETHER = 7
+FAST = [(("demo",), "slurm"), (("demo", "multi30k"), "local")]
+SLOW = [(("crosslingual", "posnet_dp_mini"), "local")]
+SLOW += [(tuple(STUDIES[start : start + TOGETHER]), "slurm") for start in range(0, len(STUDIES), TOGETHER)]
 
 
-FAST = {("demo", "slurm"), ("demo", "local"), ("multi30k", "local")}
-
-
-@pytest.mark.parametrize(
-    ("name", "profile"), [pytest.param(*each, marks=[] if each in FAST else pytest.mark.slow) for each in STUDIES]
-)
-def test_a_study_trains_translates_and_scores_its_cells(name: str, profile: str, tmp_path: Path) -> None:
-    studies = load_with_companions(name, CONFIG)
-    counts = job_counts(dry_run(tmp_path, name, profile=profile))
-    for rule, number in jobs_of(studies).items():
-        assert counts.get(rule, 0) == number, rule
+@pytest.mark.parametrize(("names", "profile"), [*FAST, *(pytest.param(*each, marks=pytest.mark.slow) for each in SLOW)])
+def test_studies_train_translate_and_score_their_cells(names: tuple[str, ...], profile: str, tmp_path: Path) -> None:
+    studies = {each.name: each for name in names for each in load_with_companions(name, CONFIG)}
+    counts = job_counts(dry_run(tmp_path, *names, profile=profile))
+    expected = jobs_of(list(studies.values()))
+    assert {rule: counts.get(rule, 0) for rule in expected} == expected
 
 
 def jobs_of(studies: list[Study]) -> dict[str, int]:
