@@ -101,6 +101,20 @@ def test_check_prints_a_line_a_study(root: Path, capsys: pytest.CaptureFixture[s
     ]
 
 
+def test_check_tells_the_looks_of_a_study(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A study may take them from the one on which it is based, and they change its level."""
+    based = "name: mine\nbased_on: arena_captions\ntitle: Mine\nencodings: [none, sinusoidal]\n"
+    (root / "studies/mine.yaml").write_text(based)
+    assert run_check("mine", "--root", str(root)) == 0
+    (root / "studies/mine.yaml").write_text(f"{based}seeds: {{looks: [3, 5], until: 5}}\n")
+    assert run_check("mine", "--root", str(root)) == 0
+    (root / "studies/mine.yaml").write_text(f"{based}seeds: [1, 2, 3]\n")
+    assert run_check("mine", "--root", str(root)) == 0
+    first, second, listed = capsys.readouterr().out.splitlines()
+    assert first.endswith(", look 1 of 2 (at 3, 5 seeds).") and second.endswith(", look 2 of 2 (at 3, 5 seeds).")
+    assert "look" not in listed
+
+
 def test_check_checks_companions_once(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     replace(root / "studies/demo.yaml", "title:", "companions: [multi30k, arena_mini]\ntitle:")
     assert run_check("demo", "multi30k", "--root", str(root)) == 0

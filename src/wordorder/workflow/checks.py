@@ -67,6 +67,10 @@ def check(study: Study, configuration: Configuration) -> str:
     counts += [_count(tests, "test set"), _count(len(comparisons(study)), "comparison")]
     if len(study.decodings) > 1:
         counts.append(_count(len(study.decodings), "decoding"))
+    if study.looks is not None:
+        looks = study.looks.looks
+        numbers = ", ".join(map(str, looks))
+        counts.append(f"look {looks.index(study.looks.now) + 1} of {len(looks)} (at {numbers} seeds)")
     return f"{study.name}: {', '.join(counts)}."
 
 
