@@ -135,7 +135,8 @@ def draw_variance(variances: pd.DataFrame, report: Report) -> Figure:
                 marker=look["marker"],
                 color=look["color"],
                 markersize=5,
-                clip_on=False,  # a component of 0 is on the edge of the panel
+                clip_on=False,  # a component of 0 is on the axis, which it covers
+                zorder=3,
                 label=label,
             )
         panel.set_yticks(range(len(COMPONENTS)), list(COMPONENTS.values()))
