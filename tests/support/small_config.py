@@ -65,6 +65,7 @@ def write_config(folder: Path) -> None:
 
 
 def replace(path: Path, *changes: tuple[str, str]) -> None:
+    """Replace texts in a file; each must occur once."""
     text = path.read_text()
     for old, new in changes:
         assert text.count(old) == 1, old

@@ -33,7 +33,11 @@ SLOW = [(("crosslingual", "posnet_dp_mini"), "local")]
 SLOW += [(tuple(STUDIES[start : start + TOGETHER]), "slurm") for start in range(0, len(STUDIES), TOGETHER)]
 
 
-@pytest.mark.parametrize(("names", "profile"), [*FAST, *(pytest.param(*each, marks=pytest.mark.slow) for each in SLOW)])
+@pytest.mark.parametrize(
+    ("names", "profile"),
+    [*FAST, *(pytest.param(*each, marks=pytest.mark.slow) for each in SLOW)],
+    ids=lambda value: value if isinstance(value, str) else value[0],
+)
 def test_studies_train_translate_and_score_their_cells(names: tuple[str, ...], profile: str, tmp_path: Path) -> None:
     studies = {each.name: each for name in names for each in load_with_companions(name, CONFIG)}
     counts = job_counts(dry_run(tmp_path, *names, profile=profile))
