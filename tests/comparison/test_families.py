@@ -93,11 +93,14 @@ def test_a_system_that_varies_more_is_named_and_has_its_own_standard_error() -> 
     found = detectable_of(
         two["test"]["standard_error"], two["test"]["nu"], dunnett_critical(3, two["test"]["nu"], 0.05)
     )
-    assert f"find a difference of {found:.2f})" in two["verdict"] and found > 2 * test.summary["detectable"]
+    assert two["detectable"] == pytest.approx(found) and found > 2 * test.summary["detectable"]
+    assert f"find a difference of {found:.2f})" in two["verdict"]
 
 
 def test_a_baseline_that_varies_more_needs_more_seeds() -> None:
-    wide = family_test(KNOWN | {"base": [18.6, 22.3, 20.3]}, margin={"bleu": 5.0}).summary
+    test = family_test(KNOWN | {"base": [18.6, 22.3, 20.3]}, margin={"bleu": 5.0})
+    wide = test.summary
+    assert "; base varies more than the others" in test.compare(test.family.comparisons[0])["verdict"]
     assert wide["baseline_check"]["corrects"] and wide["detectable"] > 5.0
     assert wide["seeds_needed"] > 3, "three seeds detect more than the margin only"
 
@@ -208,9 +211,8 @@ def test_declared_looks_have_their_own_levels() -> None:
     [
         ([1, 2, 3, 4, 5], None, [[1, 2, 3]]),
         ([1, 2, 3], None, [[4, 5, 6]]),
-        ([1, 2, 3, 4, 5], Looks(looks=[3, 5], until=5), [[1, 2, 3, 4]]),
         ([1, 2, 3, 4, 5], Looks(looks=[3, 5], until=5, declared=False), []),
-        ([1, 2, 3], Looks(looks=[3, 5]), [[2, 3, 4]]),
+        ([1, 2, 3], Looks(looks=[3, 5]), [[4, 5, 6]]),
     ],
 )
 def test_after_looks_that_were_not_declared_no_level_is_exact(
@@ -218,6 +220,30 @@ def test_after_looks_that_were_not_declared_no_level_is_exact(
 ) -> None:
     found = level_of(0.05, seeds, looks, earlier)
     assert (found.level, found.exact) == (0.05, False)
+
+
+def test_missing_runs_loosen_no_level_of_declared_looks() -> None:
+    looks = Looks(looks=[3, 5])
+    planned, missing = level_of(0.05, [1, 2, 3], looks), level_of(0.05, [1, 3], looks)
+    assert missing.level < planned.level and not missing.exact
+    last = looks.model_copy(update={"until": 5})
+    taken = [level_of(0.05, [1, 3], looks), level_of(0.05, [1, 2, 3], looks, [[1, 3]])]
+    taken.append(level_of(0.05, [1, 2, 3, 4, 5], last, [[1, 3], [1, 2, 3]]))
+    assert [each.exact for each in taken] == [False] * 3
+    # Three looks at a sum of normal numbers find something by chance as often as the level says.
+    steps = np.random.default_rng(5).normal(size=(200_000, 5)).cumsum(axis=1)
+    found = [
+        2 * stats.norm.sf(np.abs(steps[:, n - 1]) / n**0.5) < each.level
+        for n, each in zip((2, 3, 5), taken, strict=True)
+    ]
+    assert np.any(found, axis=0).mean() == pytest.approx(0.05, abs=0.003)
+
+
+def test_more_seeds_are_judged_at_the_level_of_the_last_look() -> None:
+    first = family_test(KNOWN, looks=Looks(looks=[3, 5]), margin={"bleu": 0.2}).summary
+    assert first["level"]["last"] == pytest.approx(0.047595, abs=1e-6)
+    needed, sigma, last = first["seeds_needed"], first["sigma"], first["level"]["last"]
+    assert power(0.2, sigma, 4, needed, alpha=last) >= 0.8 > power(0.2, sigma, 4, needed - 1, alpha=last)
 
 
 def test_looking_again_at_the_same_seeds_changes_nothing() -> None:

@@ -121,6 +121,8 @@ def test_numbers_without_spread_are_what_they_are_and_one_seed_decides_nothing()
     pair = ("small", "large")
     assert only(Family("", memory, [pair], {}, lower_is_better=True).evidence(0.05)).found is Found.CONFIRMED
     assert only(Family("", memory, [pair], {}).evidence(0.05)).found is Found.CONTRADICTED
+    bottom = {"small": {1: 0.0, 2: 0.0}, "large": {1: 0.0, 2: 0.0}}  # scores that cannot be lower, for example
+    assert only(Family("", bottom, [pair], {}, exact=False).evidence(0.05)).found is Found.UNDECIDED
     single = {"small": {1: 6.4}, "large": {1: 6.8}}
     assert only(Family("", single, [pair], {}).evidence(0.05)).found is Found.UNDECIDED
 

@@ -82,6 +82,8 @@ def test_outcomes_are_corrected_over_columns_in_each_direction() -> None:
     four = Order(4, 6, 1 / 24, 1.0)
     assert order_outcomes([four]) == [OrderOutcome.REPRODUCED]
     assert order_outcomes([four, four]) == [OrderOutcome.TOO_FEW] * 2
+    seven = Order(7, 21, 1 / 5040, 1.0)
+    assert order_outcomes([four, seven]) == [OrderOutcome.REPRODUCED] * 2, "Holm's second p-value is not corrected"
 
 
 def test_pairs() -> None:

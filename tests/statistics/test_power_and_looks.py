@@ -43,6 +43,7 @@ def test_seeds_needed_is_the_least_number() -> None:
         assert power(difference, 0.3, k, n) >= 0.8
         assert n == 2 or power(difference, 0.3, k, n - 1) < 0.8
     assert seeds_needed(0.001, 1.0, 5) is None
+    assert seeds_needed(0.042, 1.0, 2) == pytest.approx(8_900, abs=60)  # below 10,000, above the last power of 2
 
 
 def test_the_range_of_sigma_covers_it() -> None:

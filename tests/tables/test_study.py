@@ -209,6 +209,8 @@ def test_significance(study: Report, tmp_path: Path) -> None:
     assert (row["outcome"], row["reach"]) == ("better", "and on other sentences")
     assert [row["low"], row["high"]] == pytest.approx(found["interval"])
     assert (row["p"], row["detectable"]) == pytest.approx((found["p"], family_of["family"]["detectable"]))
+    tested = data.dropna(subset=["detectable"])
+    assert ((tested["high"] - tested["low"]) / 2 < tested["detectable"]).all(), "a shorter interval finds more"
     stratified = entry["stratified"]
     spread = stratified["spread"]["difference"]
     assert [row["stratified_p"], row["optimiser_sd"]] == [stratified["p"], pytest.approx(spread["optimiser_sd"])]
@@ -490,3 +492,9 @@ def test_summary(study: Report, tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert [row["encoding"] for row in rows] == list(data["encoding"])
     for verdict in verdicts["verdict"]:
         assert f"- {verdict}\n" in printed
+    path = tmp_path / "tables" / "significance.csv"
+    common = f"{verdicts['detectable'].iloc[0]:.2f}"
+    assert f"these seeds find a difference of {common} with 80 %" in printed
+    verdicts.loc[1, "detectable"] = 99.0  # of a system that varies more
+    write_text(path, verdicts.to_csv(index=False))
+    assert " to 99.00, depending on how much a system varies over the seeds, with 80 %" in summary(tmp_path)

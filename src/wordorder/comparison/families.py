@@ -122,7 +122,7 @@ class FamilyTest:
         none = {"detectable": None, "detectable_range": None, "seeds_needed": None}
         if self.test.problem is not None:
             return none
-        test, alpha = self.test, self.level.level
+        test = self.test
         found = detectable_of(test.standard_error, test.nu, test.critical)
         low, high = (found * edge for edge in sigma_range(1.0, test.nu))
         needed = self.margin and seeds_needed(
@@ -130,7 +130,7 @@ class FamilyTest:
             # A baseline that varies more has a larger variance of differences, with fewer degrees of freedom.
             test.standard_error * (self.model.n / 2) ** 0.5,
             self.model.k,
-            alpha=alpha,
+            alpha=self.level.last,
             procedure=self._procedure,
             m=test.m,
             freedom=test.nu / (self.model.n - 1),
@@ -155,7 +155,7 @@ class FamilyTest:
     def compare(self, comparison: Comparison) -> dict[str, Any]:
         """Return the test of one comparison, its verdict, and the verdict as a sentence."""
         difference = self._difference(comparison)
-        both = self._both(comparison, difference)
+        both, detectable = self._both(comparison, difference), self._detectable(difference)
         found = verdict(
             difference,
             margin=self.margin or 0.0,
@@ -166,6 +166,7 @@ class FamilyTest:
         return {
             "test": None if difference is None else asdict(difference),
             "both": None if both is None else asdict(both),
+            "detectable": detectable,
             "outcome": found.outcome.value,
             "reach": None if found.reach is None else found.reach.value,
             "verdict": sentence(
@@ -174,7 +175,7 @@ class FamilyTest:
                 difference,
                 found,
                 self.summary,
-                detectable=self._detectable(difference),
+                detectable=detectable,
                 why=self._why(comparison),
             ),
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -22,12 +22,14 @@ class Level:
         level: The level with which p-values are compared now, and that of the intervals.
         looks: The numbers of seeds at which the study looks at its results.
         exact: Whether ``level`` keeps ``alpha``: all looks were fixed before the first.
+        last: The level of the last look, with which more seeds would be judged.
     """
 
     alpha: float
     level: float
     looks: list[int]
     exact: bool
+    last: float
 
     def as_dict(self) -> dict[str, Any]:
         """Return the level as a dictionary."""
@@ -38,6 +40,9 @@ def level_of(
     alpha: float, seeds: Sequence[int], looks: Looks | None = None, earlier: Sequence[Sequence[int]] = ()
 ) -> Level:
     """Return the level for the present seeds.
+
+    If seeds of a declared look are missing, alpha is spent at the numbers of seeds that were compared. Lan and DeMets
+    (1983) allow this if the looks do not depend on the results, which is unknown here, so that the level is not exact.
 
     Args:
         alpha: The level of the whole study.
@@ -51,13 +56,23 @@ def level_of(
     taken = [*(each for each in earlier if list(each) != list(seeds)), seeds]
     counts = sorted({len(each) for each in taken})
     if looks is None:
-        return Level(alpha, alpha, counts, exact=len(taken) == 1)
-    planned = looks.declared and all(list(each) == list(range(1, len(each) + 1)) for each in taken)
-    planned = planned and set(counts) <= set(looks.looks)
-    if not planned:
-        return Level(alpha, alpha, sorted({*counts, *(look for look in looks.looks if look <= looks.now)}), exact=False)
-    levels = dict(zip(looks.looks, obrien_fleming_levels(looks.looks, alpha=alpha), strict=True))
-    return Level(alpha, levels[len(seeds)], looks.looks, exact=True)
+        return Level(alpha, alpha, counts, exact=len(taken) == 1, last=alpha)
+    if not looks.declared or not {seed for each in taken for seed in each} <= set(range(1, looks.looks[-1] + 1)):
+        known = sorted({*counts, *(look for look in looks.looks if look <= looks.now)})
+        return Level(alpha, alpha, known, exact=False, last=alpha)
+    planned = all(list(each) == list(range(1, len(each) + 1)) for each in taken) and set(counts) <= set(looks.looks)
+    at = looks.looks if planned else sorted({*counts, looks.looks[-1]})
+    levels = dict(zip(at, obrien_fleming_levels(at, alpha=alpha), strict=True))
+    return Level(alpha, levels[len(seeds)], at, exact=planned, last=levels[at[-1]])
+
+
+def last_level(level: Mapping[str, Any]) -> float:
+    """Return the level of the last look from a file of significance tests.
+
+    Files of earlier versions have only that of the present look.
+    """
+    last: float = level.get("last", level["level"])
+    return last
 
 
 def looks_file(comparison: str | Path) -> Path:

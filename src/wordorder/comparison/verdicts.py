@@ -45,7 +45,8 @@ def sentence(
     )
     if (family["spread_check"] or {}).get("small"):
         facts += ", which vary suspiciously little"
-    facts += "".join(f"; {name} varies more than the others" for name in (system, baseline) if name in unstable(family))
+    varying = {*unstable(family), *([baseline] if baseline_varies(family) else [])}
+    facts += "".join(f"; {name} varies more than the others" for name in (system, baseline) if name in varying)
     if verdict.outcome is Outcome.UNDECIDED:
         return (
             f"{system} against {baseline}: undecided ({facts}; with 80 % probability these seeds find a difference of "
@@ -68,6 +69,11 @@ def reach_words(verdict: Verdict) -> str:
 def unstable(family: dict[str, Any]) -> dict[str, float]:
     """Return the systems that vary more over the seeds than the others, each with the p-value of that check."""
     return family.get("unstable") or {}  # Older bundles lack the check.
+
+
+def baseline_varies(family: dict[str, Any]) -> bool:
+    """Whether the baseline varies more over the seeds than the others, so that all comparisons use its own spread."""
+    return bool((family["baseline_check"] or {}).get("corrects"))
 
 
 def common_test(comparisons: Sequence[dict[str, Any]], family: dict[str, Any]) -> dict[str, Any] | None:

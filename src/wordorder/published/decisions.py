@@ -150,6 +150,7 @@ class Decider:
             stands_in=self._stands_in_column(column, where) if pairs else "",
             lacks=lacks,
             part=column.column,
+            exact=not column.is_score,
         )
 
     def _stands_in_column(self, column: PublishedColumn, where: tuple[str, str, str], size: str | None = None) -> str:
@@ -222,6 +223,7 @@ class Decider:
                 stands_in=", ".join(
                     filter(None, [self._stands_in(where[0], where[1], decided.dataset, decided.size), *other])
                 ),
+                exact="metric" not in decided.where,
             )
 
     def _slopes(self, decided: ByTrend) -> list[Evidence]:

@@ -78,6 +78,8 @@ class Family:
         stands_in: As in :class:`Evidence`.
         lacks: Why systems have no values, such as 'diverged'; others were not run.
         part: The part of the claim that the family decides, such as a column of a table; empty if the claim has one.
+        exact: Whether numbers that do not vary over the seeds, such as counts or memory, decide without a test. Scores
+            do not: all seeds may reach the lowest or highest one.
     """
 
     place: str
@@ -91,6 +93,7 @@ class Family:
     stands_in: str = ""
     lacks: Mapping[str, str] = field(default_factory=dict)
     part: str = ""
+    exact: bool = True
 
     @property
     def run(self) -> bool:
@@ -141,11 +144,11 @@ class Family:
         return Evidence(found, self.place, _named(pair), value, units=len(gaps), note=note, stands_in=self.stands_in)
 
     def _untested(self, pair: tuple[str, str], known: Values, problem: str) -> Evidence:
-        """Judge a pair without a test: numbers without variance, such as memory, decide; a single seed does not."""
+        """Judge a pair without a test: exact numbers that do not vary decide; a single seed does not."""
         one, other = (list(known[name].values()) for name in pair)
         value = self._sign() * (float(np.mean(one)) - float(np.mean(other)))
         found = Found.UNDECIDED
-        if problem == "no variance":
+        if problem == "no variance" and self.exact:
             better = value >= -(self.margin or 0.0) if self.at_least else value > 0
             found = Found.CONFIRMED if better else Found.CONTRADICTED
         note, units = "; ".join(filter(None, (problem, self.note))), min(len(one), len(other))

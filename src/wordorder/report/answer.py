@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wordorder.comparison.levels import level_of
-from wordorder.comparison.verdicts import common_test, unstable
+from wordorder.comparison.levels import last_level
+from wordorder.comparison.verdicts import baseline_varies, common_test, unstable
 from wordorder.config.models import Report
 from wordorder.metrics.base import metric
 from wordorder.report.overview import Alike, place
@@ -83,7 +83,7 @@ class _Family:
             difference,
             self.sigma,
             systems,
-            alpha=summary["level"]["level"],
+            alpha=last_level(summary["level"]),
             procedure="baseline" if summary["procedure"] == "dunnett" else "declared pairs",
             m=summary["comparisons"],
             freedom=self.freedom,
@@ -216,7 +216,7 @@ def _sure(report: Report, families: Sequence[_Family]) -> list[str]:
     ][:PLACES]
     if not tested:
         return said
-    level = level_of(report.alpha, report.seeds, report.looks).level
+    level = max(family.summary["level"]["level"] for family in tested)
     seeds = sorted({len(family.summary["seeds"]) for family in tested})
     count = str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
     said.append(
@@ -234,7 +234,7 @@ def _sure(report: Report, families: Sequence[_Family]) -> list[str]:
         )
     if any(not family.summary["level"]["exact"] for family in tested):
         said.append("Seeds were added after results had been seen, which was not declared: no level is exact.")
-    if any((family.summary["baseline_check"] or {}).get("corrects") for family in tested):
+    if any(baseline_varies(family.summary) for family in tested):
         said.append("The baseline varies more over the seeds than the other systems, which makes verdicts less sure.")
     if varying := list(dict.fromkeys(name for family in tested for name in unstable(family.summary))):
         said.append(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from wordorder.comparison.verdicts import unstable
+from wordorder.comparison.verdicts import baseline_varies, unstable
 from wordorder.config.models import Report
 from wordorder.config.pages import Page
 from wordorder.metrics.base import metric
@@ -167,7 +167,7 @@ def _power(family: dict[str, Any], name: str) -> str:
         said += f" To find the margin of {family['margin']:.{places}f} {label}, {needed} seeds are needed."
     if not family["level"]["exact"]:
         said += " Seeds were added after results had been seen, without a declaration, so no level is exact."
-    if (family["baseline_check"] or {}).get("corrects"):
+    if baseline_varies(family):
         said += " The baseline varies more over seeds than the other systems do, so these verdicts need more seeds."
     if varying := ", ".join(unstable(family)):
         said += f" Verdicts on a system that varies more over seeds than the others ({varying}) use its own spread."

@@ -99,6 +99,7 @@ class Level(Result):
     level: float | None = None
     looks: list[int] = []
     exact: bool = True
+    last: float | None = None
 
 
 class SpreadCheck(Result):
@@ -169,6 +170,7 @@ class ComparisonNumbers(Result):
     stratified: dict[str, Any] | None = None
     test: Test | None = None
     both: Both | None = None
+    detectable: float | None = None
     outcome: str = ""
     reach: str | None = None
     verdict: str = ""

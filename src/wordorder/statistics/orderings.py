@@ -99,12 +99,12 @@ def order_outcomes(columns: Sequence[Order], *, alpha: float = 0.05) -> list[Ord
     opposite = holm([order.p_reversed for order in columns])
     found = []
     for order, p_same, p_reversed in zip(columns, same, opposite, strict=True):
-        if 1 / math.factorial(order.systems) > alpha / len(columns):
-            found.append(OrderOutcome.TOO_FEW)
-        elif p_same is not None and p_same <= alpha:
+        if p_same is not None and p_same <= alpha:
             found.append(OrderOutcome.REPRODUCED)
         elif p_reversed is not None and p_reversed <= alpha:
             found.append(OrderOutcome.REVERSED)
+        elif 1 / math.factorial(order.systems) > alpha / len(columns):
+            found.append(OrderOutcome.TOO_FEW)
         else:
             found.append(OrderOutcome.NOT_SHOWN)
     return found

@@ -148,9 +148,9 @@ def seeds_needed(
 
     low, high = 1, 2
     while not enough(high):
-        low, high = high, 2 * high
-        if high > _MOST_SEEDS:
+        if high == _MOST_SEEDS:
             return None
+        low, high = high, min(2 * high, _MOST_SEEDS)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)

@@ -12,7 +12,7 @@ from typing import Any
 
 from tabulate import tabulate
 
-from wordorder.comparison.levels import level_of
+from wordorder.comparison.levels import last_level, level_of
 from wordorder.comparison.verdicts import common_test
 from wordorder.config.models import Report, Study, metric_name
 from wordorder.errors import WordorderError
@@ -45,6 +45,7 @@ class Spread:
         procedure: The test procedure.
         seeds: The current number of seeds.
         level: The significance level of the comparisons.
+        last_level: That of the last look, with which more seeds would be judged.
         small: Whether the seeds vary less than the sentences on which they differ explain.
     """
 
@@ -58,6 +59,7 @@ class Spread:
     procedure: Procedure
     seeds: int
     level: float
+    last_level: float
     small: bool = False
 
     @property
@@ -71,7 +73,7 @@ class Spread:
             difference,
             sigma,
             self.systems,
-            alpha=self.level,
+            alpha=self.last_level,
             procedure=self.procedure,
             m=self.comparisons,
             freedom=self.nu_now / (self.seeds - 1) if self.seeds > 1 else None,
@@ -157,9 +159,11 @@ def _assumed(study: Study, name: str, sigma: float, nu: float, place: str, *, sm
     systems = len({side for comparison in family for side in (comparison.system, comparison.baseline)})
     procedure: Procedure = "baseline" if len({c.baseline for c in family}) == 1 else "declared pairs"
     seeds = len(study.seed_numbers)
-    level = level_of(study.significance.alpha, study.seed_numbers, study.looks).level
+    level = level_of(study.significance.alpha, study.seed_numbers, study.looks)
     nu_now = (systems - 1) * (seeds - 1)
-    return Spread(place, name, sigma, nu, nu_now, systems, len(family), procedure, seeds, level, small)
+    return Spread(
+        place, name, sigma, nu, nu_now, systems, len(family), procedure, seeds, level.level, level.last, small
+    )
 
 
 def _measured(study: Study, configuration: Configuration, results: Path, name: str) -> list[Spread]:
@@ -194,8 +198,10 @@ def _of_family(place: str, name: str, tested: dict[str, Any]) -> Spread:
     sigma, nu = family["sigma"], family["nu"]
     if test := common_test(tested["comparisons"], family):  # Contains the variation of a baseline that varies more.
         sigma, nu = test["standard_error"] * math.sqrt(seeds / 2), test["nu"]
-    level = family["level"]["level"]
-    return Spread(place, name, sigma, nu, nu, systems, family["comparisons"], procedure, seeds, level, is_small(family))
+    level, last = family["level"]["level"], last_level(family["level"])
+    return Spread(
+        place, name, sigma, nu, nu, systems, family["comparisons"], procedure, seeds, level, last, is_small(family)
+    )
 
 
 def power_text(

@@ -9,9 +9,10 @@ import pandas as pd
 
 from wordorder.comparison.levels import level_of
 from wordorder.comparison.paired import KINDS
-from wordorder.comparison.verdicts import unstable
+from wordorder.comparison.verdicts import baseline_varies, unstable
 from wordorder.config.models import Report
 from wordorder.metrics.base import metric
+from wordorder.statistics.power import sigma_range
 from wordorder.tables.study import not_scored
 from wordorder.tables.table import MISSING, Block, Cell, Row, Table, interval, number, p_values, text
 
@@ -54,7 +55,7 @@ def result_notes(files: list[dict[str, Any]]) -> list[str]:
         if cell["status"] != "translated"
     )
     notes = [] if all_exact(files) else [_NOT_EXACT]
-    notes += [_CHECKED] if any((family["baseline_check"] or {}).get("corrects") for family in _tested(files)) else []
+    notes += [_CHECKED] if any(baseline_varies(family) for family in _tested(files)) else []
     notes += [_UNSTABLE] if any(unstable(family) for family in _tested(files)) else []
     notes += [_SMALL] if any(is_small(family) for family in _tested(files)) else []
     notes += [f"{metric(name).label}: {signature}" for name, signature in signatures.items()]
@@ -188,7 +189,8 @@ _NOT_EXACT = (
 )
 _CHECKED = (
     "Where the baseline check has p below 0.05, the standard error uses the baseline's own spread. This reduces false "
-    "findings but does not prevent them: such verdicts need more seeds."
+    "findings but does not prevent them: such verdicts need more seeds. The significance letters of the "
+    "scores do not use this check."
 )
 _UNSTABLE = (
     "Where a note names a system that varies more, its seeds vary more than those of the other systems (p: of that "
@@ -237,7 +239,10 @@ def _verdict_row(family: dict[str, Any], entry: dict[str, Any]) -> dict[str, Any
     low, high = test.get("interval", (None, None))
     inner_low, inner_high = test.get("equivalence_interval", (None, None))
     both_low, both_high = both.get("interval", (None, None))
-    detectable_low, detectable_high = family["detectable_range"] or (None, None)
+    detectable = _detectable(family, entry)
+    detectable_low, detectable_high = (
+        sigma_range(detectable, test["nu"]) if test and detectable is not None else (None, None)
+    )
     return {
         **{key: entry[key] for key in ("system", "baseline", "outcome", "reach", "verdict")},
         "difference": test.get("value"),
@@ -259,7 +264,7 @@ def _verdict_row(family: dict[str, Any], entry: dict[str, Any]) -> dict[str, Any
         "exact": level["exact"],
         "sigma": family["sigma"],
         "residual_nu": family["nu"],
-        "detectable": family["detectable"],
+        "detectable": detectable,
         "detectable_low": detectable_low,
         "detectable_high": detectable_high,
         "seeds_for_margin": family["seeds_needed"],
@@ -307,9 +312,15 @@ def _shown_verdict(name: str, family: dict[str, Any], entry: dict[str, Any]) -> 
         "Interval": interval(test and test["interval"], places),
         "p": p_values(test and test["p"]),
         "Interval, seeds and sentences": interval(both and both["interval"], places),
-        "Detectable": number(family["detectable"], places),
+        "Detectable": number(_detectable(family, entry), places),
         "Verdict": text(f"{entry['outcome']}{reach}"),
     }
+
+
+def _detectable(family: dict[str, Any], entry: dict[str, Any]) -> float | None:
+    """Return the detectable difference of a comparison; files of earlier versions have only that of its family."""
+    found: float | None = entry.get("detectable", family["detectable"])
+    return found
 
 
 _REACHES = {"on this test set": "on this test set", "and on other sentences": "on this test set and on other sentences"}

@@ -43,22 +43,25 @@ def summary(results: str | Path) -> str:
         verdicts = read_table(path, _VERDICTS, numbers=("detectable", "margin", "seeds_for_margin"))
         for (dataset, size, test), group in groups(verdicts, ["dataset", "size", "test"]):
             lines = [f"- {verdict}" for verdict in group["verdict"]]
-            lines += [_power(family.iloc[0]) for _, family in groups(group, ["metric"])]
+            lines += [_power(family) for _, family in groups(group, ["metric"])]
             parts.append("\n".join([f"{dataset}, {size}, {test}: comparisons\n", *filter(None, lines)]))
     return "\n\n".join(parts)
 
 
-def _power(family: pd.Series[Any]) -> str:
-    """Describe the detectable difference of one metric, and whether its level is exact."""
-    if pd.isna(family["detectable"]):
+def _power(comparisons: pd.DataFrame) -> str:
+    """Describe the detectable differences of one metric, and whether its level is exact."""
+    if comparisons["detectable"].isna().all():
         return ""
-    label, places = metric(family["metric"]).label, metric(family["metric"]).digits
-    said = f"  {label}: these seeds find a difference of {family['detectable']:.{places}f} with 80 % probability"
-    if not pd.isna(family["margin"]):
-        needed = family["seeds_for_margin"]
-        said += f"; one of {family['margin']:.{places}f}, the margin, needs "
+    first, least, most = comparisons.iloc[0], comparisons["detectable"].min(), comparisons["detectable"].max()
+    label, places = metric(first["metric"]).label, metric(first["metric"]).digits
+    low, high = f"{least:.{places}f}", f"{most:.{places}f}"
+    between = low if low == high else f"{low} to {high}, depending on how much a system varies over the seeds,"
+    said = f"  {label}: these seeds find a difference of {between} with 80 % probability"
+    if not pd.isna(first["margin"]):
+        needed = first["seeds_for_margin"]
+        said += f"; one of {first['margin']:.{places}f}, the margin, needs "
         said += "more than 10,000 seeds" if pd.isna(needed) else f"{needed:,.0f} seeds"
-    return said + ("." if family["exact"] else ". Seeds were added without having declared it: no level is exact.")
+    return said + ("." if first["exact"] else ". Seeds were added without having declared it: no level is exact.")
 
 
 def _cell(row: dict[Hashable, Any]) -> str:
