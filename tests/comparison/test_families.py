@@ -196,6 +196,18 @@ def test_seeds_that_vary_less_than_their_sentences_explain_are_reported() -> Non
         assert ("3 seeds, which vary suspiciously little)" in said) == small
 
 
+def test_models_that_have_learned_nothing_are_not_equivalent() -> None:
+    nothing = family_test({"base": [0.0, 0.01, 0.0], "one": [0.0, 0.0, 0.02]}, margin={"bleu": 0.5})
+    assert verdicts(nothing) == [("untested", None)]
+    assert nothing.compare(nothing.family.comparisons[0])["verdict"] == (
+        "one against base: untested (no score above the margin)."
+    )
+    poor = {"base": [0.3, 0.7, 0.4], "one": [0.35, 0.68, 0.4]}
+    assert verdicts(family_test(poor, margin={"bleu": 0.5})) == [("equivalent", "on this test set")]
+    assert verdicts(family_test(poor, margin={"bleu": 0.9}, metric="bleu")) == [("untested", None)]
+    assert verdicts(family_test(poor, margin={"ter": 0.9}, metric="ter")) != [("untested", None)]
+
+
 def test_declared_looks_have_their_own_levels() -> None:
     looks = Looks(looks=[3, 5])
     assert level_of(0.05, [1, 2, 3], looks).level == pytest.approx(0.007616, abs=1e-6)

@@ -101,7 +101,7 @@ def test_every_file_gets_a_line(
     assert lines[2] == "BAD pair/lost: mirror: no copy; address: answers 404 Not Found"
     assert lines[3].startswith(f"BAD pair/wrong: mirror: {mirror}/other has SHA-256 ") and "size right" in lines[3]
     assert lines[4] == "BAD pair/short: mirror: no copy; address: serves 899 bytes instead of 900"
-    assert " ".join(lines[6].split()) == "folder files in the mirror at the address wrong not to be had"
+    assert " ".join(lines[6].split()) == "folder files in the mirror at the address wrong unavailable"
     assert lines[7].split() == ["pair", "5", "2", "3", "3", "2"]
     assert sorted(asked) == sorted(f"HEAD /{path}" for path in ("right", "silent", "missing", "right", "short"))
     assert "Copying" not in error

@@ -56,6 +56,18 @@ def test_the_forest_has_every_interval_its_verdict_and_the_margin() -> None:
     assert "sinusoidal" in panel.get_xlabel()
 
 
+def test_an_interval_much_wider_than_the_others_is_cut_and_named() -> None:
+    frame = comparisons()
+    frame.loc[3, ["low", "high"]] = [-160.0, 190.0]
+    (panel,) = draw_forest(frame, REPORT).axes
+    low, high = panel.get_xlim()
+    assert -2.5 < low < -2 and 3 < high < 3.5, "the ends of the other intervals"
+    assert "undecided, −160 to +190" in [text.get_text() for text in panel.texts]
+    assert [low, high] in [list(line.get_xdata()) for line in panel.lines]
+    arrows = {(line.get_marker(), line.get_xdata()[0]) for line in panel.lines if line.get_marker() in ("<", ">")}
+    assert arrows == {("<", low), (">", high)}
+
+
 def test_without_a_margin_there_is_no_band_and_pairs_name_both_sides() -> None:
     frame = comparisons(margin=None)
     frame.loc[0, "baseline"] = "none"

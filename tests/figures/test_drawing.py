@@ -146,16 +146,17 @@ def test_scores_show_every_seed_the_mean_and_the_baseline() -> None:
     chosen = rows[(rows["metric"] == "bleu") & (rows["test"] == "one_test")]
     panel = figure.axes[0]
     dots = np.asarray(panel.collections[0].get_offsets())
-    assert sorted(dots[:, 1]) == pytest.approx(sorted(chosen["score"]))
-    assert len(set(dots[:, 0])) == 8, "dots of one column stand side by side"
+    assert sorted(dots[:, 0]) == pytest.approx(sorted(chosen["score"]))
+    assert len(set(dots[:, 1])) == 8, "each dot of a row has its own line"
+    assert panel.yaxis_inverted(), "the first encoding is above"
     means = chosen.groupby("encoding")["score"].mean()
     spreads = chosen.groupby("encoding")["score"].std()
     (bars,) = panel.containers
-    assert list(bars.lines[0].get_ydata()) == pytest.approx(list(means))
-    ends = [np.ptp(segment[:, 1]) / 2 for segment in bars.lines[2][0].get_segments()]
+    assert list(bars.lines[0].get_xdata()) == pytest.approx(list(means))
+    ends = [np.ptp(segment[:, 0]) / 2 for segment in bars.lines[2][0].get_segments()]
     assert ends == pytest.approx(list(spreads))
     baseline = next(line for line in panel.lines if line.get_label() == "mean of none")
-    assert list(baseline.get_ydata()) == pytest.approx([means["none"]] * 2)
+    assert list(baseline.get_xdata()) == pytest.approx([means["none"]] * 2)
     labels = texts(figure)
     for label in ("BLEU", "one_test", "another_test", "score of one seed", "mean ± standard deviation over seeds"):
         assert label in labels
@@ -165,7 +166,7 @@ def test_scores_count_missing_seeds() -> None:
     rows = score_rows(["none", "rope"], 3)
     rows.loc[(rows["encoding"] == "rope") & (rows["seed"] == 1), "score"] = np.nan
     written = texts(drawn_scores(rows, "ter"))
-    assert "1 of 3" in written
+    assert "1 of 3 missing" in written
     assert "TER (lower is better)" in written
     rows["score"] = np.nan
     written = texts(drawn_scores(rows, "bleu"))

@@ -63,7 +63,6 @@ class SeedEffects(Analysis):
     def draw(self, frame: DataFrame, asked: Analysed) -> Figure:
         """Draw one panel per test set and metric, one column of dots per encoding, one line per seed."""
         from wordorder.drawing.lines import at, missing_cells, places, title
-        from wordorder.drawing.seeds import halve
         from wordorder.drawing.style import PALETTE, panels, say, wrap
         from wordorder.metrics import base
 
@@ -84,7 +83,7 @@ class SeedEffects(Analysis):
             for place_, name in enumerate(names):
                 panel.scatter([place_] * table.shape[1], table.loc[name], s=10, color=PALETTE[0], zorder=2)
             facts = rows.drop_duplicates("encoding").set_index("encoding")
-            panel.set_xticks(range(len(names)), [f"{halve(name)}\n{_facts(facts.loc[name])}" for name in names])
+            panel.set_xticks(range(len(names)), [f"{wrap(name, 18)}\n{_facts(facts.loc[name])}" for name in names])
             panel.axhline(0, color="black", linewidth=0.6)
             panel.set_ylabel(f"{base.metric(metric).label} minus the encoding's mean")
         if missing := missing_cells(frame, asked.report):

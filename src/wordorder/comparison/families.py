@@ -7,6 +7,7 @@ for systems that vary more than the others.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -68,7 +69,9 @@ class FamilyTest:
         by_system: dict[str, dict[int, float]] = {name: {} for name in self.family.encodings}
         for (name, seed), score in self.scores.items():
             by_system[name][seed] = score
-        return block(by_system, seeds=self.family.seeds, diverged=self.diverged)
+        # Models that have learned nothing are not equivalent: their scores are alike because none can be lower.
+        floor = -math.inf if self.margin is None or self.metric.lower_is_better else self.margin
+        return block(by_system, seeds=self.family.seeds, diverged=self.diverged, floor=floor)
 
     @cached_property
     def baseline(self) -> str | None:

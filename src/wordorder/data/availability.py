@@ -87,8 +87,8 @@ def summary(found: Iterable[Availability]) -> str:
         counts["in the mirror"] += file.mirror.good is True
         counts["at the address"] += file.address.good is True
         counts["wrong"] += False in (file.mirror.good, file.address.good)
-        counts["not to be had"] += not (file.mirror.good or file.address.good)
-    columns = ("files", "in the mirror", "at the address", "wrong", "not to be had")
+        counts["unavailable"] += not (file.mirror.good or file.address.good)
+    columns = ("files", "in the mirror", "at the address", "wrong", "unavailable")
     width = max(map(len, ["folder", *rows]))
     lines = [" ".join([f"{'folder':<{width}}", *columns])]
     lines += [

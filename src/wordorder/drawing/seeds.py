@@ -1,4 +1,4 @@
-"""One column per encoding: one dot per seed, and the mean with its standard deviation."""
+"""One row per encoding: one dot per seed, and the mean with its standard deviation."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from wordorder.config.models import Report
 from wordorder.drawing.lines import at, places, title
 from wordorder.drawing.style import PALETTE, panels, wrap
 
-_LINE = 18  # characters of a name that fit into one line
+_LINE = 26  # characters of a name that fit into one line
+_COLUMNS = 3  # panels side by side
 _SEED, _MEAN, _BASELINE = PALETTE[5], "#000000", PALETTE[1]
 
 
 def draw(frame: pd.DataFrame, report: Report, values: Mapping[str, str], *, shares: bool = False) -> Figure:
-    """Draw columns of a frame: one row of panels per test set, one column of panels per value.
+    """Draw columns of a frame: one panel per test set, or with several values one row of panels per test set.
 
     Args:
         frame: One row per cell and test set.
@@ -29,25 +30,28 @@ def draw(frame: pd.DataFrame, report: Report, values: Mapping[str, str], *, shar
     Returns:
         The figure.
     """
-    names = [halve(name) for name in report.encodings]
+    names = [wrap(name, _LINE) for name in report.encodings]
     longest = max(len(line) for name in names for line in name.split("\n"))
-    width = max(3.4, 0.9 + 0.45 * len(names))
+    lines = sum(name.count("\n") + 1 for name in names)
     where = places(frame)
-    columns = len(values) if len(values) > 1 else max(1, int(11 // width))
-    figure, axes = panels(len(where) * len(values), columns, width, 2.4 + 0.045 * longest)
+    columns = len(values) if len(values) > 1 else min(len(where), _COLUMNS)
+    width = (2.6 if columns > 1 else 3.6) + 0.07 * longest / columns
+    figure, axes = panels(len(where) * len(values), columns, width, 1.0 + 0.21 * max(lines, 3))
+    before: list[str] = []
     for index, panel in enumerate(axes):
         place = where[index // len(values)]
         trained = report.encodings_of(place[2])
         value = list(values)[index % len(values)]
         panel.set_title(wrap(title(report, place), int(width * 11)))
         own = at(frame, place).rename(columns={value: "score"})
-        seed_columns(panel, own, trained, report.baseline)
-        panel.set_xticks(
-            range(len(trained)), list(map(halve, trained)), rotation=40, ha="right", rotation_mode="anchor"
-        )
-        panel.set_ylabel(values[value])
+        seed_rows(panel, own, trained, report.baseline)
+        # Panels beside one with the same encodings need no names.
+        named = index % columns == 0 or trained != before
+        panel.set_yticks(range(len(trained)), [wrap(name, _LINE) for name in trained] if named else [])
+        before = trained
+        panel.set_xlabel(values[value])
         if shares:
-            panel.yaxis.set_major_formatter(PercentFormatter(1, decimals=None))
+            panel.xaxis.set_major_formatter(PercentFormatter(1, decimals=None))
     handles, labels = axes[0].get_legend_handles_labels()
     if "score" not in values:
         labels = ["one seed" if label == "score of one seed" else label for label in labels]
@@ -55,61 +59,51 @@ def draw(frame: pd.DataFrame, report: Report, values: Mapping[str, str], *, shar
     return figure
 
 
-def halve(name: str) -> str:
-    """Break a long name into two lines at the mark nearest to its middle; two slanted lines fit into a column."""
-    cuts = [i + 1 for i, character in enumerate(name[:-1]) if character in "_+.-"]
-    if len(name) <= _LINE or not cuts:
-        return name
-    cut = min(cuts, key=lambda i: abs(i - len(name) / 2))
-    return f"{name[:cut]}\n{name[cut:]}"
-
-
-def seed_columns(panel: Axes, group: pd.DataFrame, encodings: list[str], baseline: str) -> None:
-    """Draw one column per encoding from the columns ``encoding`` and ``score`` of ``group``, one row per seed."""
-    panel.grid(axis="y")
+def seed_rows(panel: Axes, group: pd.DataFrame, encodings: list[str], baseline: str) -> None:
+    """Draw one row per encoding from the columns ``encoding`` and ``score`` of ``group``, one line per seed."""
+    panel.grid(axis="x")
     kept = group.dropna(subset="score")
     if kept.empty:
         panel.text(0.5, 0.5, "no scores", transform=panel.transAxes, ha="center", va="center", color="#444444")
     places, scores, means, sds = [], [], [], []
-    for column, encoding in enumerate(encodings):
+    for row, encoding in enumerate(encodings):
         found = group.loc[group["encoding"] == encoding, "score"]
         values = list(found.dropna())
-        # The seeds are left of the middle and their mean right of it, so that neither hides the other.
-        places += [column - 0.12 + 0.26 * ((i + 0.5) / len(values) - 0.5) for i in range(len(values))]
+        # The seeds are above the middle and their mean below it, so that neither hides the other.
+        places += [row - 0.14 + 0.3 * ((i + 0.5) / len(values) - 0.5) for i in range(len(values))]
         scores += values
         means.append(found.mean())
         sds.append(found.std())
         if len(values) < len(found):
-            _count_missing(panel, column, len(found) - len(values), len(found))
-    panel.scatter(places, scores, s=16, color=_SEED, linewidths=0, label="score of one seed", zorder=2)
+            _count_missing(panel, row, len(found) - len(values), len(found))
+    panel.scatter(scores, places, s=12, color=_SEED, linewidths=0, label="score of one seed", zorder=2)
     panel.errorbar(
-        [column + 0.18 for column in range(len(encodings))],
         means,
-        yerr=sds,
+        [row + 0.22 for row in range(len(encodings))],
+        xerr=sds,
         fmt="D",
-        markersize=3.5,
+        markersize=3,
         color=_MEAN,
-        capsize=3,
+        capsize=2,
         elinewidth=1.2,
         label="mean ± standard deviation over seeds",
         zorder=3,
     )
     if baseline in encodings:
         level = means[encodings.index(baseline)]
-        panel.axhline(level, color=_BASELINE, linestyle="--", linewidth=1, label=f"mean of {baseline}", zorder=1)
-    panel.set_xlim(-0.6, len(encodings) - 0.4)
-    panel.margins(y=0.22)
+        panel.axvline(level, color=_BASELINE, linestyle="--", linewidth=1, label=f"mean of {baseline}", zorder=1)
+    panel.set_ylim(len(encodings) - 0.4, -0.6)
+    panel.margins(x=0.1)
 
 
-def _count_missing(panel: Axes, column: int, missing: int, asked: int) -> None:
+def _count_missing(panel: Axes, row: int, missing: int, asked: int) -> None:
     panel.annotate(
-        f"{missing} of {asked}\nmissing",
-        (column, 0),
-        xycoords=("data", "axes fraction"),
-        xytext=(0, 2),
+        f"{missing} of {asked} missing",
+        (0, row),
+        xycoords=("axes fraction", "data"),
+        xytext=(2, 0),
         textcoords="offset points",
-        ha="center",
-        va="bottom",
+        va="center",
         fontsize=6.5,
         color="#444444",
         bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},

@@ -26,6 +26,8 @@ _STYLES = {
 _BAND = "#E3ECF4"
 # Characters per line of titles and labels: the layout of a panel makes room for their height, but not for their width.
 _LONGEST = 50
+# Intervals this many times as wide as the median one are cut.
+_WIDE = 4.0
 _FAMILY = ["dataset", "size", "test", "metric"]
 
 
@@ -69,8 +71,23 @@ def _place(report: Report, frame: pd.DataFrame, dataset: str, size: str, test: s
     return ", ".join([*parts, test])
 
 
+def _ends(family: pd.DataFrame) -> tuple[float, float] | None:
+    """Return the ends of an axis that cuts intervals of systems that vary much more than the others; None without any.
+
+    Beside one such interval, the others would be too short to be seen.
+    """
+    width = family["high"] - family["low"]
+    wide = width > _WIDE * width.median()
+    if not wide.any():
+        return None
+    shown = pd.concat([family.loc[~wide, "low"], family.loc[~wide, "high"], family["difference"], pd.Series([0.0])])
+    room = 0.05 * (shown.max() - shown.min())
+    return float(shown.min() - room), float(shown.max() + room)
+
+
 def _draw_family(panel: Axes, family: pd.DataFrame, label: str) -> None:
     rows = family.to_dict("records")
+    ends = _ends(family)
     baselines = dict.fromkeys(row["baseline"] for row in rows)
     panel.axvline(0, color="#000000", linewidth=0.8, zorder=1)
     margin = rows[0]["margin"]
@@ -80,14 +97,20 @@ def _draw_family(panel: Axes, family: pd.DataFrame, label: str) -> None:
         colour, marker = _STYLES[row["outcome"].partition(",")[0]]
         known = row["difference"] is not None and not pd.isna(row["difference"])
         if known:
-            panel.plot([row["low"], row["high"]], [place, place], color=colour, linewidth=1.4, zorder=2)
+            low, high = (row["low"], row["high"]) if ends is None else _within(row["low"], row["high"], ends)
+            panel.plot([low, high], [place, place], color=colour, linewidth=1.4, zorder=2)
+            for end, cut, arrow in ((low, low > row["low"], "<"), (high, high < row["high"], ">")):
+                if cut:
+                    panel.plot(end, place, marker=arrow, color=colour, markersize=4.5, clip_on=False, zorder=3)
             values = f"{row['difference']:+.6g} {label}, interval {row['low']:+.6g} to {row['high']:+.6g}"
             hint(panel, row["difference"], place, f"{row['system']} − {row['baseline']}: {values}, {row['outcome']}")
             panel.plot(row["difference"], place, marker=marker, color=colour, markersize=4.5, zorder=3)
         further = ", other sentences" if row["reach"] == "and on other sentences" else ""
+        if known and (low, high) != (row["low"], row["high"]):
+            further += f", {row['low']:+.3g} to {row['high']:+.3g}".replace("-", "−")
         panel.annotate(
             f"{row['outcome']}{further}",
-            (1.01, place),
+            (1.02, place),
             xycoords=("axes fraction", "data"),
             va="center",
             fontsize=7,
@@ -97,10 +120,16 @@ def _draw_family(panel: Axes, family: pd.DataFrame, label: str) -> None:
     names = [row["system"] if len(baselines) == 1 else f"{row['system']} − {row['baseline']}" for row in rows]
     panel.set_yticks(range(len(rows)), names)
     panel.set_ylim(len(rows) - 0.4, -0.6)
+    if ends is not None:
+        panel.set_xlim(ends)
     panel.grid(axis="x")
     against = f" from {next(iter(baselines))}" if len(baselines) == 1 else ""
-    intervals = f"{100 * (1 - rows[0]['level']):.3g} % intervals of all together"
+    intervals = f"simultaneous {100 * (1 - rows[0]['level']):.3g} % intervals"
     panel.set_xlabel(f"{wrap(f'difference in {label}{against}', _LONGEST)}\n{intervals}")
+
+
+def _within(low: float, high: float, ends: tuple[float, float]) -> tuple[float, float]:
+    return max(low, ends[0]), min(high, ends[1])
 
 
 @styled

@@ -272,6 +272,8 @@ def _surer(main: Sequence[_Family]) -> list[str]:
         if summary["problem"]:
             if summary["problem"] == "fewer than two seeds":
                 said.append(f"{where}: finish at least two seeds of each system.")
+            if summary["problem"] == "no score above the margin":
+                said.append(f"{where}: train longer, or on more text, because no system has learned to translate.")
             continue
         if is_small(summary):
             said.append(

@@ -194,10 +194,14 @@ def _restore(folder: Path, data: Path, scratch: Path) -> Bundled:
             )
     for names, expected in study.references.items():
         path = _references(data, names)
-        if not path.is_file() or sha256(path) != expected:
+        if not path.is_file():
             raise WordorderError(
-                f"{path} does not exist, or differs from the references with which the bundle was scored (SHA-256 "
-                f"{expected}). Remove the file and let the workflow make it again.",
+                f"{path} does not exist. Create it with 'snakemake {path} --cores 1'.", code="missing-file", path=path
+            )
+        if sha256(path) != expected:
+            raise WordorderError(
+                f"{path} differs from the references with which the bundle was scored (SHA-256 {expected}). Remove the "
+                "file and let the workflow make it again.",
                 code="other-references",
                 path=path,
                 expected=expected,

@@ -14,7 +14,7 @@ from wordorder.tables.table import MISSING, Cell, Table
 
 _WORDY = 40  # characters: a cell above it makes its column one of words
 # The page keeps the first column visible while a wide table scrolls, so the column that names the rows comes first.
-_FIRST = ("Encoding", "System", "Claim", "Demand")
+_FIRST = ("Encoding", "System", "Claim", "Requirement")
 
 
 @dataclass(frozen=True)

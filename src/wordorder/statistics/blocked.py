@@ -28,6 +28,7 @@ Problem = Literal[
     "fewer than two seeds",
     "scores are not finite",
     "no variance",
+    "no score above the margin",
     "baseline diverged",
     "baseline unfinished",
 ]
@@ -46,6 +47,8 @@ class Blocked:
             comparisons use it.
         excluded: Systems that take no part, each with the reason.
         dropped_seeds: Declared seeds that at least one tested system lacks, and which no system uses.
+        floor: Scores up to this number belong to models that have learned nothing; if there are no others, nothing is
+            tested.
     """
 
     systems: tuple[str, ...]
@@ -54,6 +57,7 @@ class Blocked:
     declared: int
     excluded: Mapping[str, Exclusion] = field(default_factory=dict)
     dropped_seeds: tuple[int, ...] = ()
+    floor: float = -math.inf
 
     @property
     def k(self) -> int:
@@ -129,7 +133,9 @@ class Blocked:
             return "fewer than two seeds"
         if not math.isfinite(self.mse):
             return "scores are not finite"
-        return "no variance" if math.sqrt(self.mse) <= TIE else None
+        if math.sqrt(self.mse) <= TIE:
+            return "no variance"
+        return "no score above the margin" if self.scores.max() <= self.floor else None
 
     def row(self, system: str) -> int:
         """Return the row of a system in ``scores``."""
@@ -145,6 +151,7 @@ def block(
     *,
     seeds: Sequence[int] | None = None,
     diverged: Collection[str] = (),
+    floor: float = -math.inf,
 ) -> Blocked:
     """Arrange scores by system and seed.
 
@@ -153,6 +160,7 @@ def block(
             mapping.
         seeds: The declared seeds; by default those of any system.
         diverged: Systems with a diverged run. They count as declared, but are excluded.
+        floor: As in :class:`Blocked`.
 
     Returns:
         The arranged scores.
@@ -173,6 +181,7 @@ def block(
         declared=len({*scores, *diverged}),
         excluded=excluded,
         dropped_seeds=tuple(seed for seed in wanted if seed not in common),
+        floor=floor,
     )
 
 

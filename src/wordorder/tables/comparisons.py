@@ -180,7 +180,7 @@ _NOTES = (
     "after Holm's correction. SAR p: stratified approximate randomisation over seeds and sentences, after Holm's "
     "correction; it applies to these seeds only. SD: of the difference, over the seeds, and of its mean when the test "
     "set is resampled. p of each seed: {kind} of the two translations, in the order of the seeds, not corrected.",
-    "People agree: the expected share of pairs of systems this far apart of which people prefer the same one as the "
+    "Expected human agreement: the expected share of pairs of systems this far apart of which people prefer the same one as the "
     "metric; 50 % is a coin toss (Kocmi et al. 2024).",
 )
 _NOT_EXACT = (
@@ -365,6 +365,6 @@ def _shown_others(name: str, family: dict[str, Any], entry: dict[str, Any]) -> R
         "SAR p (Holm)": p_values(stratified["p_holm"] if stratified else None),
         "SD over seeds": number(spread["optimiser_sd"], places),
         "SD over test sets": number(spread["test_set_sd"], places),
-        "People agree": number(None if agreement is None else 100 * agreement, unit=" %"),
+        "Expected human agreement": number(None if agreement is None else 100 * agreement, unit=" %"),
         "p of each seed": p_values(*(row["p"] for row in entry["seeds"])),
     }

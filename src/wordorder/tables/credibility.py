@@ -278,7 +278,7 @@ def _lacking(item: Item) -> str:
 def credibility_table(items: list[Item], report: Report) -> Table:
     """Make the table of the credibility list."""
     rows = [
-        {"Demand": item.demand, "Asked for by": item.source, "Found": item.evidence if item.met else _lacking(item)}
+        {"Requirement": item.demand, "Source": item.source, "Found": item.evidence if item.met else _lacking(item)}
         for item in items
     ]
     shown = [{name: text(value) for name, value in row.items()} for row in rows]
