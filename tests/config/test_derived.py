@@ -54,6 +54,12 @@ def test_null_removes_an_analysis_whether_or_not_the_base_has_it(workspace: Work
     assert twin.analyses.names == ["length"]
 
 
+def test_null_for_a_key_that_the_base_lacks_removes_nothing(workspace: Workspace) -> None:
+    assert "margin" not in (workspace.config / "studies/little.yaml").read_text()
+    twin = load_study(derived(workspace, "margin: null\nfigures: null"), workspace.config)
+    assert twin.margin == load_study(derived(workspace, ""), workspace.config).margin
+
+
 def test_null_removes_one_of_several_decodings(workspace: Workspace) -> None:
     workspace.change(
         "studies/little.yaml", "decoding: {beam: 2,", "decoding: {a: {beam: 2}, b: {beam: 3}}\nmargin: {}\n#"

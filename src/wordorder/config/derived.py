@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from wordorder.config.document import Document, Problem
+from wordorder.config.models import Study
 from wordorder.config.problems import unknown
 from wordorder.registry import registry_of
 
@@ -80,7 +81,9 @@ def derive(
         base = with_recipe(on_top(base) if is_derived(base) else base, recipes)
         inherited = base.data if isinstance(base.data, dict) else {}
         inherited = {key: value for key, value in inherited.items() if key not in _NOT_INHERITED}
-        own = {key: value for key, value in document.data.items() if key != KEY}
+        # A null removes nothing if the key is not inherited, but a misspelt key stays, to be reported.
+        absent = Study.model_fields.keys() - inherited.keys()
+        own = {k: value for k, value in document.data.items() if k != KEY and not (value is None and k in absent)}
         if _replaces_decodings(inherited, own):
             del inherited["decoding"]
         if isinstance(inherited.get("analyses"), dict):

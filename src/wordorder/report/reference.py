@@ -129,7 +129,7 @@ def _write_picture(folder: Path, results: Path, name: str) -> None:
 def rebuild_reference(
     folder: Path, data: Path, scratch: Path, study: Bundled, analyses: Mapping[str, Analysed] | None = None
 ) -> None:
-    """Score the translations of a bundle again and rewrite its significance tests, their figures and its tables.
+    """Score the translations of a bundle again and rewrite its significance tests, its tables and their figures.
 
     Args:
         folder: The folder of the bundle.
@@ -146,7 +146,7 @@ def rebuild_reference(
     _score(study, scratch, data)
     _test(study, scratch, data)
     for name, figure in FIGURES.items():
-        if figure.reads == "significance":
+        if figure.reads in ("scores", "significance"):
             prefix = f"{scratch}/figures/{name}"
             draw_figure(name, config=study.report, results=scratch, output_prefix=prefix)
             _write_picture(folder, scratch, f"figures/{name}")
