@@ -206,7 +206,7 @@ def without_a_system(copy: Path) -> None:
     [
         (without_a_system, "incomplete-bundle"),
         (lambda copy: (copy / "bundle" / "tables" / "scores.csv").unlink(), "incomplete-bundle"),
-        (lambda copy: (copy / "data" / "pair" / "raw" / "test_2.target").unlink(), "other-references"),
+        (lambda copy: (copy / "data" / "pair" / "raw" / "test_2.target").unlink(), "missing-file"),
         (lambda copy: (copy / "data" / "pair" / "raw" / "test_2.target").write_text("x\n"), "other-references"),
         (lambda copy: (copy / "bundle" / STUDY).unlink(), "missing-file"),
         (without_families, "incomplete-bundle"),
@@ -262,15 +262,16 @@ def test_tables_are_rebuilt_with_the_current_settings(copy: Path) -> None:
         (bundle / "tables" / f"{table}.csv").write_text("changed")
     study = read_study(bundle)
     (name,) = study.families
-    wider = study.families[name].model_copy(update={"margin": {"bleu": 5000.0}})
-    new = study.model_copy(update={"tables": [*TABLES, "variance"], "families": {name: wider}})
+    significance = study.families[name].significance.model_copy(update={"alpha": 0.125})
+    milder = study.families[name].model_copy(update={"significance": significance})
+    new = study.model_copy(update={"tables": [*TABLES, "variance"], "families": {name: milder}})
     (copy / "rebuilt").mkdir()
     rebuild_reference(bundle, copy / "data", copy / "rebuilt", new)
     after = {path.name: path.read_bytes() for path in (bundle / "tables").iterdir()}
     assert set(after) == {*before, "variance.csv", "variance.md"}
     for same in ("scores.csv", "scores.md", "parameters.csv", "credibility.md"):
         assert after[same] == before[same]
-    assert b"within the margin" in after["significance.csv"] and b"within the margin" not in before["significance.csv"]
+    assert b",0.125," in after["significance.csv"] and b",0.125," not in before["significance.csv"]
     assert {path.name for path in (bundle / "figures").iterdir()} == {"scores.svg", "forest.svg", "variance.svg"}
     assert read_study(bundle) == new
     assert not verified(copy).differences

@@ -180,8 +180,8 @@ _NOTES = (
     "after Holm's correction. SAR p: stratified approximate randomisation over seeds and sentences, after Holm's "
     "correction; it applies to these seeds only. SD: of the difference, over the seeds, and of its mean when the test "
     "set is resampled. p of each seed: {kind} of the two translations, in the order of the seeds, not corrected.",
-    "Expected human agreement: the expected share of pairs of systems this far apart of which people prefer the same one "
-    "as the metric; 50 % is a coin toss (Kocmi et al. 2024).",
+    "Expected human agreement: the expected share of pairs of systems this far apart of which people prefer the same "
+    "one as the metric; 50 % is a coin toss (Kocmi et al. 2024).",
 )
 _NOT_EXACT = (
     "Seeds were added after results had been seen, and these looks were not declared before: no level is exact, and "
