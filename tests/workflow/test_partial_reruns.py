@@ -152,6 +152,46 @@ def test_another_cleaning_runs_the_removed_shards_again(study: Workspace) -> Non
     assert "generate_split" not in found
 
 
+@pytest.fixture
+def exchangeable(study: Workspace) -> Workspace:
+    """A finished study with two decodings, and with encodings whose models have the names of equal encodings."""
+    decoding = "{beam: 2, max_length_a: 0, max_length_b: 10}"
+    study.change("studies/little.yaml", f"decoding: {decoding}", f"decoding: {{one: {{beam: 1}}, two: {decoding}}}")
+    study.change("studies/little.yaml", "encodings: [opr, sinusoidal]", "encodings: [small, large, sinusoidal]")
+    study.change("studies/little.yaml", "baseline: sin", "tables: [parameters]\nanalyses: {length: {}}\nbaseline: sin")
+    study.change("studies/little.yaml", "baseline: sin", "figures: [scores, perplexity]\nbaseline: sin")
+    more = "opr4: {type: opr, k: 4}\nsmall: {type: opr, k: 4}\nlarge: {type: opr, k: 8}"
+    study.change("encodings.yaml", "k: 8}", f"k: 8}}\n{more}")
+    done = snakemake(study.folder, *study.arguments())
+    assert done.returncode == 0, done.stdout + done.stderr
+    return study
+
+
+@pytest.mark.slow
+def test_exchanged_names_make_everything_that_shows_them_again(exchangeable: Workspace) -> None:
+    """Decodings, then encodings exchange their contents, so that each job has the same files as before."""
+    exchanged = {
+        **PAGE,
+        "compare_systems": [f"results/little/significance/pair.mini.test@{name}.json" for name in ("one", "two")],
+        "make_table": [f"results/little/tables/{name}.csv" for name in ("credibility", "parameters")],
+        "draw_figure": [f"results/little/figures/{name}.pdf" for name in ("perplexity", "scores")],
+        "analyse": ["results/little/analyses/length.pdf"],
+    }
+    study = exchangeable
+    assert study.would_run() == {}
+    for file, first, second in (("studies/little.yaml", "one:", "two:"), ("encodings.yaml", "small:", "large:")):
+        _exchange(study, file, first, second)
+        assert study.would_run() == exchanged
+        _exchange(study, file, first, second)
+        assert study.would_run() == {}
+
+
+def _exchange(study: Workspace, file: str, first: str, second: str) -> None:
+    study.change(file, first, "third:")
+    study.change(file, second, first)
+    study.change(file, "third:", second)
+
+
 def test_a_run_leaves_logs_and_no_shards(finished: Workspace) -> None:
     left = [path for path in finished.folder.glob("results/data/pair/shards/*") if not path.name.startswith(".")]
     assert not left

@@ -364,6 +364,25 @@ def test_reordering_is_no_part_of_a_model_that_does_not_need_it(root: Path) -> N
     assert changed(root, "demo", edit) == set()
 
 
+def test_what_names_mean_is_in_the_report_only_if_names_could_exchange_it(root: Path) -> None:
+    configuration, seen = Configuration(root), set()
+    demo = configuration.study("demo")
+    assert "meanings" not in study_slices.report_slice(demo, configuration)
+    for beams in ((1, 2), (2, 1)):
+        named = {name: Decoding(beam=beam) for name, beam in zip(("one", "two"), beams, strict=True)}
+        asked = demo.model_copy(update={"decoding": named})
+        seen.add(study_slices.report_of(asked, configuration).meanings)
+    entries = (root / "encodings.yaml").read_text()
+    for types in (("opr", "sinusoidal"), ("sinusoidal", "opr")):
+        (root / "encodings.yaml").write_text(f"{entries}\nfirst: {{type: {types[0]}}}\nsecond: {{type: {types[1]}}}\n")
+        configuration = Configuration(root)
+        asked = demo.model_copy(update={"encodings": ["first", "second"], "baseline": "first"})
+        found = study_slices.report_of(asked, configuration)
+        assert "meanings" not in found.model_dump_json()  # which bundles contain
+        seen.add(found.meanings)
+    assert len(seen) == 4 and "" not in seen
+
+
 def test_published_tables_come_with_the_slice_of_their_table(root: Path) -> None:
     configuration = Configuration(root)
     asked = configuration.study("demo")

@@ -250,6 +250,11 @@ class Report(Model):
     looks: Looks | None = None
     shown_positions: Positive | None = None
     untrained: Untrained | None = Field(default=None, description="Of a figure of vectors that needs no models.")
+    meanings: str = Field(
+        default="",
+        exclude=True,  # from bundles, whose files have the names of the study
+        description="A digest that changes if names of the study exchange their models or decodings.",
+    )
 
     def encodings_of(self, size: str) -> list[str]:
         """Return the encodings of the models of a size."""

@@ -27,6 +27,7 @@ from wordorder.errors import WordorderError, unknown_name
 from wordorder.figures.catalogue import FIGURES
 from wordorder.metrics.scores import system_metrics
 from wordorder.workflow.configuration import Configuration
+from wordorder.workflow.meanings import meanings
 from wordorder.workflow.positions import drawn_reorderings
 from wordorder.workflow.slices import canonical
 from wordorder.workflow.study import comparisons, decoded_tests, table_names, test_names
@@ -113,6 +114,7 @@ def report_of(study: Study, configuration: Configuration, *, decoded: bool = Tru
         baseline=study.baseline,
         alpha=study.significance.alpha,
         looks=study.looks,
+        meanings=meanings(study, configuration),
     )
 
 
