@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -51,6 +52,15 @@ def test_a_project_runs_the_jobs_of_the_clone(project: Path, tmp_path: Path) -> 
     expected = job_counts(dry_run(tmp_path / "clone", "demo", "--cores", "2"))
     expected["all"] = expected.pop("demo")
     assert job_counts(found.stdout) == expected
+
+
+def test_a_project_passes_on_what_happens_at_the_start_and_the_end_of_a_run() -> None:
+    """Snakemake does not call these blocks of a module."""
+    rules, project = (
+        set(re.findall(r"^(on\w+):$", file.read_text(), re.MULTILINE))
+        for file in (ROOT / "workflow/rules/common.smk", ROOT / "src/wordorder/workflow/project/Snakefile")
+    )
+    assert rules == project and "onstart" in rules
 
 
 def test_run_passes_options_to_snakemake(project: Path) -> None:
