@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import threading
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from little_study import Workspace
 from wordorder.config.decoding import Decoding
 from wordorder.config.models import Evaluation
+from wordorder.data.binary import write_corpus
 from wordorder.errors import WordorderError
-from wordorder.files import read_json, write_json
+from wordorder.files import read_json, sha256, write_json, write_text
 from wordorder.integrity import seal
 from wordorder.results.evaluate import evaluate
 
@@ -95,6 +99,40 @@ def test_fewer_test_sets_and_more_metrics_translate_nothing(model: Path, tmp_pat
     assert stamps(tmp_path, "copy") == before["copy"]
     assert stamps(tmp_path, "test") == before["test"]
     assert set(read_json(tmp_path / "more" / "test.scores.json")["metrics"]) == {"chrf", "bleu"}
+
+
+def test_two_evaluations_at_the_same_time_translate_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second translation, on other hardware, may differ in some words."""
+    write_corpus(tmp_path / "data/pair/binary/test", [([4, 4], [4])] * 3, vocabulary_size=5)
+    write_text(tmp_path / "data/pair/raw/test.target", "a b c d\nb c d e\nc d e f\n")
+    model = tmp_path / "models/pair/opr/mini/0123456789/1/model.pt"
+    model.parent.mkdir(parents=True)
+    model.touch()
+    translated: list[Path] = []
+    both = threading.Barrier(2)
+
+    def load(*_: Any) -> None:
+        with suppress(threading.BrokenBarrierError):
+            both.wait(timeout=2)  # Without a lock, both come here.
+
+    def translate(*_: Any, output: Path, nbest: Path, **__: Any) -> None:
+        translated.append(output)
+        write_text(output, f"a b c d\nb c d e\nc d e {len(translated)}\n")
+        write_text(nbest, "{}\n")
+
+    monkeypatch.setattr("wordorder.training.device.finished_model", load)
+    monkeypatch.setattr("wordorder.data.subword.Subword.load", lambda _: None)
+    monkeypatch.setattr("wordorder.decoding.translate.check_positions", lambda *_, **__: None)
+    monkeypatch.setattr("wordorder.decoding.translate.translate_corpus", translate)
+    outputs = {metric: tmp_path / f"beam/{metric}.json" for metric in ("bleu", "chrf")}
+    jobs = [threading.Thread(target=run, args=(model, out, ["test"], [name])) for name, out in outputs.items()]
+    for job in jobs:
+        job.start()
+    for job in jobs:
+        job.join()
+    assert translated == [tmp_path / "beam/test.hypotheses"]
+    named = {read_json(output)["tests"]["test"]["hypotheses"] for output in outputs.values()}
+    assert named == {sha256(translated[0])}
 
 
 def test_another_decoding_translates_again(model: Path, tmp_path: Path) -> None:

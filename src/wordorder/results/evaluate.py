@@ -12,6 +12,7 @@ from wordorder.config.decoding import Decoding
 from wordorder.config.models import Evaluation
 from wordorder.errors import WordorderError
 from wordorder.files import read_json, sha256, write_json
+from wordorder.locks import locked
 from wordorder.metrics.scores import score_files
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ def evaluate(
     r"""Translate and score test sets with one model.
 
     The translations are written next to ``output`` and shared with other evaluations of the same model and decoding.
-    Existing translations by this model and decoding are not repeated. Scores are written to the folder with the name of
+    Existing translations by this model and decoding are not repeated, and of several processes that need them at the
+    same time, one translates. Scores are written to the folder with the name of
     ``output`` without its suffix.
 
     Example:
@@ -66,7 +68,10 @@ def evaluate(
 
     for test in config.tests:
         hypotheses = output.parent / f"{test}.hypotheses"
-        _translate(test, hypotheses, digest, load, decoding, data, None if as_it_is else language, positions)
+        # Studies with other metrics or test sets share the translations, and their jobs may run at the same time.
+        waiting = f"Waiting for {{holder}}, which translates '{test}' in {output.parent}."
+        with locked(output.parent / f".{test}.lock", waiting=waiting):
+            _translate(test, hypotheses, digest, load, decoding, data, None if as_it_is else language, positions)
     score_translations(config, model=digest, data=data, language=language, output=output)
 
 
