@@ -58,6 +58,23 @@ def test_models_know_their_studies_and_sizes(workspace: Workspace, capsys: pytes
     assert run(workspace, "--unused") == 0 and "opr" not in capsys.readouterr().out
 
 
+def test_a_file_that_a_training_removes_meanwhile_has_no_size(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    removed = workspace.folder / workspace.cell("opr", "state/removed")
+    removed.write_bytes(bytes(1000))
+    lstat = Path.lstat
+
+    def late(path: Path) -> os.stat_result:
+        if path.name == removed.name:
+            path.unlink(missing_ok=True)
+        return lstat(path)
+
+    monkeypatch.setattr(Path, "lstat", late)
+    assert found(workspace)["opr/1"].bytes == 1_000_000
+    assert not removed.exists()
+
+
 def test_unused_models_are_listed_and_removed(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
     old = {name: model.folder for name, model in found(workspace).items()}
     workspace.change("encodings.yaml", "k: 8", "k: 4")  # no study uses the models of k = 8 any more
