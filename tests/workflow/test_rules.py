@@ -302,6 +302,18 @@ def plan_of(workspace: Workspace) -> Any:
     return Plan(workspace.config, workspace.folder / "table", "little", is_main=True)
 
 
+def test_a_wrong_configuration_folder_is_named_at_once(workspace: Workspace) -> None:
+    table = workspace.folder / "table"
+    table.write_text("* * 1 1 1 1 0")
+    for folder in (Path("nowhere"), workspace.config / "studies"):
+        with pytest.raises(SystemExit) as caught:
+            Plan(folder, table, "little", is_main=True)
+        message = str(caught.value)
+        assert message.startswith(f"wordorder: error: The configuration folder {folder} ")
+        assert str(Path.cwd() / folder / "studies") in message and "config_dir" in message
+    Plan(Path("nowhere"), table, "little", is_main=False)  # of a job, which has its own error
+
+
 def test_results_of_an_older_version_are_pointed_out_once(
     workspace: Workspace, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -41,7 +41,8 @@ class Plan:
         self.configuration = Configuration(config)
         self._store = SliceStore(is_main=is_main)
         table = TrainingTable(training_table)
-        if is_main:  # Check the table early: Snakemake evaluates resources later and would bury the message.
+        if is_main:  # Check early: Snakemake would bury a later message.
+            exit_on_error(_check_folder)(config)
             exit_on_error(table.check)()
         data, models = DataRules(self.configuration), ModelRules(self.configuration, self._store)
         studies = StudyRules(self.configuration, models)
@@ -118,6 +119,23 @@ class Plan:
     def end(self) -> None:
         """Remove the checksums of temporary files that Snakemake has removed."""
         remove_orphans(Path("results/data"))
+
+
+def _check_folder(config: Path) -> None:
+    """Check that a folder is a configuration folder.
+
+    Raises:
+        WordorderError: It does not exist or has no studies.
+    """
+    studies = Path(config, "studies")
+    if not studies.is_dir():
+        raise WordorderError(
+            f"The configuration folder {config} does not have a folder 'studies': {studies.absolute()} does not exist. "
+            "Set 'config_dir' (--config config_dir=FOLDER, or the file config.yaml of a project) to a folder with "
+            "'studies'; a relative path starts at the working directory of Snakemake.",
+            code="missing-file",
+            path=config,
+        )
 
 
 class _Reported:
