@@ -86,6 +86,26 @@ def test_run_takes_the_path_of_a_study_of_the_project(
     assert started[1][3] == "other", "the studies of another folder are not known here"
 
 
+def test_run_finds_the_profiles_of_the_package_unless_there_are_own_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    started: list[list[str]] = []
+    monkeypatch.setattr("os.execv", lambda _, words: started.append(words))
+
+    def profile(*options: str) -> str:
+        main(["run", "demo", *options])
+        return started[-1][started[-1].index("--profile") + 1]
+
+    assert profile() == str(ROOT / "local")
+    assert profile("--profile", "slurm") == str(ROOT / "slurm")
+    assert profile("--profile", "ours") == "ours", "Snakemake says that there is none"
+    (tmp_path / "slurm").mkdir()
+    assert profile("--profile", "slurm") == str(ROOT / "slurm")
+    (tmp_path / "slurm/profile.yaml").touch()
+    assert profile("--profile", "slurm") == "slurm"
+
+
 def test_run_needs_no_project(tmp_path: Path) -> None:
     found = run(tmp_path, sys.executable, "-m", "wordorder.cli", "run", "demo", "--dry-run")
     assert job_counts(found.stdout)["train_model"] == 12

@@ -60,16 +60,32 @@ def run(
     Start Snakemake with the Snakefile of the current folder or, without one, of the installed package. The command
     passes all other options to Snakemake and returns its exit status.
     """
-    from wordorder.workflow.packaged import FOLDER, SNAKEFILE
+    from wordorder.workflow.packaged import SNAKEFILE
 
     words = [sys.executable, "-m", "snakemake", _name(study, ctx.args), *ctx.args]
     if not Path("Snakefile").is_file():
         words += ["--snakefile", str(SNAKEFILE)]
-    words += ["--profile", profile or ("local" if Path("local/profile.yaml").is_file() else str(FOLDER / "local"))]
+    words += ["--profile", _profile(profile or "local")]
     words += ["--cores", cores] if cores else []
     words += ["--dry-run"] if dry_run else []
     words += ["--nocolor"] if os.environ.get("NO_COLOR") else []
     os.execv(sys.executable, words)
+
+
+def _profile(name: str) -> str:
+    """Return a profile of the package by its path, unless Snakemake finds another one of its name."""
+    from snakemake.common import get_appdirs
+
+    from wordorder.workflow.packaged import FOLDER
+
+    folders = get_appdirs()
+    places = (Path(folder, name) for folder in (".", folders.user_config_dir, folders.site_config_dir))
+    is_known = any(place.is_file() or _is_profile(place) for place in places)
+    return str(FOLDER / name) if not is_known and _is_profile(FOLDER / name) else name
+
+
+def _is_profile(folder: Path) -> bool:
+    return any(folder.glob("profile*.yaml")) or any(folder.glob("config*.yaml"))
 
 
 def _name(study: str, arguments: Sequence[str]) -> str:
