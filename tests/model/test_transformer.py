@@ -4,16 +4,20 @@ from typing import Any, Literal
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.testing import assert_close
 
 from tiny_models import CONFIG, SIZE, VOCABULARY, seen, sentences, tiny_model
+from training_passes import LENGTHS, SIZES, batch_of
 from wordorder.config.load import load_sizes
 from wordorder.config.models import Cell, Recipe
+from wordorder.encodings.base import Positions
 from wordorder.encodings.registry import build, parse
+from wordorder.model.architectures.base import architecture_of
 from wordorder.model.architectures.transformer import Transformer
 from wordorder.model.batch import PAD
 from wordorder.model.checkpoint import build_model, count_parameters
+from wordorder.model.objective import TranslationObjective
 
 NONE = parse({"type": "none"})
 SINUSOIDAL = parse({"type": "sinusoidal"})
@@ -126,3 +130,67 @@ def test_the_padding_piece_is_never_trained_as_an_input() -> None:
         assert table.weight.grad is not None
         trained = table.weight.grad.any(-1).nonzero().flatten().tolist()
         assert set(trained) == set(tokens.flatten().tolist()) - {PAD}
+
+
+def variation_of(kind: Any, method: str) -> Any:
+    """Derive from an architecture a class that encodes or decodes other tokens, and one that derives from this."""
+
+    def changed(tokens: Tensor) -> Tensor:
+        return tokens.where(tokens == PAD, 4 + (tokens + 1) % (VOCABULARY - 4))
+
+    class Encodes(kind):  # type: ignore[misc]
+        def encode(self, source: Tensor, *, positions: Positions | None = None) -> Any:
+            return super().encode(changed(source), positions=positions)
+
+    class Decodes(kind):  # type: ignore[misc]
+        def decode(self, target: Tensor, memory: Any) -> Tensor:
+            hidden: Tensor = super().decode(changed(target), memory)
+            return hidden
+
+    class Derived({"encode": Encodes, "decode": Decodes}[method]):  # type: ignore[misc]
+        pass
+
+    return Derived
+
+
+@pytest.mark.parametrize("method", ["encode", "decode"])
+@pytest.mark.parametrize("size", SIZES)
+@torch.no_grad()
+def test_a_variation_is_trained_as_it_translates(size: str, method: str) -> None:
+    """A class that overrides ``encode`` or ``decode`` trains with its own methods, and therefore with padding."""
+    torch.manual_seed(0)
+    kind = architecture_of(SIZES[size])
+    assert kind.packs is (size == "transformer")
+    encoding = build(SINUSOIDAL, kind.shape(SIZES[size]))
+    usual, varied = (
+        each(SIZES[size], Recipe(max_updates=1), encoding, VOCABULARY).eval()
+        for each in (kind, variation_of(kind, method))
+    )
+    varied.load_state_dict(usual.state_dict())
+    assert not varied.packs
+    batch = batch_of(LENGTHS)
+    batch.source_places = torch.arange(batch.source.numel()).masked_select(batch.source.flatten() != PAD)
+    loss, _ = TranslationObjective(varied, 0.1)(batch)
+    positions = Positions.range(batch.source.size(1)).with_reordered(batch.source_positions)
+    hidden = varied.decode(batch.target_input, varied.encode(batch.source, positions=positions))
+    assert torch.equal(varied(batch.source, batch.target_input, source_positions=positions), hidden)
+    expected = nn.functional.cross_entropy(
+        varied.logits(hidden).transpose(1, 2),
+        batch.target_output,
+        ignore_index=PAD,
+        label_smoothing=0.1,
+        reduction="sum",
+    )
+    assert_close(loss, expected)
+    assert not torch.allclose(loss, TranslationObjective(usual, 0.1)(batch)[0])
+
+
+def test_a_variation_with_a_pass_of_its_own_may_leave_padding_out() -> None:
+    class Own(Transformer):
+        def encode(self, source: Tensor, *, positions: Positions | None = None) -> Any:
+            return super().encode(source, positions=positions)
+
+        def forward(self, *tensors: Tensor, **options: Any) -> Tensor:
+            return super().forward(*tensors, **options)
+
+    assert Own.packs

@@ -72,11 +72,22 @@ class Translator(nn.Module, ABC):
     # Whether the positions of the target continue those of the source.
     one_stream: ClassVar[bool] = False
 
-    # Whether ``forward`` uses ``places`` to leave padding out.
+    # Whether ``forward`` uses ``places`` to leave padding out. It is False if a class derives from one with such a
+    # ``forward`` and overrides only ``encode`` or ``decode``, which a pass without padding does not call.
     packs: ClassVar[bool] = False
 
     # If this is set, it receives the attention weights.
     recorder: WeightsRecorder | None = None
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        if cls.packs and min(map(cls._level, ("encode", "decode"))) < cls._level("forward"):
+            cls.packs = False
+
+    @classmethod
+    def _level(cls, method: str) -> int:
+        """Return the number of the class that defines a method, in the order in which Python looks it up."""
+        return next(number for number, each in enumerate(cls.__mro__) if method in vars(each))
 
     def __init__(self, size: Any, recipe: Recipe, encoding: Encoding, vocabulary_size: int) -> None:
         super().__init__()

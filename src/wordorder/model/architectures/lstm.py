@@ -189,6 +189,8 @@ class LSTMTranslator(Translator):
         source_lengths: Tensor | None = None,
         places: tuple[Tensor, Tensor] | None = None,
     ) -> Tensor:
+        if type(self).encode is not LSTMTranslator.encode:
+            return super().forward(source, target, source_positions=source_positions)
         return self.decode(target, self._encoded(source, source_positions, source_lengths))
 
     def encode(self, source: Tensor, *, positions: Positions | None = None) -> Memory:

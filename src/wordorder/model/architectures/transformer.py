@@ -109,6 +109,8 @@ class Transformer(Translator):
         source_lengths: Tensor | None = None,
         places: tuple[Tensor, Tensor] | None = None,
     ) -> Tensor:
+        if places is None and target_positions is None:
+            return super().forward(source, target, source_positions=source_positions)
         source_places, target_places = places or (None, None)
         memory = self._encode(source, source_positions, layout_of(source, source_places))
         layout = layout_of(target, target_places)
