@@ -96,5 +96,5 @@ def in_rows(batch: Batch) -> Batch:
     rows = torch.stack((numbers, positions))
     return Batch(
         moved(batch.source), moved(batch.target_input), moved(batch.target_output), real.flatten().nonzero().flatten(),
-        batch.target_tokens, moved(batch.source_positions), source_rows=rows, target_rows=rows, longest=7,
+        batch.target_tokens, moved(batch.source_positions), source_rows=rows, target_rows=rows, longest=(7, 7),
     )  # fmt: skip

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from lightning_fabric import Fabric
+from torch.testing import assert_close
 
 from raises import raises
 from training_runs import VOCABULARY, cell, write_reversals
@@ -94,7 +95,7 @@ def test_rows_hold_every_sentence_once_and_little_padding(corpus: ParallelCorpus
         assert float((tokens != PAD).double().mean()) > 0.8
     assert batch.real is not None
     assert sorted(batch.real.tolist()) == (batch.target_output.flatten() != PAD).nonzero().flatten().tolist()
-    assert batch.longest == 1 + max(*corpus.source_lengths[chosen], *corpus.target_lengths[chosen])
+    assert batch.longest == tuple(1 + max(side[chosen]) for side in (corpus.source_lengths, corpus.target_lengths))
 
 
 def test_rows_are_as_wide_as_the_longest_sentence_needs(tmp_path: Path) -> None:
@@ -102,7 +103,22 @@ def test_rows_are_as_wide_as_the_longest_sentence_needs(tmp_path: Path) -> None:
     write_corpus(tmp_path / "corpus", sentences, vocabulary_size=9)
     batch = collate_rows(ParallelCorpus.open(tmp_path / "corpus"), np.arange(3))
     assert batch.source.shape == batch.target_input.shape == (1, 320)
-    assert batch.longest == 301
+    assert batch.longest == (301, 201)
+
+
+@pytest.mark.parametrize(("placement", "shorter"), [("encoder", 0), ("decoder", 1)])
+@torch.no_grad()
+def test_the_other_side_may_be_longer_than_a_table(placement: str, shorter: int, tmp_path: Path) -> None:
+    pairs = [([4] * 9, [5] * 25), ([6] * 3, [7] * 12)]
+    write_corpus(
+        tmp_path / "corpus", [(pair[shorter], pair[1 - shorter]) for pair in pairs], vocabulary_size=VOCABULARY
+    )
+    corpus = ParallelCorpus.open(tmp_path / "corpus")
+    learned = {"type": "learned", "table": 10, "placement": placement}
+    objective = TranslationObjective(build_model(cell(encoding=learned), VOCABULARY), 0.1).eval()
+    assert objective.transformer.shares_rows
+    padded, in_rows = objective(collate(corpus, np.arange(2))), objective(collate_rows(corpus, np.arange(2)))
+    assert_close(in_rows, padded)
 
 
 def test_a_batch_brings_the_positions_of_its_corpus(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_no_token_needs_more_memory_than_estimated(size: str, encoding: str) -> 
     tokens = torch.ones(16, 256, dtype=torch.int64, device="meta")
     rows = torch.stack((tokens, tokens))
     batch = Batch(
-        tokens, tokens, tokens, tokens.flatten(), tokens.numel(), source_rows=rows, target_rows=rows, longest=99
+        tokens, tokens, tokens, tokens.flatten(), tokens.numel(), source_rows=rows, target_rows=rows, longest=(99, 99)
     )
     total = kept_bytes(model.to("meta"), batch)
     assert 0.6 * bytes_per_token(model) < total / tokens.numel() < bytes_per_token(model)

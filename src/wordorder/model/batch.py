@@ -33,7 +33,7 @@ class Batch:
         source_rows: If rows hold several sentences, the number of each source token's sentence in its row, from 1 and 0
             at padding, and its position in this sentence, (2, B, S) int64. Otherwise None.
         target_rows: The same of target tokens, (2, B, T).
-        longest: If rows hold several sentences, the number of tokens of the longest one.
+        longest: If rows hold several sentences, the number of tokens of the longest source and of the longest target.
     """
 
     source: Tensor
@@ -46,7 +46,7 @@ class Batch:
     source_places: Tensor | None = None
     source_rows: Tensor | None = None
     target_rows: Tensor | None = None
-    longest: int = 0
+    longest: tuple[int, int] = (0, 0)
 
     def pinned(self) -> Batch:
         """Move the batch to memory that is never swapped out, from which a GPU copies while the host continues."""

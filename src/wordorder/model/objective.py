@@ -115,8 +115,9 @@ class TranslationObjective(nn.Module):
         if batch.source_rows is None or batch.target_rows is None:
             positions, target_positions = Positions.range(batch.source.size(1), on=batch.source.device), None
         else:
-            positions = Positions.of_rows(batch.source_rows, batch.longest)
-            target_positions = Positions.of_rows(batch.target_rows, batch.longest)
+            longest_source, longest_target = batch.longest
+            positions = Positions.of_rows(batch.source_rows, longest_source)
+            target_positions = Positions.of_rows(batch.target_rows, longest_target)
         packed = self.transformer.packs and batch.source_places is not None and batch.real is not None
         hidden = self.transformer(
             batch.source,

@@ -240,8 +240,8 @@ def collate_rows(corpus: ParallelCorpus, sentences: Indices) -> Batch:
         sentences: The numbers of the pairs, (N,).
     """
     lengths = corpus.source_lengths[sentences] + 1, corpus.target_lengths[sentences] + 1
-    longest = int(max(side.max() for side in lengths))
-    width = max(_WIDTH, -(-longest // _MULTIPLE) * _MULTIPLE)
+    longest = int(lengths[0].max()), int(lengths[1].max())
+    width = max(_WIDTH, -(-max(longest) // _MULTIPLE) * _MULTIPLE)
     rows = _rows(*lengths, width)
     sentences = sentences[np.concatenate(rows)]
     counts = np.array([len(row) for row in rows])
