@@ -9,17 +9,23 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor
+from torch import Tensor, nn
 from torch.testing import assert_close
 
 from place_encodings import BetweenTargetAndSource, Bias, Context, Scores, every_place
+from raises import raises
 from tiny_models import SIZE, around, seen, sentences, step_by_step, without_encoding
+from training_passes import CONFIGURATIONS, LENGTHS, SIZES, batch_of
+from training_passes import model_of as new_model
 from wordorder.dropout import unchanged
-from wordorder.encodings.base import AttentionEncoding, Encoding, Positions
+from wordorder.encodings.base import AttentionEncoding, Encoding, Positions, Shape
 from wordorder.encodings.compose import Composed, ComposedConfig
+from wordorder.encodings.sinusoidal import SinusoidalConfig
 from wordorder.model.architectures.transformer import Transformer
 from wordorder.model.attention.multihead import SelfAttention
 from wordorder.model.masks import causal_mask
+from wordorder.model.objective import TranslationObjective
+from wordorder.model.places import refuse_untrained
 
 SHAPE = Transformer.shape(SIZE)
 PLACES = [*every_place(SHAPE), "all"]
@@ -181,3 +187,31 @@ def test_an_encoding_may_act_between_target_and_source(place: AttentionEncoding)
         moved = model.decode(target, model.encode(source, positions=far).select(torch.tensor([0, 1])))
         assert_close(moved[0], hidden[0], rtol=1e-4, atol=2e-5)
         assert float((moved[1] - hidden[1]).abs().max()) > 1e-2
+
+
+class Idle(Encoding):
+    """A table per stack, also for the stack in which the encoding does not act."""
+
+    def __init__(self, config: SinusoidalConfig, shape: Shape) -> None:
+        super().__init__(config, shape)
+        self.tables = nn.ModuleDict({stack: nn.Embedding(64, shape.dim) for stack in ("encoder", "decoder")})
+
+    def _add_to_embeddings(self, x: Tensor, positions: Positions, stack: str) -> Tensor:
+        return x + self.tables[stack](positions.absolute)
+
+
+def test_parameters_that_nothing_trains_are_refused() -> None:
+    model = around(Idle(SinusoidalConfig(placement="encoder"), SHAPE)).train()
+    TranslationObjective(model, 0.1)(batch_of(LENGTHS))[0].backward()
+    with raises("no-place-for-encoding", key="encoding.tables.decoder.weight", found="sinusoidal"):
+        refuse_untrained(model, model.encoding, one_stream=False)
+    model.encoding.tables["decoder"].requires_grad_(False)
+    refuse_untrained(model, model.encoding, one_stream=False)
+
+
+@pytest.mark.parametrize("name", ["dape", "learned_rpr", "relative_control", "sinusoidal", "t5_per_layer"])
+@pytest.mark.parametrize("size", SIZES)
+def test_the_first_update_trains_all_parameters(name: str, size: str) -> None:
+    model = new_model(CONFIGURATIONS[name], SIZES[size], dropout=0.1)
+    TranslationObjective(model, 0.1)(batch_of(LENGTHS))[0].backward()
+    refuse_untrained(model, model.encoding, one_stream=model.one_stream)

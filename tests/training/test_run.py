@@ -493,6 +493,26 @@ def test_updates_take_the_time_between_reports_without_validating_and_saving(
     assert sum(speeds) * 12 == pytest.approx(counters.target_tokens)
 
 
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_the_first_update_refuses_parameters_that_nothing_trains(tmp_path: Path, accumulate: int) -> None:
+    corpus = ParallelCorpus.open(write_reversals(tmp_path / "train", pairs=40, seed=1))
+    asked = cell(max_updates=2, accumulate=accumulate)
+    model = build_model(asked, VOCABULARY)
+    model.encoding.unused = torch.nn.Parameter(torch.ones(3))
+    trainer = Trainer(
+        asked,
+        Fabric(accelerator="cpu", devices=1),
+        TranslationObjective(model, 0.1),
+        train=corpus,
+        valid=corpus,
+        state=StateDirectory(tmp_path / "state"),
+        save_seconds=math.inf,
+        stop_requested=lambda: False,
+    )
+    with raises("no-place-for-encoding", key="encoding.unused"):
+        trainer.update(trainer.prepare(trainer.groups()[0]))
+
+
 @pytest.mark.parametrize(("free", "shared"), [(7.9, True), (8.1, False)])
 def test_the_optimizer_is_shared_out_where_memory_is_scarce(
     free: float, shared: bool, monkeypatch: pytest.MonkeyPatch

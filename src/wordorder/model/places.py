@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import cast
 
+from torch import nn
+
 from wordorder.encodings.base import PLACES, AttentionEncoding, Encoding, Stack
 from wordorder.encodings.compose import Composed
 from wordorder.errors import WordorderError
@@ -61,6 +63,40 @@ def refuse_idle(encoding: Encoding, *, cross: bool = True) -> None:
         own = (module for module in part.modules() if isinstance(module, AttentionEncoding) and id(module) not in used)
         if any(True for module in own for _ in module.parameters()):
             raise _idle(part, "has trainable parameters for")
+
+
+def refuse_untrained(model: nn.Module, encoding: Encoding, *, one_stream: bool) -> None:
+    """Reject a model with trainable parameters that its first update does not train.
+
+    Exempt are the parameters for source queries in the last layer of a model with one stream: only keys and values of
+    source tokens are read there, and the table of each layer serves models of all architectures.
+
+    Args:
+        model: The model after the backward passes of an update.
+        encoding: The encoding of the model.
+        one_stream: Whether the model reads source and target as one stream.
+
+    Raises:
+        WordorderError: A parameter has no gradient.
+    """
+    last = encoding.shape.encoder_layers - 1
+    unread = [part.attention("encoder", last) for part in _parts(encoding)] if one_stream else []
+    exempt = {parameter for attention in unread for parameter in attention.parameters()}
+    idle = [
+        name
+        for name, parameter in model.named_parameters()
+        if parameter.requires_grad and parameter.grad is None and parameter not in exempt
+    ]
+    if idle:
+        others = f" and {len(idle) - 1} other parameters" if len(idle) > 1 else ""
+        raise WordorderError(
+            f"Nothing trains '{idle[0]}'{others} of the model with the encoding '{encoding.config.type}': the first "
+            "update gave no gradient. Create parameters only for the stacks and layers that read them (an encoding "
+            "acts in the stacks of 'config.stacks'), or set their 'requires_grad' to False.",
+            code="no-place-for-encoding",
+            key=idle[0],
+            found=encoding.config.type,
+        )
 
 
 def refuse_rotation_of_one_side(encoding: Encoding) -> None:

@@ -21,6 +21,7 @@ from wordorder.errors import Interrupted
 from wordorder.hardware import rounding
 from wordorder.model.batch import Batch
 from wordorder.model.objective import TranslationObjective
+from wordorder.model.places import refuse_untrained
 from wordorder.progress import Progress
 from wordorder.training.batches import (
     ALONE,
@@ -124,6 +125,7 @@ class Trainer:
         self.model, self.optimizer = fabric.setup(objective, optimizer)
         self.counters = Counters()
         self.metrics: Metrics | None = None
+        self._checked = False  # Whether gradients have reached all parameters.
         self._clock = time.perf_counter()
         # The time of making batches, and of all updates, since the start of this process.
         self.batch_seconds = self.update_seconds = 0.0
@@ -204,6 +206,7 @@ class Trainer:
                 self.fabric.backward(loss * weight)
             if weight:
                 self._window.add_loss(loss, nll)
+        self._check_gradients()
         norm = self._clip()
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
@@ -211,6 +214,13 @@ class Trainer:
         counters.target_tokens += prepared.tokens
         self._window.add_update(norm, prepared.tokens)
         self._lap()
+
+    def _check_gradients(self) -> None:
+        """Reject parameters that the first update of this process does not train."""
+        if not self._checked:
+            model = self.objective.transformer
+            refuse_untrained(model, model.encoding, one_stream=model.one_stream)
+            self._checked = True
 
     def prepare(self, group: list[Indices]) -> Prepared:
         """Make this process's micro-batches of one update.
