@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.testing import assert_close
 
-from place_encodings import BetweenTargetAndSource, Bias, Context, Scores, every_place
+from place_encodings import BetweenTargetAndSource, Bias, Context, InAttention, Rotate, Scores, every_place, gap
 from raises import raises
 from tiny_models import SIZE, around, seen, sentences, step_by_step, without_encoding
 from training_passes import CONFIGURATIONS, LENGTHS, SIZES, batch_of
@@ -187,6 +187,41 @@ def test_an_encoding_may_act_between_target_and_source(place: AttentionEncoding)
         moved = model.decode(target, model.encode(source, positions=far).select(torch.tensor([0, 1])))
         assert_close(moved[0], hidden[0], rtol=1e-4, atol=2e-5)
         assert float((moved[1] - hidden[1]).abs().max()) > 1e-2
+
+
+class DrawnSlopes(AttentionEncoding):
+    """A bias with a slope that is drawn for each sentence."""
+
+    needs = frozenset({"bias"})
+
+    def bias(self, query: Positions, key: Positions) -> Tensor:
+        assert query.drawn is not None
+        return query.drawn[:, :, None, None] * gap(query, key)
+
+
+class DrawnEverywhere(InAttention):
+    """Draws a number per sentence for each attention between target and source, and adds a hook in self-attention."""
+
+    def draw(self, sentences: int) -> Tensor:
+        return torch.arange(1.0, sentences + 1)[:, None] / 5
+
+    def _cross_attention(self, layer: int) -> AttentionEncoding:
+        return DrawnSlopes()
+
+
+@pytest.mark.parametrize("inside", [Bias(SIZE.heads), DrawnSlopes(), Rotate()])
+@torch.no_grad()
+def test_all_attentions_of_a_step_see_the_numbers_of_their_sentence(inside: AttentionEncoding) -> None:
+    torch.manual_seed(0)
+    model = around(DrawnEverywhere(inside, SHAPE))
+    source, target = sentences([6, 3, 5]), sentences([5, 5, 5], seed=1)
+    memory = model.encode(source)
+    beams = torch.stack((target, target.flip(0)), dim=1)  # (B, K, T)
+    whole = torch.stack([model.decode(beams[:, k], memory) for k in range(2)], dim=1)
+    caches = model.new_caches()
+    for step in range(5):
+        pair = model.step(beams[:, :, step], memory, caches, step)
+        assert_close(pair, whole[:, :, step], rtol=1e-4, atol=2e-5)
 
 
 class Idle(Encoding):

@@ -133,7 +133,8 @@ class Positions:
         if self.absolute.size(1) == length:
             return self
         tokens = None if self.tokens is None else self.tokens.view(-1, length)
-        return replace(self, absolute=self.absolute.expand(-1, length), tokens=tokens)
+        drawn = None if self.drawn is None else self.drawn[::length]  # Tokens of a sentence share its numbers.
+        return replace(self, absolute=self.absolute.expand(-1, length), drawn=drawn, tokens=tokens)
 
     def part(self, rows: slice) -> Positions:
         """Keep the positions of some tokens of each sentence."""

@@ -202,7 +202,7 @@ class Transformer(Translator):
         mask: Tensor | None = None
         own: Sequence[KeyValueCache | LineageCache | Lineage] = caches
         if isinstance(lineage := caches[0], Lineage):
-            positions, mask = replace(positions.expand(tokens.size(1)), drawn=drawn), lineage.extend(x)
+            positions, mask = positions.expand(tokens.size(1)), lineage.extend(x)
             own = lineage.layers
         for number, layer in enumerate(self.decoder):
             x = layer(
