@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch import Tensor
 
 from raises import raises
 from training_runs import VOCABULARY, cell
 from wordorder.config.load import load_sizes
+from wordorder.encodings.base import AttentionEncoding, Positions
 from wordorder.encodings.registry import encoding_types, parse
 from wordorder.model.architectures.base import Translator
 from wordorder.model.architectures.lstm import LSTMSize
@@ -141,3 +143,27 @@ def test_models_that_do_not_leave_padding_out_join_nothing() -> None:
     size = LSTMSize(architecture="lstm", layers=1, dim=16, dropout=0.1)
     model = build_model(cell().model_copy(update={"size": size}), VOCABULARY)
     assert pass_limit(GPU, model, free=80_000_000_000) == ALONE
+
+
+class OccurringDistances(AttentionEncoding):
+    """A bias of the distances that occur, whose number the device 'meta' does not know."""
+
+    needs = frozenset({"bias"})
+
+    def bias(self, query: Positions, key: Positions) -> Tensor:
+        distances, rows = torch.unique(key.absolute[:, None, :] - query.absolute[:, :, None], return_inverse=True)
+        return distances.float()[rows][:, None]
+
+
+def test_a_model_that_cannot_be_measured_joins_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = build_model(cell(encoding={"type": "t5"}), VOCABULARY)
+    monkeypatch.setattr(type(model.encoding), "_attention", lambda *_: OccurringDistances())
+    generator = torch.get_rng_state()
+    assert pass_limit(GPU, model, free=80_000_000_000) == ALONE
+    assert torch.equal(torch.get_rng_state(), generator)
+    (warning,) = capsys.readouterr().err.splitlines()
+    assert warning.startswith("wordorder: warning: ") and "'t5'" in warning and "unique" in warning
+    monkeypatch.setenv(PASS_TOKENS, "4096")
+    assert pass_limit(GPU, model) == PassLimit(4096)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import sys
 from itertools import chain
 
 import torch
@@ -46,7 +47,10 @@ def pass_limit(on: torch.device, model: Translator, *, free: int | None = None) 
     if not text:
         free = free_memory(on) if free is None else free
         states = _STATE_BYTES * sum(parameter.numel() for parameter in model.parameters())
-        per_token, per_pair = (bytes_per_token(model), 0.0) if model.shares_rows else measured_bytes(model)
+        try:
+            per_token, per_pair = (bytes_per_token(model), 0.0) if model.shares_rows else measured_bytes(model)
+        except (NotImplementedError, RuntimeError) as error:
+            return _not_measured(model, error)
         return PassLimit(max(1, int((free - states) / 2 / per_token)), per_pair / per_token)
     if not (text.isascii() and text.isdigit()):
         raise WordorderError(
@@ -58,6 +62,17 @@ def pass_limit(on: torch.device, model: Translator, *, free: int | None = None) 
             found=text,
         )
     return PassLimit(int(text))
+
+
+def _not_measured(model: Translator, error: Exception) -> PassLimit:
+    """Warn that the memory of a pass cannot be measured, and let each micro-batch be a separate pass."""
+    cause = (str(error) or type(error).__name__).splitlines()[0].split(". ")[0].rstrip(".")
+    print(
+        f"wordorder: warning: the memory of a pass cannot be measured with the encoding '{model.encoding.config.type}' "
+        f"({cause}), so that each micro-batch is a separate pass; set {PASS_TOKENS} to join micro-batches.",
+        file=sys.stderr,
+    )
+    return ALONE
 
 
 def bytes_per_token(model: Translator) -> int:
