@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import hypothesis
 import pytest
@@ -14,6 +15,7 @@ from torch.testing import assert_close
 from raises import raises
 from tiny_models import VOCABULARY, full, positions_of, sentences, tiny_model
 from wordorder.encodings.registry import parse
+from wordorder.model import objective as module
 from wordorder.model.batch import PAD, Batch
 from wordorder.model.objective import _ROWS, TranslationObjective, _LinearCrossEntropy, _rows_at_once
 from wordorder.training.batches import real_places
@@ -99,6 +101,22 @@ def test_without_gradients_none_is_computed() -> None:
 def batch_of(lengths: list[int]) -> Batch:
     source, target = sentences(lengths), sentences(lengths, seed=1)
     return Batch(source, target, sentences(lengths, seed=2), real_places(lengths), sum(lengths))
+
+
+def test_a_validation_computes_the_loss_without_its_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
+    original, replaced = module._normalise, []
+
+    def normalise(*tensors: Any, replace: bool) -> tuple[Tensor, Tensor]:
+        replaced.append(replace)
+        return original(*tensors, replace=replace)
+
+    monkeypatch.setattr(module, "_normalise", normalise)
+    objective = TranslationObjective(tiny_model(parse({"type": "sinusoidal"})), 0.1)
+    expected = objective(batch_of([5, 2, 4]))
+    with torch.no_grad():
+        found = objective(batch_of([5, 2, 4]))
+    assert replaced == [True, False]
+    assert all(torch.equal(*each) for each in zip(found, expected, strict=True))
 
 
 def test_a_batch_is_the_sum_of_its_sentences() -> None:

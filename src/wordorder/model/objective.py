@@ -134,5 +134,7 @@ class TranslationObjective(nn.Module):
         if batch.real is not None:
             labels = labels.index_select(0, batch.real)
         weight = self.transformer.output.weight
+        if not torch.is_grad_enabled():
+            hidden, weight = hidden.detach(), weight.detach()  # Otherwise the loss computes their gradients.
         loss, nll = _LinearCrossEntropy.apply(hidden, weight, labels, self.label_smoothing)  # type: ignore[no-untyped-call]
         return loss, nll
