@@ -131,6 +131,16 @@ def test_operations_are_six_times_the_weights_that_each_token_meets(tmp_path: Pa
     assert operations_per_token(build_model(lstm, VOCABULARY), corpus_ratio(corpus)) == pytest.approx(expected, abs=1)
 
 
+@pytest.mark.parametrize("name", ["learned", "relative", "t5", "tupe", "posnet_attention"])
+def test_tables_of_encodings_cost_no_operations(name: str) -> None:
+    table, without = (
+        operations_per_token(build_model(cell(encoding={"type": each}), VOCABULARY), 1.0)
+        for each in (name, "sinusoidal")
+    )
+    linear = 2 * 6 * 2 * 16 * 16 if name == "tupe" else 0  # projections of positions in both stacks
+    assert table == without + linear
+
+
 def test_a_gpu_without_a_reading_gives_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     for printed, expected in (("37", 0.37), ("[N/A]", None)):

@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any, TypedDict
 
 import torch
+from torch import nn
 
 from wordorder.data.binary import ParallelCorpus
 from wordorder.model.architectures.base import Translator
@@ -126,16 +127,19 @@ def operations_per_token(model: Translator, source_per_target: float) -> int:
 
     The number is 6 · weights · tokens (Kaplan et al. 2020): each weight of a matrix is multiplied and added once in the
     forward pass and twice in the backward pass, for each token that meets it (:meth:`.Translator.meets`). Embedding
-    look-ups cost nothing, but the output layer, which may be the same matrix, is counted. Attention scores are not
-    counted; at the lengths of sentences, they are a few per cent.
+    look-ups cost nothing, but the output layer, which may be the same matrix, is counted. Of an encoding, only linear
+    layers are counted, because its other parameters are mostly tables. Attention scores are not counted; at the lengths
+    of sentences, they are a few per cent.
 
     Args:
         model: The model.
         source_per_target: The number of source tokens per target token.
     """
+    modules = model.named_modules(remove_duplicate=False)
+    linear = {f"{name}.weight" for name, module in modules if isinstance(module, nn.Linear)}
     source = target = 0
     for name, weight in model.named_parameters(remove_duplicate=False):
-        if weight.dim() < 2 or "embedding" in name:
+        if weight.dim() < 2 or "embedding" in name or (name.startswith("encoding.") and name not in linear):
             continue
         sides = model.meets(name)
         source += weight.numel() * ("encoder" in sides)
