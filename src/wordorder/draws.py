@@ -36,3 +36,23 @@ def moved(values: Tensor, to: torch.device) -> Tensor:
     own = own.pin_memory() if to.type == "cuda" else own
     there = own.to(to, non_blocking=True)
     return there.expand(values.shape) if one_row else there
+
+
+def rows_of(values: Tensor, rows: Tensor) -> Tensor:
+    """Select rows by their indices, without a copy for each if they are one and the same row.
+
+    Args:
+        values: Values, (B, …), such as the random numbers of each sentence.
+        rows: Indices into B, (N,).
+
+    Returns:
+        The rows, (N, …).
+    """
+    if len(values) == 1 or values.stride(0) == 0:
+        return values[:1].expand(len(rows), *values.shape[1:])
+    return values.index_select(0, rows)
+
+
+def repeated(values: Tensor, times: int) -> Tensor:
+    """Repeat each row, (B, …) to (B · times, …), without copies if all are one and the same row."""
+    return rows_of(values, torch.arange(len(values), device=values.device).repeat_interleave(times))

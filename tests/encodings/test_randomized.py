@@ -14,11 +14,15 @@ from golden import golden
 from raises import raises
 from raw_scores import raw_scores
 from tiny_models import SIZE, VOCABULARY, seen, sentences
+from training_passes import SIZES
+from training_passes import model_of as new_model
+from wordorder.config.decoding import Decoding
 from wordorder.config.models import Recipe
+from wordorder.decoding.beam import search
 from wordorder.draws import repeatable
 from wordorder.encodings.alibi import slopes
 from wordorder.encodings.base import Encoding, Positions, Shape, Stack
-from wordorder.encodings.randomized import Draws
+from wordorder.encodings.randomized import Draws, Randomized
 from wordorder.encodings.registry import build, parse
 from wordorder.encodings.sinusoidal import frequencies
 from wordorder.encodings.waves import waves
@@ -308,6 +312,28 @@ def test_a_model_draws_once_for_each_pass_and_repeats_it_where_it_must() -> None
         with repeatable(7):
             repeated.append(seen(model.encode(source)))
     assert torch.equal(*repeated) and torch.equal(torch.get_rng_state(), state)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@torch.no_grad()
+def test_a_search_does_not_copy_the_draw_of_a_pass(size: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sentences that leave the batch, hypotheses and steps share one row, with the same translations as copies."""
+    model = new_model(parse({"type": "randomized", "range": 40, "longest": 20}), SIZES[size], dropout=0.0).eval()
+    decoding, sources = Decoding(beam=3, nbest=3, max_length_a=0, max_length_b=6), sentences([6, 2, 4])
+    original, draw, strides = Randomized._add_to_embeddings, Randomized.draw, []
+
+    def watched(self: Randomized, x: Tensor, positions: Positions, stack: Stack) -> Tensor:
+        assert positions.drawn is not None and len(positions.drawn) == len(x)
+        strides.append(positions.drawn.stride(0) if len(x) > 1 else 0)
+        return original(self, x, positions, stack)
+
+    monkeypatch.setattr(Randomized, "_add_to_embeddings", watched)
+    torch.manual_seed(0)
+    found = search(model, sources, decoding)
+    assert len(strides) > 4 and set(strides) == {0}
+    monkeypatch.setattr(Randomized, "draw", lambda self, count: draw(self, count).contiguous())
+    torch.manual_seed(0)
+    assert search(model, sources, decoding) == found and set(strides) != {0}
 
 
 def test_parameters_that_cannot_be_drawn_are_refused() -> None:

@@ -31,6 +31,7 @@ from typing import Any, ClassVar, Literal, TypeVar, get_args
 from torch import Tensor, arange, cat, device, nn
 
 from wordorder.config.encodings import EncodingConfig, Shape, Stack
+from wordorder.draws import rows_of
 from wordorder.dropout import Drop
 from wordorder.errors import WordorderError
 from wordorder.registry import Registry
@@ -163,9 +164,10 @@ class Positions:
     def select(self, rows: Tensor) -> Positions:
         """Select sentences by their indices into B, in the given order."""
         absolute = self.absolute if len(self.absolute) == 1 else self.absolute.index_select(0, rows)
-        kept = {name: getattr(self, name) for name in ("reordered", "drawn", "state", "lengths", "tokens")}
+        drawn = None if self.drawn is None else rows_of(self.drawn, rows)
+        kept = {name: getattr(self, name) for name in ("reordered", "state", "lengths", "tokens")}
         others: dict[str, Any] = {name: of if of is None else of.index_select(0, rows) for name, of in kept.items()}
-        return replace(self, absolute=absolute, **others)
+        return replace(self, absolute=absolute, drawn=drawn, **others)
 
 
 def of_pairs(query: Positions, key: Positions, name: Hashable, compute: Callable[[], T]) -> T:

@@ -28,7 +28,7 @@ from typing_extensions import override
 from wordorder.config.base import Positive
 from wordorder.config.models import Recipe
 from wordorder.config.sizes import ArchitectureSize
-from wordorder.draws import moved
+from wordorder.draws import moved, repeated, rows_of
 from wordorder.dropout import Dropout, dropout
 from wordorder.encodings.base import Encoding, Positions, Shape
 from wordorder.model.architectures.base import Translator, register
@@ -85,7 +85,7 @@ class Memory:
         """Select sentences (indices into B), in the given order."""
         mask = None if self.mask is None else self.mask.index_select(0, rows)
         start = [_rows(state, rows) for state in self.start]
-        drawn = None if self.drawn is None else self.drawn.index_select(0, rows)
+        drawn = None if self.drawn is None else rows_of(self.drawn, rows)
         return Memory(self.keys.index_select(0, rows), self.states.index_select(0, rows), mask, start, drawn)
 
 
@@ -245,7 +245,7 @@ class LSTMTranslator(Translator):
             cache.begin(memory, tokens.size(1))
         positions = replace(Positions.range(1, offset=step, on=tokens.device), tokens=tokens.reshape(-1, 1))
         if memory.drawn is not None:
-            positions = replace(positions, drawn=memory.drawn.repeat_interleave(tokens.size(1), 0))  # (B·K, D)
+            positions = replace(positions, drawn=repeated(memory.drawn, tokens.size(1)))  # (B·K, D)
         x, _ = self._embed(self.target_embedding, tokens.reshape(-1, 1), positions, "decoder")
         return self._advance(x, memory, cache)
 

@@ -19,6 +19,7 @@ from typing_extensions import override
 from wordorder.config.base import Positive
 from wordorder.config.models import Recipe
 from wordorder.config.sizes import ArchitectureSize
+from wordorder.draws import repeated
 from wordorder.encodings.base import Encoding, Positions, Shape
 from wordorder.model.architectures.base import Translator, register
 from wordorder.model.attention.lineage import SUPPORTS, Lineage, LineageCache
@@ -196,7 +197,7 @@ class Transformer(Translator):
         positions = replace(Positions.range(1, offset=step, on=tokens.device), tokens=tokens.reshape(-1, 1))
         drawn = memory.positions.drawn
         if drawn is not None:
-            positions = replace(positions, drawn=drawn.repeat_interleave(tokens.size(1), 0))  # (B·K, D)
+            positions = replace(positions, drawn=repeated(drawn, tokens.size(1)))  # (B·K, D)
         x, drop = self._embed(self.target_embedding, tokens.reshape(-1, 1), positions, "decoder")
         x = x.view(*tokens.shape, -1)
         mask: Tensor | None = None
