@@ -15,8 +15,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,6 @@ from torch import Tensor
 from wordorder.errors import WordorderError
 from wordorder.files import atomic, read_text, reading, remove, remove_leftovers, write_json, write_text
 from wordorder.integrity import Checksum, check_inside
-from wordorder.locks import locked
 from wordorder.model.checkpoint import load_tensors, save_tensors
 from wordorder.training.writer import Writer
 
@@ -49,17 +47,6 @@ class StateDirectory:
         self._progress = path / "progress.json"
         self._last = path / "last.pt"
         self.remedy = f"Delete {path} and run the same command again, which trains from the beginning."
-
-    def locked(self, stop_requested: Callable[[], bool] = lambda: False) -> AbstractContextManager[None]:
-        """Lock the folder, after waiting for any other process that holds the lock.
-
-        Args:
-            stop_requested: Returns whether to stop waiting.
-
-        Returns:
-            A context that holds the lock; see :func:`wordorder.locks.locked`.
-        """
-        return locked(self.lock, lambda taken: (taken, stop_requested()))
 
     def claim(self, stamp: str, earlier: str | None = None) -> bool:
         """Assign the folder to a run, and discard the state of any other run.
