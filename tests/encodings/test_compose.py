@@ -207,6 +207,20 @@ def test_encodings_that_change_products_may_act_in_different_stacks() -> None:
 
 
 @torch.no_grad()
+def test_absolute_encodings_may_act_in_different_stacks() -> None:
+    parts = [{"type": "learned", "table": 9, "placement": "encoder"}, {"type": "sinusoidal", "placement": "decoder"}]
+    encoding = build(parse({"compose": parts}), SHAPE)
+    assert (encoding.limit("encoder"), encoding.limit("decoder")) == (9, None)
+    for stack, part in zip(STACKS, parts, strict=True):
+        alone = build(parse(part), SHAPE)
+        alone.load_state_dict(dict(encoding.parts[STACKS.index(stack)].named_parameters()))
+        assert_close(encoding.table(5, stack), alone.table(5, stack))
+    for placement in ("both", "decoder"):
+        with raises("invalid-value", says="learned and sinusoidal are both absolute and cannot be used at once in the"):
+            parse({"compose": [{**parts[0], "placement": placement}, parts[1]]})
+
+
+@torch.no_grad()
 def test_rotated_products_can_be_scaled() -> None:
     """e_ij = (R_i q_i) · (R_j k_j) / √(2 d_h) + p_i U_Q · p_j U_K / √(2 d_h)"""
     queries, keys = torch.randn(2, 1, 2, 5, 4)

@@ -359,8 +359,8 @@ class Encoding(nn.Module):
 
     Attributes:
         configuration: The class of its parameters, which ``@register`` sets.
-        absolute: True if the encoding marks each position at the embeddings. A composition of two absolute encodings is
-            an error, because their sum is neither of them.
+        absolute: True if the encoding marks each position at the embeddings. A composition of two absolute encodings in
+            a stack is an error, because their sum is neither of them.
         relative: True if the encoding depends only on distances: shifting all positions of a sentence changes nothing.
         product: How the encoding changes the products of queries and keys: not at all ("plain"), by a rotation
             ("rotated") or a constant factor ("scaled"), or in a way that permits no other change ("own"). A composition

@@ -1,10 +1,10 @@
 """Compositions: several encodings at once, such as OPR at the embeddings with relative positions in the attention.
 
 Each hook calls the encodings in the order in which they are written. So encodings that read scores, such as CoPE and
-DAPE, read what the encodings before them add. The following compositions are errors: two absolute encodings; two
-encodings that both change the products of queries and keys in a stack, except for a rotation that another encoding
-scales by a constant (RoPE and TUPE); two encodings that both give heads separate inputs, keep a state per token or draw
-random numbers per pass; a composition inside a composition.
+DAPE, read what the encodings before them add. The following compositions are errors: two absolute encodings in one
+stack; two encodings that both change the products of queries and keys in a stack, except for a rotation that another
+encoding scales by a constant (RoPE and TUPE); two encodings that both give heads separate inputs, keep a state per
+token or draw random numbers per pass; a composition inside a composition.
 """
 
 from __future__ import annotations
@@ -44,29 +44,13 @@ class ComposedConfig(EncodingConfig):
     compose: Annotated[tuple[AnyEncoding, ...], Field(min_length=2, description="The encodings that act together.")]
 
     @model_validator(mode="after")
-    def _parts_can_be_added(self) -> ComposedConfig:
-        names = [part.type for part in self.compose]
-        if COMPOSED in names:
+    def _parts_can_act_together(self) -> ComposedConfig:
+        if COMPOSED in (part.type for part in self.compose):
             raise ValueError("a composition cannot hold another composition; write all encodings in one list")
-        ordered = [part for part in self.compose if part.places is None and part.type in REGISTRY]
-        absolute = [part.type for part in ordered if REGISTRY.get(part.type).marks(part)]
-        if len(absolute) > 1:
-            raise ValueError(
-                f"the encodings {' and '.join(absolute)} are both absolute and cannot be used at once, because the sum "
-                "of two absolute encodings is neither; keep one of them and compose it with relative encodings"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _products_have_one_formula(self) -> ComposedConfig:
         for stack in _STACKS:
-            parts = [part for part in self.compose if stack in part.stacks and _product(part) != "plain"]
-            if len(parts) > 1 and sorted(map(_product, parts)) != ["rotated", "scaled"]:
-                raise ValueError(
-                    f"the encodings {' and '.join(part.type for part in parts)} change the same products of queries "
-                    f"and keys in the {stack}, and the result follows the formula of none; keep one of them, or place "
-                    "them in different stacks"
-                )
+            parts = [part for part in self.compose if stack in part.stacks]
+            _refuse_sum([part for part in parts if _marks(part)], stack)
+            _refuse_products([part for part in parts if _product(part) != "plain"], stack)
         return self
 
     @property
@@ -82,6 +66,32 @@ class ComposedConfig(EncodingConfig):
     @override
     def parameter_count(self, shape: Shape) -> int:
         return sum(part.parameter_count(shape) for part in self.compose)
+
+
+def _refuse_sum(absolute: list[EncodingConfig], stack: Stack) -> None:
+    if len(absolute) > 1:
+        raise ValueError(
+            f"the encodings {_named(absolute)} are both absolute and cannot be used at once in the {stack}, because "
+            "the sum of two absolute encodings is neither; keep one of them and compose it with relative encodings, or "
+            "place them in different stacks"
+        )
+
+
+def _refuse_products(parts: list[EncodingConfig], stack: Stack) -> None:
+    if len(parts) > 1 and sorted(map(_product, parts)) != ["rotated", "scaled"]:
+        raise ValueError(
+            f"the encodings {_named(parts)} change the same products of queries and keys in the {stack}, and the "
+            "result follows the formula of none; keep one of them, or place them in different stacks"
+        )
+
+
+def _named(parts: list[EncodingConfig]) -> str:
+    return " and ".join(part.type for part in parts)
+
+
+def _marks(part: EncodingConfig) -> bool:
+    """Return whether an encoding is absolute; a control does not order tokens."""
+    return part.places is None and part.type in REGISTRY and REGISTRY.get(part.type).marks(part)
 
 
 def _product(part: EncodingConfig) -> Product:
