@@ -119,7 +119,8 @@ FIGURES: Mapping[str, StudyFigure] = {
     "forest": StudyFigure(
         "significance",
         "Every declared comparison: the difference with its simultaneous interval, the band of the margin within which "
-        "two encodings count as equivalent, and the verdict. Undecided does not mean equal.",
+        "two encodings count as equivalent, and the verdict. Undecided does not mean equal. Arrows: an interval that "
+        "is much wider than the others is cut, and its ends are printed.",
         _forest,
     ),
     "variance": StudyFigure(
