@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import torch
 
 from raises import raises
 from training_runs import TrainingRun, cell, write_reversals
+from wordorder.model.architectures.prefix_lm import PrefixLMSize
 from wordorder.model.checkpoint import load_tensors
 from wordorder.training.processes import open_fabric
 from wordorder.training.window import Window
@@ -66,6 +68,21 @@ def test_two_processes_train_as_one_with_twice_the_accumulation(tmp_path: Path, 
         assert left.pop("kind") == right.pop("kind")
         assert right == pytest.approx(left, rel=5e-5)
     assert one.record()["target_tokens"] == two.record()["target_tokens"]
+
+
+@pytest.mark.slow
+def test_a_prefix_lm_in_two_processes_needs_no_gradient_of_what_it_does_not_read(
+    tmp_path: Path, corpora: tuple[Path, Path]
+) -> None:
+    """Nothing reads the relative vectors of source queries in the last layer."""
+    size = PrefixLMSize(architecture="prefix_lm", layers=2, dim=16, ffn_dim=16, heads=2, dropout=0.0)
+    curves = []
+    for name, options in (("one", ()), ("two", ("--devices", "2"))):
+        run = new_run(tmp_path / name, corpora, accumulate=2, max_epochs=1, encoding={"type": "relative"})
+        run = replace(run, cell=run.cell.model_copy(update={"size": size}))
+        run.finish(*options)
+        curves.append([line["loss"] for line in run.metrics()])
+    assert curves[1] == pytest.approx(curves[0], rel=5e-5)
 
 
 def other_process(first: int) -> int:

@@ -38,7 +38,7 @@ _STARTED_BY = "WORDORDER_STARTED_BY"  # The first process sets this variable for
 _SYNC_BUFFERS = ("broadcast_buffers", "forward_sync_buffers")
 
 
-def open_fabric(precision: str, *, devices: int | None, nodes: int = 1, most: int) -> Fabric:
+def open_fabric(precision: str, *, devices: int | None, nodes: int = 1, most: int, unread: bool = False) -> Fabric:
     """Launch the Fabric of this process; after this call, all processes of the training run are active.
 
     Args:
@@ -46,6 +46,7 @@ def open_fabric(precision: str, *, devices: int | None, nodes: int = 1, most: in
         devices: The number of processes per node; by default one per GPU of the SLURM job, or one.
         nodes: The number of nodes outside of SLURM.
         most: The number of processes that can have work.
+        unread: Whether the model may have parameters that no loss depends on, which processes must not wait for.
 
     Returns:
         The launched Fabric.
@@ -98,7 +99,7 @@ def open_fabric(precision: str, *, devices: int | None, nodes: int = 1, most: in
         devices=devices,
         num_nodes=nodes,
         precision=fabric_precision(precision),
-        strategy=_data_parallel() if several else "auto",
+        strategy=_data_parallel(unread) if several else "auto",
         plugins=[environment],
     )
     if not _started_by_the_first():
@@ -183,11 +184,11 @@ class Processes:
         return result
 
 
-def _data_parallel() -> DDPStrategy:
+def _data_parallel(unread: bool) -> DDPStrategy:
     known = inspect.signature(DistributedDataParallel).parameters
     settings: dict[str, Any] = {[name for name in _SYNC_BUFFERS if name in known][-1]: False}
     settings["gradient_as_bucket_view"] = True  # Exchanged gradients are not copied back, one kernel per parameter.
-    return DDPStrategy(**settings)
+    return DDPStrategy(find_unused_parameters=unread, **settings)
 
 
 def _number(variable: str) -> int:

@@ -19,7 +19,7 @@ from wordorder.data.binary import ParallelCorpus
 from wordorder.errors import Interrupted, WordorderError
 from wordorder.files import atomic, check_writable, write_json
 from wordorder.locks import locked, open_lock
-from wordorder.model.architectures.base import Translator
+from wordorder.model.architectures.base import Translator, architecture_of
 from wordorder.model.attention import base as attention
 from wordorder.model.checkpoint import build_model, count_parameters, save_model
 from wordorder.model.objective import TranslationObjective
@@ -128,7 +128,14 @@ def run(
                 path=corpus.directory,
             )
     device.prepare(config.recipe.precision)
-    fabric = open_fabric(config.recipe.precision, devices=devices, nodes=nodes, most=config.recipe.accumulate)
+    fabric = open_fabric(
+        config.recipe.precision,
+        devices=devices,
+        nodes=nodes,
+        most=config.recipe.accumulate,
+        # An encoding has parameters for source queries of the last layer, which a model with one stream does not read.
+        unread=architecture_of(config.size).one_stream,
+    )
     if threads:
         torch.set_num_threads(threads)
     processes = Processes(fabric)
