@@ -263,8 +263,8 @@ def _signature() -> str:
 def _signed(opened: IO[str], file: Path) -> Iterator[None]:
     """Say in the file who holds it, and that the holder lives."""
     opened.truncate(0)
-    opened.write(_signature())
-    opened.flush()
+    with suppress(OSError):  # On a full disk, the holder has no name; the first result that it writes says why.
+        os.write(opened.fileno(), _signature().encode())
     ended = threading.Event()
     threading.Thread(target=_beat, args=(file, ended), daemon=True).start()
     try:

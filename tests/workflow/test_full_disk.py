@@ -33,13 +33,13 @@ def commands(text: str) -> dict[str, list[str]]:
 
 
 def contents(results: Path) -> dict[str, str]:
-    """The checksums of data, models, translations, scores and comparisons, but not of what holds times."""
+    """The checksums of data, models, translations, scores and comparisons, but not of locks and what holds times."""
     folders = (results / "data", results / "models", results / "little" / "significance")
     files = [file for folder in folders for file in folder.rglob("*") if file.is_file()]
     return {
         str(file.relative_to(results)): sha256(file)
         for file in files
-        if file.name not in TIMED and file.suffix != ".sha256" and "state" not in file.parts
+        if file.name not in TIMED and file.suffix not in (".sha256", ".lock") and "state" not in file.parts
     }
 
 
