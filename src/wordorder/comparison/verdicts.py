@@ -72,7 +72,7 @@ def unstable(family: dict[str, Any]) -> dict[str, float]:
 
 
 def baseline_varies(family: dict[str, Any]) -> bool:
-    """Whether the baseline varies more over the seeds than the others, so that all comparisons use its own spread."""
+    """Return whether the baseline varies more than the others, so that all comparisons use its own spread."""
     return bool((family["baseline_check"] or {}).get("corrects"))
 
 

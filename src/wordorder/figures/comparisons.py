@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -71,15 +73,15 @@ def _place(report: Report, frame: pd.DataFrame, dataset: str, size: str, test: s
     return ", ".join([*parts, test])
 
 
-def _ends(family: pd.DataFrame) -> tuple[float, float] | None:
-    """Return the ends of an axis that cuts intervals of systems that vary much more than the others; None without any.
+def _ends(family: pd.DataFrame) -> tuple[float, float]:
+    """Return where an axis cuts intervals that are much wider than the others; infinite if none is.
 
-    Beside one such interval, the others would be too short to be seen.
+    Beside such an interval, the others would be too short to be seen.
     """
     width = family["high"] - family["low"]
     wide = width > _WIDE * width.median()
     if not wide.any():
-        return None
+        return -math.inf, math.inf
     shown = pd.concat([family.loc[~wide, "low"], family.loc[~wide, "high"], family["difference"], pd.Series([0.0])])
     room = 0.05 * (shown.max() - shown.min())
     return float(shown.min() - room), float(shown.max() + room)
@@ -97,7 +99,7 @@ def _draw_family(panel: Axes, family: pd.DataFrame, label: str) -> None:
         colour, marker = _STYLES[row["outcome"].partition(",")[0]]
         known = row["difference"] is not None and not pd.isna(row["difference"])
         if known:
-            low, high = (row["low"], row["high"]) if ends is None else _within(row["low"], row["high"], ends)
+            low, high = max(row["low"], ends[0]), min(row["high"], ends[1])
             panel.plot([low, high], [place, place], color=colour, linewidth=1.4, zorder=2)
             for end, cut, arrow in ((low, low > row["low"], "<"), (high, high < row["high"], ">")):
                 if cut:
@@ -120,16 +122,12 @@ def _draw_family(panel: Axes, family: pd.DataFrame, label: str) -> None:
     names = [row["system"] if len(baselines) == 1 else f"{row['system']} − {row['baseline']}" for row in rows]
     panel.set_yticks(range(len(rows)), names)
     panel.set_ylim(len(rows) - 0.4, -0.6)
-    if ends is not None:
+    if math.isfinite(ends[0]):
         panel.set_xlim(ends)
     panel.grid(axis="x")
     against = f" from {next(iter(baselines))}" if len(baselines) == 1 else ""
     intervals = f"simultaneous {100 * (1 - rows[0]['level']):.3g} % intervals"
     panel.set_xlabel(f"{wrap(f'difference in {label}{against}', _LONGEST)}\n{intervals}")
-
-
-def _within(low: float, high: float, ends: tuple[float, float]) -> tuple[float, float]:
-    return max(low, ends[0]), min(high, ends[1])
 
 
 @styled

@@ -35,9 +35,8 @@ def evaluate(
     r"""Translate and score test sets with one model.
 
     The translations are written next to ``output`` and shared with other evaluations of the same model and decoding.
-    Existing translations by this model and decoding are not repeated, and of several processes that need them at the
-    same time, one translates. Scores are written to the folder with the name of
-    ``output`` without its suffix.
+    Existing translations by this model and decoding are not repeated. If several processes need them at the same time,
+    one of them translates. Scores are written to the folder with the name of ``output`` without its suffix.
 
     Example:
         wordorder stage evaluate --config @evaluation.json --decoding '{}' --model model.pt --data results/data/demo \
