@@ -214,15 +214,16 @@ def test_metrics_without_reports_on_training_are_drawn() -> None:
     rows = valid_rows(["none"], 2)
     found = perplexity.drawn(rows)
     assert found.equals(rows)
-    train, valid = perplexity.draw(found, ["none"], TITLES).axes
-    assert not train.lines and len(valid.lines) == 3
+    valid, lowest = perplexity.draw(found, ["none"], TITLES).axes
+    assert valid.get_ylabel() == "validation perplexity (log scale)"
+    assert len(valid.lines) == 3 and len(lowest.lines) == 1
 
 
 def test_perplexity_draws_a_line_for_each_seed_on_a_log_axis() -> None:
     rows = reported_rows(["none", "rope"], 3)
     rows.loc[[15, 17], ["loss", "perplexity"]] = np.inf  # a diverged training
     figure = perplexity.draw(perplexity.drawn(rows), ["none", "rope"], TITLES, "epoch")
-    train, valid = figure.axes
+    train, valid, lowest = figure.axes
     for panel in (train, valid):
         assert panel.get_yscale() == "log"
         assert len(panel.lines) == 2 * (3 + 1)
@@ -234,6 +235,21 @@ def test_perplexity_draws_a_line_for_each_seed_on_a_log_axis() -> None:
     assert {"training perplexity (log scale)", "validation perplexity (log scale)"} <= set(written)
     assert written.count("epochs") == 2
     assert {"20", "50", "100"} <= set(written), "ticks are plain numbers"
+    assert [text.get_text() for text in lowest.get_yticklabels()] == ["none", "rope"]
+    assert lowest.yaxis_inverted() and lowest.get_xscale() == "log"
+    for row, encoding in enumerate(("none", "rope")):
+        # With i validations, the last is the lowest: 10 + 90 / i, and one more for each encoding and seed.
+        expected = [10 + 90 / (8 + seed) + row + seed for seed in range(3)]
+        dots = np.asarray(lowest.collections[row].get_offsets())
+        assert dots[:, 0] == pytest.approx(expected)
+        assert lowest.lines[row].get_xdata()[-1] == pytest.approx(np.mean(expected))  # type: ignore[index]
+        # The row is the legend of the lines of its encoding.
+        mean = valid.lines[4 * row + 3]
+        assert mean.get_label() == encoding
+        for look in ("color", "linestyle", "marker"):
+            assert getattr(lowest.lines[row], f"get_{look}")() == getattr(mean, f"get_{look}")()
+    low, high = lowest.get_xlim()
+    assert all(low < dot < high for dots in lowest.collections for dot in np.asarray(dots.get_offsets())[:, 0])
 
 
 def test_perplexity_counts_the_seeds_of_an_encoding_that_has_fewer() -> None:
@@ -241,6 +257,23 @@ def test_perplexity_counts_the_seeds_of_an_encoding_that_has_fewer() -> None:
     fewer = rows[(rows["encoding"] == "none") | (rows["seed"] == rows["seed"].min())]
     written = texts(perplexity.draw(fewer, ["none", "rope"], TITLES))
     assert "rope (1 of 3 seeds)" in written and "none" in written
+    written = texts(perplexity.draw(rows, ["none", "rope", "alibi"], TITLES))
+    assert "alibi (no validation)" in written
+
+
+def test_perplexity_names_only_encodings_that_a_size_has() -> None:
+    rows = reported_rows(["none", "rope"], 2)
+    other = rows[rows["encoding"] == "rope"].assign(size="small")
+    figure = perplexity.draw(perplexity.drawn(pd.concat([rows, other])), ["none", "rope"], TITLES)
+    named = [[text.get_text() for text in panel.get_yticklabels()] for panel in figure.axes[2::3]]
+    assert sorted(named) == [["none", "rope"], ["rope"]]
+    assert figure.axes[2].lines[-1].get_color() == figure.axes[5].lines[-1].get_color()
+
+
+def test_perplexity_of_models_that_all_diverged_is_drawn() -> None:
+    rows = reported_rows(["none"], 2).assign(loss=np.inf, perplexity=np.inf)
+    *_, lowest = perplexity.draw(perplexity.drawn(rows), ["none"], TITLES).axes
+    assert not lowest.lines and [text.get_text() for text in lowest.get_yticklabels()] == ["none"]
 
 
 def test_similarity() -> None:

@@ -136,7 +136,7 @@ FIGURES: Mapping[str, StudyFigure] = {
         "in Figure 7 of the OPR paper). A point of the training set is the mean over the batches since the validation"
         " before it, as they were learned from: with dropout, and by weights that were still changing, so it may well"
         " lie above the validation set's. A point of the validation set is all of it, without dropout. Neither has "
-        "label smoothing.",
+        "label smoothing. The last panel shows the lowest value of each model on the validation set.",
         _perplexity,
     ),
     "similarity": StudyFigure(

@@ -1,5 +1,7 @@
 """Perplexity of the training and the validation set during training: one thin line per seed, a thick one for the mean.
 
+A third panel shows the lowest value on the validation set in one row per encoding, and is the legend of the lines.
+
 A point of the training set is the mean over the batches since the previous validation: with dropout, and with weights
 that were still changing. A point of the validation set covers all of it, without dropout. Neither has label smoothing.
 """
@@ -10,11 +12,12 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
+from wordorder.drawing.hints import hint
 from wordorder.drawing.style import cue, panels, styled, wrap
 from wordorder.results.frames import CELL, groups
 
@@ -44,44 +47,46 @@ def drawn(metrics: pd.DataFrame) -> pd.DataFrame:
 
 @styled
 def draw(metrics: pd.DataFrame, encodings: list[str], titles: dict[str, str], against: Progress = "update") -> Figure:
-    """Draw the result of :func:`drawn`: for each dataset x size one panel per split."""
+    """Draw the result of :func:`drawn`: for each dataset x size one panel per split, and one of the lowest values."""
     cut = list(groups(metrics, ["dataset", "size"]))
-    names = {encoding: wrap(f"{encoding}{seeds}", 24) for encoding, seeds in _seeds(metrics, encodings).items()}
-    # The legend is at the side of the panels and needs room for all its lines.
-    lines = sum(name.count("\n") + 1.2 for name in names.values())
-    figure, axes = panels(2 * len(cut), 2, 4.1, max(3.3, 0.8 + 0.16 * lines))
+    remarks = _remarks(metrics, encodings)
+    names = {encoding: wrap(f"{encoding}{remarks[encoding]}", 24) for encoding in encodings}
+    looks = {encoding: cue(index) for index, encoding in enumerate(encodings)}
+    splits = {split: text for split, text in SPLITS.items() if split in set(metrics["split"])}
+    columns = len(splits) + 1
+    lines = sum(name.count("\n") + 1 for name in names.values())
+    figure, axes = panels(columns * len(cut), columns, 3.7, max(3.3, 1.0 + 0.19 * lines))
     for number, ((dataset, size), group) in enumerate(cut):
-        for panel, (split, text) in zip(axes[2 * number :], SPLITS.items(), strict=False):
+        *curves, ends = axes[columns * number : columns * (number + 1)]
+        for panel in (*curves, ends):
             panel.set_title(wrap(f"{titles[dataset]}, {size}", 40))
+        for panel, (split, text) in zip(curves, splits.items(), strict=True):
             rows = group[group["split"] == split]
-            for index, encoding in enumerate(encodings):
-                _lines(panel, rows[rows["encoding"] == encoding], names[encoding], cue(index), against)
+            for encoding, look in looks.items():
+                _lines(panel, rows[rows["encoding"] == encoding], encoding, look, against)
             panel.set_xlabel("updates" if against == "update" else "epochs")
             panel.set_ylabel(f"{text} perplexity (log scale)")
-            _log_axis(panel)
-    for encoding in encodings:
-        if encoding not in set(metrics["encoding"]):
-            axes[0].plot([], [], linestyle="", label=f"{names[encoding]} (no validation)")
-            names[encoding] += " (no validation)"
-    found: dict[str, Artist] = {}
-    for panel in axes:
-        handles, labels = panel.get_legend_handles_labels()
-        found |= dict(zip(labels, handles, strict=True))
-    ordered = [name for name in names.values() if name in found]
-    figure.legend(
-        [found[name] for name in ordered],
-        ordered,
-        loc="outside right upper",
-        title="thick: mean over seeds\nthin: each seed",
-    )
+            panel.set_yscale("log")
+            _plain_numbers(panel.yaxis)
+            panel.grid(axis="y")
+        # Without validations of any size, the row has only the name.
+        shown = [name for name in encodings if name in set(group["encoding"]) or name not in set(metrics["encoding"])]
+        _lowest(ends, group[group["split"] == "valid"], {name: looks[name] for name in shown})
+        ends.set_yticks(range(len(shown)), [names[name] for name in shown])
+        ends.set_ylim(len(shown) - 0.4, -0.6)
+    figure.supxlabel("Thick lines and large marks: mean over seeds. Thin lines and dots: one seed.", fontsize=8)
     return figure
 
 
-def _seeds(metrics: pd.DataFrame, encodings: list[str]) -> dict[str, str]:
+def _remarks(metrics: pd.DataFrame, encodings: list[str]) -> dict[str, str]:
     """Return for each encoding a remark if it has fewer seeds than the figure, such as " (1 of 3 seeds)"."""
     counts = metrics.groupby(["encoding", "dataset", "size"])["seed"].nunique().groupby("encoding").min()
     most = metrics["seed"].nunique()
-    return {name: f" ({counts[name]} of {most} seeds)" if counts.get(name, most) < most else "" for name in encodings}
+    remarks = {}
+    for name in encodings:
+        seeds = counts.get(name, 0)
+        remarks[name] = "" if seeds == most else f" ({seeds} of {most} seeds)" if seeds else " (no validation)"
+    return remarks
 
 
 def mean_line(group: pd.DataFrame, against: Progress = "update") -> pd.Series:
@@ -101,10 +106,35 @@ def _lines(panel: Axes, group: pd.DataFrame, name: str, look: dict[str, Any], ag
     panel.plot(mean.index, mean, label=name, linewidth=1.6, markersize=4, markevery=every, **look)
 
 
-def _log_axis(panel: Axes) -> None:
-    """Set ticks at 1, 2, 5 x 10^n in plain numbers, since perplexities rarely span more than two powers of ten."""
-    panel.set_yscale("log")
-    panel.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    panel.yaxis.set_minor_formatter(NullFormatter())
-    panel.grid(axis="y")
+def _lowest(panel: Axes, valid: pd.DataFrame, looks: dict[str, dict[str, Any]]) -> None:
+    """Draw one row per encoding, in the colour, dashes and marker of its lines in the other panels."""
+    finite = valid[np.isfinite(valid["perplexity"])]
+    lowest = finite.groupby(["encoding", "seed"])["perplexity"].min()
+    panel.set_xscale("log")
+    if lowest.empty:
+        panel.set_xticks([])
+    else:
+        # Every row has a line, also that of the lowest mean.
+        margin = 1.01 * (lowest.max() / lowest.min()) ** 0.12
+        start, end = lowest.min() / margin, lowest.max() * margin
+        panel.set_xlim(start, end)
+        for row, (encoding, look) in enumerate(looks.items()):
+            if encoding not in lowest:
+                continue
+            seeds = lowest[encoding]
+            panel.plot([start, seeds.mean()], [row, row], linewidth=1.6, markersize=5, markevery=[1], **look)
+            panel.scatter(seeds, [row - 0.28] * len(seeds), s=8, color=look["color"], linewidths=0)
+            hint(panel, seeds.mean(), row, f"{encoding}: {seeds.mean():.4g}, mean of {len(seeds)}")
+            for seed, value in seeds.items():
+                hint(panel, value, row - 0.28, f"{encoding}, seed {seed}: {value:.4g}")
+        _plain_numbers(panel.xaxis, few=end < 4 * start)
+    panel.set_xlabel("lowest validation perplexity (log scale)")
+    panel.grid(axis="x")
+
+
+def _plain_numbers(axis: Axis, *, few: bool = False) -> None:
+    """Set ticks of a log axis in plain numbers: at 1, 2, 5 x 10^n, or with ``few``, where these are few, at others."""
+    axis.set_major_locator(MaxNLocator(4) if few else LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_locator(NullLocator() if few else axis.get_minor_locator())
+    axis.set_minor_formatter(NullFormatter())
