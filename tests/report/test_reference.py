@@ -275,3 +275,19 @@ def test_tables_are_rebuilt_with_the_current_settings(copy: Path) -> None:
     assert {path.name for path in (bundle / "figures").iterdir()} == {"scores.svg", "forest.svg", "variance.svg"}
     assert read_study(bundle) == new
     assert not verified(copy).differences
+
+
+def test_the_figure_of_trainings_is_rebuilt_from_their_losses(copy: Path) -> None:
+    bundle = copy / "bundle"
+    drawing = bundle / "figures" / "perplexity.svg"
+    study = read_study(bundle)
+
+    def rebuilt(folder: str) -> str:
+        drawing.write_text("earlier", encoding="utf-8")
+        (copy / folder).mkdir()
+        rebuild_reference(bundle, copy / "data", copy / folder, study)
+        return drawing.read_text(encoding="utf-8")
+
+    assert "lowest validation perplexity" in rebuilt("with")
+    change_records(bundle, lambda lines: [json.dumps(json.loads(line) | {"metrics": []}) + "\n" for line in lines])
+    assert rebuilt("without") == "earlier"

@@ -131,6 +131,9 @@ def rebuild_reference(
 ) -> None:
     """Score the translations of a bundle again and rewrite its significance tests, its tables and their figures.
 
+    The figures of trainings are rewritten, too, if the bundle holds the losses of its trainings, which bundles of
+    earlier versions do not.
+
     Args:
         folder: The folder of the bundle.
         data: The folder of the datasets, 'results/data', with the raw references.
@@ -146,7 +149,9 @@ def rebuild_reference(
     _score(study, scratch, data)
     _test(study, scratch, data)
     for name, figure in FIGURES.items():
-        if figure.reads in ("scores", "significance"):
+        if figure.reads in ("scores", "significance") or (
+            figure.reads == "metrics" and (folder / f"figures/{name}.svg").is_file() and _has_metrics(scratch, study)
+        ):
             prefix = f"{scratch}/figures/{name}"
             draw_figure(name, config=study.report, results=scratch, output_prefix=prefix)
             _write_picture(folder, scratch, f"figures/{name}")
@@ -157,6 +162,10 @@ def rebuild_reference(
         path.unlink()
     _write_tables(folder, scratch, study)
     repack(folder, scratch, study)
+
+
+def _has_metrics(results: Path, study: Bundled) -> bool:
+    return all(files.metrics.is_file() for _, files in cell_folders(study.report, results))
 
 
 def _demand_same_cells(folder: Path, study: Bundled) -> None:
