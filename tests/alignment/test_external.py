@@ -114,6 +114,16 @@ def test_a_missing_program_is_an_error_that_says_how_to_get_it(programs: Path, n
     assert not left_over(programs)
 
 
+def test_a_program_may_be_in_a_folder_relative_to_the_current_one(
+    programs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(programs, "fast_align")
+    monkeypatch.chdir(programs.parent)
+    monkeypatch.setenv("PATH", "./bin")
+    forward, _ = align(SOURCE, TARGET, aligner("fast_align"))
+    assert len(rows(forward)) == len(SOURCE)
+
+
 @pytest.mark.parametrize("name", STAND_INS)
 def test_nothing_to_align(programs: Path, name: str) -> None:
     install(programs, name)

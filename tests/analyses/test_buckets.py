@@ -8,6 +8,7 @@ import random
 import statistics
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +18,11 @@ from analysis_runs import computed
 from evaluation_samples import write_lines
 from raises import raises
 from translated_study import PAIRS, analysed, write_sample
+from wordorder.analyses.buckets import BucketAnalysis
 from wordorder.analyses.extrapolation import longest_trained
 from wordorder.analyses.length import length_buckets, word_lengths
 from wordorder.analyses.reordering import links_tau, tau_buckets, tree_tau
+from wordorder.results.translations import read_test_sets
 
 
 def test_newstest2014_has_the_buckets_of_the_opr_paper(tmp_path: Path) -> None:
@@ -170,3 +173,25 @@ def test_scores_by_amount_of_reordering(
     found = computed(analysed(reordering=settings), results, data).drop_duplicates("bucket")
     assert list(found["begin"]) == pytest.approx(least)
     assert list(found["pairs"]) == pairs
+
+
+@pytest.mark.parametrize(
+    ("analysis", "settings"),
+    [
+        ("length", {"unit": "word"}),
+        ("length", {"unit": "subword"}),
+        ("extrapolation", {}),
+        ("reordering", {"by": "gold"}),
+        ("reordering", {"by": "links"}),
+    ],
+)
+def test_a_test_set_that_is_decoded_in_several_ways_has_its_own_buckets(
+    analysis: str, settings: dict[str, object], tmp_path: Path
+) -> None:
+    results, data = write_sample(tmp_path)
+    asked = analysed(**{analysis: settings})
+    (test,) = read_test_sets(asked, results, data)
+    own = asked.settings[analysis]
+    assert isinstance(own, BucketAnalysis)
+    expected, found = (own.buckets(each, asked, data) for each in (test, replace(test, name="test@paper")))
+    assert [bucket.members.tolist() for bucket in found] == [bucket.members.tolist() for bucket in expected]

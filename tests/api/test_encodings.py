@@ -16,7 +16,8 @@ from raises import raises
 from wordorder.encodings.base import Positions, Stack
 from wordorder.encodings.registry import encoding_types
 from wordorder.model.attention.multihead import SelfAttention
-from wordorder.model.masks import causal_mask
+from wordorder.model.batch import PAD
+from wordorder.model.masks import causal_mask, padding_mask
 
 # Encodings whose attention needs more than projected queries, keys and values.
 ELSEWHERE = {"headxl", "inxl"}
@@ -46,8 +47,24 @@ def test_attention_is_that_of_the_models(name: str, causal: bool) -> None:
     with torch.no_grad():
         queries, keys, values = module.project_in(x).chunk(3, dim=-1)
         found = wordorder.attention(encoding, queries, keys, values, positions, layer=1, inputs=x, causal=causal)
-        mask = causal_mask(6, on=torch.device("cpu")) if causal else None
+        ends = torch.tensor([[1] * 6, [1] * 4 + [PAD] * 2])
+        mask = causal_mask(6, on=torch.device("cpu")) if causal else padding_mask(ends)
         assert_close(module.project_out(found), module(x, mask=mask, encoding=own, positions=positions))
+
+
+@pytest.mark.parametrize("name", ["none", "rope", "alibi"])
+def test_tokens_do_not_attend_to_padding(name: str) -> None:
+    encoding = wordorder.build_encoding(name, dim=16, heads=4).eval()
+    positions = wordorder.positions(encoding, torch.zeros(2, 5, dtype=torch.int64), lengths=torch.tensor([5, 3]))
+    x = torch.randn(2, 5, 16, generator=torch.Generator().manual_seed(1))
+    changed = x.clone()
+    changed[1, 3:] = 100
+
+    def attended(inputs: torch.Tensor) -> torch.Tensor:
+        return wordorder.attention(encoding, inputs, inputs, inputs, positions, inputs=inputs, causal=False)
+
+    assert_close(attended(changed)[1, :3], attended(x)[1, :3])
+    assert_close(attended(changed)[0], attended(x)[0])
 
 
 @pytest.mark.parametrize("entry", [{"type": "number", "range": "unit"}, {"type": "randomized", "evaluation": "mean"}])

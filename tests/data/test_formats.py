@@ -180,6 +180,12 @@ def test_sgm_may_have_several_documents_on_a_line_and_a_tag_on_several_lines() -
     ]
 
 
+def test_an_empty_element_of_sgm_is_an_empty_segment() -> None:
+    segments = '<doc docid="a"><seg id="1"/>\n<seg id="2">two</seg>\n<seg id="3" />\n<seg id="4">f/our</seg></doc>\n'
+    found = [(sentence.text, sentence.place) for sentence in read(segments, format="sgm")]
+    assert found == [(text, f"document 'a', segment {i}") for i, text in enumerate(["", "two", "", "f/our"], start=1)]
+
+
 def test_cut_sgm_is_told() -> None:
     with raises("incomplete-file", line=13):
         texts(f"{SGM}<doc docid='x'", format="sgm")
@@ -223,6 +229,13 @@ def test_ted_gives_lines_that_are_no_tags() -> None:
 def write(folder: Path, **files: str) -> None:
     for name, text in files.items():
         (folder / name.replace("_", ".")).write_text(text)
+
+
+def test_a_line_of_ted_that_begins_with_markup_is_text() -> None:
+    tags = "<url>http://x</url>\n<title>A <b>bold</b> talk</title>\n"
+    lines = f"{tags}<b>Bold</b> start.\n<i>One</i> and <i>two</i>\nPlain.\n"
+    assert texts(lines, format="ted") == ["<b>Bold</b> start.", "<i>One</i> and <i>two</i>", "Plain."]
+    assert texts(lines, format="ted", keep_tags=["title"])[0] == "A <b>bold</b> talk"
 
 
 def imported(folder: Path, part: dict[str, Any]) -> list[tuple[str, str]]:

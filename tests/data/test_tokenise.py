@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wordorder.data.normalise import normaliser
 from wordorder.data.tokenise import detokeniser, tokeniser
 
 SENTENCES = [
@@ -37,6 +38,22 @@ def test_tokens(language: str, line: str, tokens: str) -> None:
 )
 def test_detokenising_undoes_it(language: str, line: str) -> None:
     assert detokeniser(language)(tokeniser(language)(line)) == line
+
+
+@pytest.mark.parametrize(
+    ("language", "line"),
+    [
+        ("fr-CA", "L'homme n'a pas d'argent : 5 % !"),
+        ("en-GB", "I don't know, it's Mr. Smith's."),
+        ("pt-BR", "Sra. Silva, olá!"),
+    ],
+)
+def test_a_region_has_the_rules_of_its_language(language: str, line: str) -> None:
+    base = language[:2]
+    tokens = tokeniser(base)(line)
+    assert tokeniser(language)(line) == tokens
+    assert detokeniser(language)(tokens) == detokeniser(base)(tokens)
+    assert normaliser(language, punctuation=True)(line) == normaliser(base, punctuation=True)(line)
 
 
 def test_entities_are_text() -> None:

@@ -175,10 +175,11 @@ def test_scores_count_missing_seeds() -> None:
 
 def test_mean_perplexity_ends_with_the_first_seed() -> None:
     rows = valid_rows(["none"], 3)  # seeds 0, 1, 2 end after 8, 9 and 10 epochs
-    mean = perplexity.mean_line(rows, "epoch")
-    assert list(mean.index) == list(range(1, 9))
-    assert mean[4] == pytest.approx(10 + 90 / 4 + 1)
-    assert list(perplexity.mean_line(rows, "update").index) == [100 * i for i in range(1, 9)]
+    mean = perplexity.mean_line(rows)
+    assert list(mean.index) == [100 * i for i in range(1, 9)]
+    assert mean[400] == pytest.approx(10 + 90 / 4 + 1)
+    rows.loc[rows["seed"] == 1, "perplexity"] = np.nan
+    assert perplexity.mean_line(rows).empty, "a seed that diverged at once has no place in a mean"
 
 
 def test_a_training_perplexity_is_the_mean_since_the_validation_before() -> None:
@@ -222,18 +223,18 @@ def test_metrics_without_reports_on_training_are_drawn() -> None:
 def test_perplexity_draws_a_line_for_each_seed_on_a_log_axis() -> None:
     rows = reported_rows(["none", "rope"], 3)
     rows.loc[[15, 17], ["loss", "perplexity"]] = np.inf  # a diverged training
-    figure = perplexity.draw(perplexity.drawn(rows), ["none", "rope"], TITLES, "epoch")
+    figure = perplexity.draw(perplexity.drawn(rows), ["none", "rope"], TITLES)
     train, valid, lowest = figure.axes
     for panel in (train, valid):
         assert panel.get_yscale() == "log"
         assert len(panel.lines) == 2 * (3 + 1)
     # The second epoch of the first seed of 'none': 60 updates at 500 / 2, 40 at 200 / 2.
-    assert (train.lines[0].get_xdata()[1], valid.lines[0].get_xdata()[1]) == (2, 2)  # type: ignore[index]
+    assert (train.lines[0].get_xdata()[1], valid.lines[0].get_xdata()[1]) == (200, 200)  # type: ignore[index]
     assert train.lines[0].get_ydata()[1] == pytest.approx(250**0.6 * 100**0.4)  # type: ignore[index]
     assert valid.lines[0].get_ydata()[1] == pytest.approx(10 + 90 / 2)  # type: ignore[index]
     written = texts(figure)
     assert {"training perplexity (log scale)", "validation perplexity (log scale)"} <= set(written)
-    assert written.count("epochs") == 2
+    assert written.count("updates") == 2
     assert {"20", "50", "100"} <= set(written), "ticks are plain numbers"
     assert [text.get_text() for text in lowest.get_yticklabels()] == ["none", "rope"]
     assert lowest.yaxis_inverted() and lowest.get_xscale() == "log"
@@ -270,10 +271,24 @@ def test_perplexity_names_only_encodings_that_a_size_has() -> None:
     assert figure.axes[2].lines[-1].get_color() == figure.axes[5].lines[-1].get_color()
 
 
+@pytest.mark.parametrize("lost", [np.nan, np.inf])
+def test_perplexity_before_a_training_diverged_is_in_no_mean(lost: float) -> None:
+    rows = perplexity.drawn(reported_rows(["none"], 3))
+    ended = rows[(rows["seed"] == 0) & (rows["split"] == "valid")].index[-1]
+    rows.loc[ended, ["loss", "perplexity"]] = lost
+    figure = perplexity.draw(rows, ["none"], TITLES)
+    lowest = figure.axes[-1]
+    expected = [10 + 90 / (8 + seed) + seed for seed in (1, 2)]
+    assert np.asarray(lowest.collections[0].get_offsets())[:, 0] == pytest.approx(expected)
+    assert lowest.lines[0].get_xdata()[-1] == pytest.approx(np.mean(expected))  # type: ignore[index]
+    assert "none (2 of 3 seeds, 1 diverged)" in " ".join(texts(figure)).replace("  ", " ")
+
+
 def test_perplexity_of_models_that_all_diverged_is_drawn() -> None:
     rows = reported_rows(["none"], 2).assign(loss=np.inf, perplexity=np.inf)
     *_, lowest = perplexity.draw(perplexity.drawn(rows), ["none"], TITLES).axes
-    assert not lowest.lines and [text.get_text() for text in lowest.get_yticklabels()] == ["none"]
+    assert not lowest.lines
+    assert [text.get_text() for text in lowest.get_yticklabels()] == ["none (0 of 2 seeds, 2\ndiverged)"]
 
 
 def test_similarity() -> None:

@@ -54,6 +54,23 @@ def test_scores_and_signatures_are_those_that_sacrebleu_prints(pair: tuple[Path,
     assert 20 < ours["bleu"]["score"] < 90
 
 
+PERFECT = {"de": "Das ist ein Haus.", "ja": "これは赤い家です。", "zh-TW": "這是一棟紅房子。"}
+
+
+@pytest.mark.parametrize("language", PERFECT)
+def test_a_perfect_translation_has_the_best_score_or_the_metric_refuses_the_language(
+    language: str, tmp_path: Path
+) -> None:
+    text = write_lines(tmp_path / "text", [PERFECT[language]] * 2)
+    for name in [*ALL, "bleu_legacy"]:
+        if name == "bleu_legacy" and language != "de":
+            with raises("unsupported-language", found=language, says="whose words are not separated by spaces"):
+                build_metric(name, language)
+        else:
+            scored = score_files(text, text, [name], language)["metrics"][name]
+            assert scored["score"] == pytest.approx(0 if name == "ter" else 100)
+
+
 def test_sentence_scores_equal_scores_of_single_sentences(pair: tuple[Path, Path]) -> None:
     hypotheses, references = pair
     result = score_files(hypotheses, references, ALL, "de")["metrics"]

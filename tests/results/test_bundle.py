@@ -152,6 +152,15 @@ def test_an_archive_that_is_too_large_is_refused(
     assert raised.value.code == "unsafe-archive"
 
 
+def test_an_archive_that_nobody_could_read_is_not_written(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wordorder.results.bundle._LARGEST", 1000)
+    with pytest.raises(WordorderError) as raised:
+        packed(tmp_path / "bundle", results)
+    assert (raised.value.code, raised.value.expected) == ("too-large", 1000)
+
+
 def drop_a_system(bundle: Path) -> None:
     change_records(bundle, lambda lines: lines[:-1])
 

@@ -14,7 +14,8 @@ import pytest
 from evaluation_samples import report, write_finished_study
 from raises import raises
 from wordorder.cli.main import main
-from wordorder.files import write_json
+from wordorder.files import sha256, write_json
+from wordorder.results.frames import systems_path
 from wordorder.tables.credibility import Item, credibility_items, credibility_table, require
 
 ASKED = report(["null", "learned"], [1, 2])
@@ -47,6 +48,23 @@ def test_the_order_in_which_metrics_were_scored_does_not_matter(results: Path) -
     for path in results.rglob("*.scores.json"):
         edit(path, lambda scored: scored.update(metrics=dict(reversed(scored["metrics"].items()))))
     assert credibility_items(ASKED, results) == before
+
+
+def test_comet_is_a_metric_besides_bleu(results: Path) -> None:
+    asked = ASKED.model_copy(update={"metrics": ["bleu", "comet"]})
+    for path in results.rglob("*.scores.json"):
+        edit(path, lambda scored: scored["metrics"].pop("chrf++"))
+    translated = [path for path in results.rglob("*.hypotheses") if path.read_bytes()]
+    systems = {sha256(path): {"score": 0.8, "signature": None} for path in translated}
+    for test in ("test_1", "test_2"):
+        content = {"status": "scored", "signature": "x", "systems": systems}
+        write_json(systems_path(results, "comet", "pair", "tiny", test), content)
+    item = credibility_items(asked, results)[0]
+    assert item.met and item.evidence.endswith("each scored by BLEU and COMET.")
+    for test in ("test_1", "test_2"):
+        content = {"status": "not scored", "signature": None, "systems": {}}
+        write_json(systems_path(results, "comet", "pair", "tiny", test), content)
+    assert "has no metric but BLEU" in " ".join(credibility_items(asked, results)[0].missing)
 
 
 def make_table(results: Path) -> int:

@@ -5,6 +5,7 @@ None of them gives the same links in every run; only the embedded aligner does.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -75,7 +76,7 @@ def _find(aligner: str, program: str) -> str:
             key="aligner",
             found=program,
         )
-    return path
+    return os.path.abspath(path)  # Programs run in another folder.
 
 
 def _run(aligner: str, folder: Path, program: str, *arguments: str, output: str | None = None) -> None:

@@ -89,9 +89,10 @@ def word_lengths(path: Path, language: str) -> NDArray[np.int64]:
 
 def subword_lengths(data: Path, test: TranslatedSet) -> NDArray[np.int32]:
     """Count the subwords of each source sentence of a test set as the model reads it, without the end, (pairs,)."""
+    from wordorder.results.index import text_of
     from wordorder.results.translations import check_count
 
-    path = data / test.dataset / "binary" / test.name
+    path = data / test.dataset / "binary" / text_of(test.name)
     lengths = ParallelCorpus.open(path).source_lengths
     check_count(len(lengths), test, path, "sentences")
     return lengths

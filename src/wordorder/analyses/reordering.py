@@ -77,13 +77,14 @@ class ReorderingAmount(BucketAnalysis):
 
     @override
     def buckets(self, test: TranslatedSet, asked: Analysed, data: Path) -> list[Bucket]:
+        from wordorder.results.index import text_of
         from wordorder.results.translations import check_count, raw
 
         if self.by == "gold":
             path = raw(data, test.dataset, test.name, "trees")
             tau = tree_tau(path)
         else:
-            path = data / test.dataset / "alignment" / self.aligner / f"{test.name}.links"
+            path = data / test.dataset / "alignment" / self.aligner / f"{text_of(test.name)}.links"
             tau = links_tau(path)
         check_count(len(tau), test, path, "lines")
         return tau_buckets(tau, self.bins)

@@ -5,6 +5,7 @@ Shapes: B batch, L length, H heads, d model size, d_h head size.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -105,6 +106,15 @@ def _with_lengths(positions: Positions, x: Tensor) -> Positions:
     return replace(positions, lengths=positions.absolute.new_full((len(x), 1), x.size(1)))
 
 
+def _padding_mask(positions: Positions, length: int) -> Tensor | None:
+    """Return -inf at the keys after the end of each sentence, (B, 1, 1, L), or None if lengths are not known."""
+    if positions.lengths is None:
+        return None
+    keys = torch.arange(length, device=positions.lengths.device)
+    hidden = keys >= positions.lengths
+    return torch.zeros(hidden.shape, device=hidden.device).masked_fill(hidden, -math.inf)[:, None, None]
+
+
 def attention(
     encoding: Encoding,
     queries: Tensor,
@@ -127,8 +137,8 @@ def attention(
         positions: Positions of the tokens.
         layer: The layer, from 0; some encodings have parameters per layer.
         inputs: What was projected, (B, L, d); only encodings with gates need it.
-        causal: Let a token attend to itself and earlier tokens only. If False, sentences whose lengths were not given
-            have L tokens each.
+        causal: Let a token attend to itself and earlier tokens only. If False, tokens attend to all tokens of their
+            sentence, but not to padding; sentences whose lengths were not given have L tokens each.
         weights_reader: Called with the attention weights, (B, H, L, L).
 
     Returns:
@@ -155,7 +165,7 @@ def attention(
         rotated,
         rotated_keys,
         own.values(split[2], positions),
-        mask=causal_mask(queries.size(1), on=queries.device) if causal else None,
+        mask=causal_mask(queries.size(1), on=queries.device) if causal else _padding_mask(positions, queries.size(1)),
         dropout_probability=0.0,
         training=encoding.training,
         encoding=own,

@@ -36,7 +36,7 @@ def normaliser(
     if punctuation and base_language(language) not in UNSPACED_LANGUAGES:
         from sacremoses import MosesPunctNormalizer
 
-        moses = MosesPunctNormalizer(lang=language)
+        moses = MosesPunctNormalizer(lang=base_language(language))
 
     def normalise(line: str) -> str:
         line = unicodedata.normalize("NFC", line).replace(SPACE, " ").translate(replacements)

@@ -50,7 +50,7 @@ def _moses_tokeniser(language: str) -> Any:
     """Create the tokeniser of a language once, because it reads long lists of characters."""
     from sacremoses import MosesTokenizer
 
-    return MosesTokenizer(lang=language)
+    return MosesTokenizer(lang=base_language(language))
 
 
 def detokeniser(language: str) -> Callable[[str], str]:
@@ -61,7 +61,7 @@ def detokeniser(language: str) -> Callable[[str], str]:
     """
     from sacremoses import MosesDetokenizer
 
-    moses = MosesDetokenizer(lang=language)
+    moses = MosesDetokenizer(lang=base_language(language))
 
     def detokenise(line: str) -> str:
         return str(moses.detokenize(line.split(), unescape=False))

@@ -6,8 +6,10 @@ The search is that of fairseq. Among the continuations of a sentence's K open hy
 ended are finished, and the K best others stay open, until K have finished. With ``stop: exact``, the search continues
 until no open hypothesis can become one of the N best. The result is then that of a search up to the maximum length.
 
-Departure: if more than K have finished after the last step, all of them compete. fairseq keeps the first K, which can
-change the lower ranks of an n-best list, not the best hypothesis.
+Departures: if more than K have finished after the last step, all of them compete. fairseq keeps the first K, which can
+change the lower ranks of an n-best list, not the best hypothesis. A hypothesis may end at once, as the empty
+translation; fairseq demands one token (``min_len=1``). The maximum length follows the source of each sentence; in
+fairseq, it follows the longest source of the batch, so that a translation depends on its neighbours.
 """
 
 from __future__ import annotations

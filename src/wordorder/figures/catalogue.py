@@ -48,13 +48,13 @@ def _scores(report: Report, results: Path, *, metric: str | None, **_: Any) -> D
     return scores.draw(chosen, report), chosen
 
 
-def _perplexity(report: Report, results: Path, *, against: Literal["update", "epoch"], **_: Any) -> Drawn:
+def _perplexity(report: Report, results: Path, **_: Any) -> Drawn:
     from wordorder.figures import perplexity
     from wordorder.results.frames import load_metrics
 
     frame = perplexity.drawn(load_metrics(report, results))
     titles = {dataset.name: dataset.title for dataset in report.datasets}
-    return perplexity.draw(frame, report.encodings, titles, against), frame
+    return perplexity.draw(frame, report.encodings, titles), frame
 
 
 def _forest(report: Report, results: Path, **_: Any) -> Drawn:
@@ -204,7 +204,6 @@ def draw_figure(
     results: Path,
     output_prefix: str,
     metric: str | None = None,
-    against: Literal["update", "epoch"] = "update",
     dataset: str | None = None,
     size: str | None = None,
     seed: int | None = None,
@@ -224,7 +223,6 @@ def draw_figure(
         results: The folder results/{study}.
         output_prefix: The prefix of the outputs PREFIX.svg, .pdf, .png and .csv.
         metric: For scores: the metric to draw; the study's first if missing.
-        against: For perplexity: the x axis.
         dataset: For vectors: the dataset; the study's first if missing.
         size: For vectors: the size; the study's first if missing.
         seed: For vectors: the seed; the study's first if missing.
@@ -233,6 +231,6 @@ def draw_figure(
     """
     from wordorder.drawing import style
 
-    choices = {"metric": metric, "against": against, "dataset": dataset, "size": size, "seed": seed, "stack": stack}
+    choices = {"metric": metric, "dataset": dataset, "size": size, "seed": seed, "stack": stack}
     drawn, frame = figure_of(name).draw(config, results, **choices, length=length)
     style.save(drawn, output_prefix, frame)

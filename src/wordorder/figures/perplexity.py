@@ -8,7 +8,7 @@ that were still changing. A point of the validation set covers all of it, withou
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,8 +20,6 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 from wordorder.drawing.hints import hint
 from wordorder.drawing.style import cue, panels, styled, wrap
 from wordorder.results.frames import CELL, groups
-
-Progress = Literal["update", "epoch"]
 
 SPLITS = {"train": "training", "valid": "validation"}
 
@@ -46,7 +44,7 @@ def drawn(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 @styled
-def draw(metrics: pd.DataFrame, encodings: list[str], titles: dict[str, str], against: Progress = "update") -> Figure:
+def draw(metrics: pd.DataFrame, encodings: list[str], titles: dict[str, str]) -> Figure:
     """Draw the result of :func:`drawn`: for each dataset x size one panel per split, and one of the lowest values."""
     cut = list(groups(metrics, ["dataset", "size"]))
     remarks = _remarks(metrics, encodings)
@@ -63,8 +61,8 @@ def draw(metrics: pd.DataFrame, encodings: list[str], titles: dict[str, str], ag
         for panel, (split, text) in zip(curves, splits.items(), strict=True):
             rows = group[group["split"] == split]
             for encoding, look in looks.items():
-                _lines(panel, rows[rows["encoding"] == encoding], encoding, look, against)
-            panel.set_xlabel("updates" if against == "update" else "epochs")
+                _lines(panel, rows[rows["encoding"] == encoding], encoding, look)
+            panel.set_xlabel("updates")
             panel.set_ylabel(f"{text} perplexity (log scale)")
             panel.set_yscale("log")
             _plain_numbers(panel.yaxis)
@@ -78,38 +76,49 @@ def draw(metrics: pd.DataFrame, encodings: list[str], titles: dict[str, str], ag
     return figure
 
 
+def _finished(metrics: pd.DataFrame) -> pd.DataFrame:
+    """Return the last validation of each cell, and in a column ``finished`` whether its training did not diverge."""
+    last = metrics[metrics["split"] == "valid"].drop_duplicates(CELL, keep="last")
+    return last.assign(finished=np.isfinite(last["perplexity"]))
+
+
 def _remarks(metrics: pd.DataFrame, encodings: list[str]) -> dict[str, str]:
     """Return for each encoding a remark if it has fewer seeds than the figure, such as " (1 of 3 seeds)"."""
-    counts = metrics.groupby(["encoding", "dataset", "size"])["seed"].nunique().groupby("encoding").min()
+    counts = _finished(metrics).groupby(["encoding", "dataset", "size"])["finished"].agg(["sum", "size"])
+    fewest = counts.sort_values("sum").groupby("encoding").first()
     most = metrics["seed"].nunique()
-    remarks = {}
-    for name in encodings:
-        seeds = counts.get(name, 0)
-        remarks[name] = "" if seeds == most else f" ({seeds} of {most} seeds)" if seeds else " (no validation)"
+    remarks = dict.fromkeys(encodings, " (no validation)")
+    for name, finished, trained in fewest.itertuples():
+        diverged = f", {trained - finished} diverged" if finished < trained else ""
+        remarks[name] = f" ({finished} of {most} seeds{diverged})" if finished < most else ""
     return remarks
 
 
-def mean_line(group: pd.DataFrame, against: Progress = "update") -> pd.Series:
-    """Compute the mean perplexity over the seeds of one encoding, at points where every seed has one."""
+def mean_line(group: pd.DataFrame) -> pd.Series:
+    """Compute the mean perplexity over the seeds of one encoding, after the updates at which every seed has one."""
     finite = group.replace({"perplexity": float("inf")}, float("nan"))
-    table = finite.pivot_table(index=against, columns="seed", values="perplexity", aggfunc="last")
+    table = finite.pivot_table(index="update", columns="seed", values="perplexity", aggfunc="last", dropna=False)
     return table.dropna().mean(axis=1)
 
 
-def _lines(panel: Axes, group: pd.DataFrame, name: str, look: dict[str, Any], against: Progress) -> None:
+def _lines(panel: Axes, group: pd.DataFrame, name: str, look: dict[str, Any]) -> None:
     if group.empty:
         return
     for _, run in group.groupby("seed"):
-        panel.plot(run[against], run["perplexity"], color=look["color"], linewidth=0.5, alpha=0.45)
-    mean = mean_line(group, against)
+        panel.plot(run["update"], run["perplexity"], color=look["color"], linewidth=0.5, alpha=0.45)
+    mean = mean_line(group)
     every = max(1, len(mean) // 8)
     panel.plot(mean.index, mean, label=name, linewidth=1.6, markersize=4, markevery=every, **look)
 
 
 def _lowest(panel: Axes, valid: pd.DataFrame, looks: dict[str, dict[str, Any]]) -> None:
-    """Draw one row per encoding, in the colour, dashes and marker of its lines in the other panels."""
-    finite = valid[np.isfinite(valid["perplexity"])]
-    lowest = finite.groupby(["encoding", "seed"])["perplexity"].min()
+    """Draw one row per encoding, in the colour, dashes and marker of its lines in the other panels.
+
+    What a training reached before it diverged is not shown.
+    """
+    ends = _finished(valid)
+    finished = ends.loc[ends["finished"], ["encoding", "seed"]]
+    lowest = valid.merge(finished).groupby(["encoding", "seed"])["perplexity"].min()
     panel.set_xscale("log")
     if lowest.empty:
         panel.set_xticks([])

@@ -31,6 +31,24 @@ class NoSettings(Model):
     """Settings of a metric without settings."""
 
 
+def unsupported(metric: str, language: str, reason: str, expected: object = None) -> WordorderError:
+    """Return the error that a metric raises for a target language that it does not support.
+
+    Args:
+        metric: The name of the metric.
+        language: The code of the language.
+        reason: What follows in the sentence, such as ", only de".
+        expected: The languages that the metric supports.
+    """
+    return WordorderError(
+        f"The metric '{metric}' does not support the target language '{language}'{reason}. Remove it from the study's "
+        "'metrics'.",
+        code="unsupported-language",
+        found=language,
+        expected=expected,
+    )
+
+
 class Metric(ABC):
     """A metric for one target language.
 
@@ -62,13 +80,8 @@ class Metric(ABC):
         self.language = base_language(language)
         self.settings = settings
         if self.languages and self.language not in self.languages:
-            raise WordorderError(
-                f"The metric '{self.name}' does not support the target language '{language}', only "
-                f"{', '.join(sorted(self.languages))}. Remove it from the study's 'metrics'.",
-                code="unsupported-language",
-                found=language,
-                expected=sorted(self.languages),
-            )
+            names = sorted(self.languages)
+            raise unsupported(self.name, language, f", only {', '.join(names)}", names)
 
     @property
     def agreement(self) -> Agreement | None:

@@ -3,7 +3,8 @@
 Both sides are tokenised with the Moses rules, and compounds are split as in the scripts behind Vaswani et al. (2017):
 ``word-word`` becomes the three tokens ``word ##AT##-##AT## word``, which are easier to match than one. This adds up to
 one BLEU point, so scores cannot be compared with sacreBLEU's. Case matters. As in multi-bleu.perl, nothing is smoothed:
-a corpus without a common 4-gram has the score 0.
+a corpus without a common 4-gram has the score 0. The rules find no words in text without spaces between words, so that
+Chinese and Japanese are not supported.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
-from wordorder.data.tokenise import tokeniser
-from wordorder.metrics.base import register
+from wordorder.config.base import Model
+from wordorder.data.tokenise import UNSPACED_LANGUAGES, tokeniser
+from wordorder.metrics.base import register, unsupported
 from wordorder.metrics.bleu import BLEU
 
 if TYPE_CHECKING:
@@ -56,6 +58,11 @@ class LegacyBLEU(BLEU):
         "legacy, to compare only with papers that print tokenised BLEU with compounds split; "
         "its tokens usually make it higher than sacreBLEU's."
     )
+
+    def __init__(self, language: str, settings: Model) -> None:
+        super().__init__(language, settings)
+        if self.language in UNSPACED_LANGUAGES:
+            raise unsupported(self.name, language, ", whose words are not separated by spaces")
 
     def make_scorer(self, *, sentence: bool) -> Scorer:
         """Create sacreBLEU's object over those tokens.

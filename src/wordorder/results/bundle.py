@@ -193,6 +193,20 @@ def _write_archive(path: Path, members: Mapping[str, bytes]) -> None:
 
 
 def _compress(path: Path, content: bytes) -> None:
+    """Write a compressed file of a bundle.
+
+    Raises:
+        WordorderError: :func:`_decompress` would refuse the content.
+    """
+    if len(content) > _LARGEST:
+        raise WordorderError(
+            f"{path} cannot be written: it would hold {len(content):,} bytes, and a bundle is read only if each of its "
+            f"archives holds at most {_LARGEST:,}. Write bundles of studies with fewer cells or test sets.",
+            code="too-large",
+            path=path,
+            found=len(content),
+            expected=_LARGEST,
+        )
     with atomic(path, checksum="none") as temporary:
         temporary.write_bytes(lzma.compress(content, preset=9 | lzma.PRESET_EXTREME))
 

@@ -13,6 +13,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,15 +25,15 @@ from wordorder.files import read_object, sha256
 from wordorder.hardware import rounding
 from wordorder.metrics.base import metric
 from wordorder.metrics.bleu import BLEU
-from wordorder.results.frames import cell_folders, load_significance
+from wordorder.results.frames import cell_folders, load_significance, systems_metrics, systems_path
 from wordorder.results.index import text_of
-from wordorder.results.typed import Record, read_typed
+from wordorder.results.typed import Record, SystemScores, read_typed
 from wordorder.tables.table import Block, Table, text
 
 SOURCE = "Marie et al. 2021"
 OURS = "wordorder"
 _DEFAULTS = {name: field.default for name, field in Recipe.model_fields.items()}
-_SCORES = ("metrics", "target_language", "hypotheses.sha256", "references.sha256")
+_SCORES = ("status", "metrics", "target_language", "hypotheses.sha256", "references.sha256")
 
 
 @dataclass(frozen=True)
@@ -101,24 +102,41 @@ class _Scores:
     path: Path
     hypotheses: Path
     content: dict[str, Any]
+    metrics: list[str]
 
 
 def _score_files(report: Report, results: str | Path) -> Iterator[_Scores]:
     tests = {dataset.name: dataset.tests for dataset in report.datasets}
+    elsewhere = _scored_elsewhere(report, results)
     for cell, files in cell_folders(report, results):
         for test in tests[cell["dataset"]]:
             path = files.scores(test)
             if path.is_file():
-                yield _Scores(cell["dataset"], test, path, files.hypotheses(test), read_object(path, *_SCORES))
+                content = read_object(path, *_SCORES)
+                digest = content["hypotheses"]["sha256"]
+                # In the order of the study: the file has that of the first study that asked for its metrics.
+                names = [name for name in report.metrics if name in content["metrics"] or (name, digest) in elsewhere]
+                yield _Scores(cell["dataset"], test, path, files.hypotheses(test), content, names)
+
+
+def _scored_elsewhere(report: Report, results: str | Path) -> set[tuple[str, str]]:
+    """Return the metrics with environments of their own and the SHA-256 of the translations that they scored."""
+    sets = [(data.name, size, test) for data in report.datasets for size in report.sizes for test in data.tests]
+    found = set()
+    for name, names in product(systems_metrics(report), sets):
+        path = systems_path(results, name, *names)
+        systems = read_typed(path, SystemScores, "systems")["systems"] if path.is_file() else {}
+        found |= {(name, digest) for digest, scored in systems.items() if scored.get("score") is not None}
+    return found
 
 
 def _more_than_bleu(report: Report, scores: list[_Scores]) -> Item:
-    # In the order of the study: the files have that of the first study that asked for them.
-    names = [name for name in report.metrics if any(name in file.content["metrics"] for file in scores)]
+    names = [name for name in report.metrics if any(name in file.metrics for file in scores)]
     missing = [
         f"{file.path} has no metric but BLEU; add one, for example chrf++, to the study's 'metrics'"
         for file in scores
-        if all(issubclass(metric(name), BLEU) for name in file.content["metrics"])
+        # Without translations there is nothing to score.
+        if file.content["status"] == "scored" and all(issubclass(metric(name), BLEU) for name in file.metrics)
     ]
     evidence = f"{len(scores)} translated test sets, each scored by {_listed(metric(name).label for name in names)}."
     return Item("A metric besides BLEU", SOURCE, evidence, tuple(missing))

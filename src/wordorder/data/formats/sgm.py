@@ -18,7 +18,9 @@ class SGMFile(TextFile):
     format: Literal["sgm"] = "sgm"
 
 
-_ELEMENT = re.compile(r"<doc\b(?P<document>[^>]*)>|<seg\b(?P<segment>[^>]*)>(?P<text>.*?)</seg\s*>", re.IGNORECASE)
+_ELEMENT = re.compile(
+    r"<doc\b(?P<document>[^>]*)>|<seg\b(?P<segment>[^>]*?)(?:/>|(?<!/)>(?P<text>.*?)</seg\s*>)", re.IGNORECASE
+)
 _SEGMENT = re.compile(r"<seg\b", re.IGNORECASE)
 _BEGUN = re.compile(r"<(seg)\b|<(doc)\b[^>]*$", re.IGNORECASE)
 _LONGEST_SEGMENT = 1 << 20
@@ -41,7 +43,7 @@ def read(file: IO[bytes], text: SGMFile, name: str) -> Iterator[Sentence]:
                 continue
             found_any = True
             place = f"document '{document}', segment {_attribute(found['segment'], 'id')}"
-            yield Sentence(unescape(found["text"]).strip(), place)
+            yield Sentence(unescape(found["text"] or "").strip(), place)
         rest = pending[end:]
         pending = rest if _BEGUN.search(rest) else ""
         if not pending:

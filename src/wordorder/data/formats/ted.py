@@ -20,13 +20,13 @@ class TEDFile(TextFile):
     keep_tags: list[str] = Field(default=[], description="Tags whose text is also a sentence, such as 'title'.")
 
 
-_TAG = re.compile(r"\s*<(\w+)\b[^>]*>(.*?)(?:</\1>)?\s*$")
+_TAG = re.compile(r"\s*<(\w+)\b[^>]*>((?:(?!</\1>).)*)(?:</\1>)?\s*$")
 _OTHER_TAGS = ("</", "<?", "<!")
 
 
 @register(TEDFile)
 def read(file: IO[bytes], text: TEDFile, name: str) -> Iterator[Sentence]:
-    """Yield the plain lines, which may begin with '<'. Each talk begins with lines that begin with a tag."""
+    """Yield the plain lines, which may begin with '<'. Each talk begins with lines that are one element of XML."""
     talk = 0
     for line in decode_lines(file, name):
         found = _TAG.match(line)
