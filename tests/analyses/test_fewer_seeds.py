@@ -12,8 +12,10 @@ from scipy import stats
 
 from analysis_runs import drawn
 from evaluation_samples import report
+from wordorder.analyses.fewer_seeds import SHARES
 from wordorder.config.load import load_study
 from wordorder.config.models import Analysed
+from wordorder.drawing.hints import hints
 from wordorder.errors import WordorderError
 from wordorder.results import frames
 from wordorder.statistics.blocked import block
@@ -170,6 +172,35 @@ def test_the_figure_has_a_panel_per_comparison_and_a_bar_per_number(monkeypatch:
     first = frame.iloc[0]
     assert heights[:3] == pytest.approx([first["same_order"], 0, 1 - first["same_order"]])
     drawn(slice_, frame.iloc[:0])
+
+
+def test_the_exact_values_of_bars_name_numbers_outcomes_and_shares(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = np.random.default_rng(10).normal(20, 1, 10)
+    scores = {"sinusoidal": usual, "opr": usual + np.repeat([1.0, -1.0], [8, 2])}
+    slice_ = asked(list(scores), counts=[1, 2])
+    frame = computed(slice_, scores, monkeypatch).reset_index()
+    frame.loc[frame["count"] == 2, SHARES] = [0.5, 0.3, 0.2]
+    figure = drawn(slice_, frame[frame["encoding"] != frame["other"]])
+    figure.draw_without_rendering()
+    marks = hints(figure)
+    assert [mark.text for mark in marks] == [
+        "1 seed per system; same order as all seeds: 80 %",
+        "1 seed per system; another order: 20 %",
+        "2 seeds per system; as all seeds: 50 %",
+        "2 seeds per system; undecided: 30 %",
+        "2 seeds per system; otherwise: 20 %",
+    ]
+    assert marks[2].y > marks[3].y > marks[4].y, "each in the middle of its part of the bar"
+
+
+def test_differences_have_the_decimals_of_their_metric(monkeypatch: pytest.MonkeyPatch) -> None:
+    slice_ = asked(["sinusoidal", "opr"], counts=[1])
+    frame = computed(slice_, {"sinusoidal": np.zeros(10), "opr": np.full(10, 0.0016)}, monkeypatch).reset_index()
+    comet = slice_.model_copy(update={"report": slice_.report.model_copy(update={"metrics": ["comet"]})})
+    for of, difference in ((slice_, "0.00"), (comet, "0.0016")):
+        panel = drawn(of, frame.assign(metric=of.report.metrics[0])).axes[0]
+        assert f"+{difference}" in panel.get_title()
+        assert [text.get_text() for text in panel.texts] == [f"≤ {difference}"]
 
 
 def test_a_study_with_too_few_seeds_is_refused(config: Path) -> None:

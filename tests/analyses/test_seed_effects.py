@@ -62,3 +62,11 @@ def test_a_line_joins_each_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [0.0, 0.0, 0.0] in [np.nan_to_num(line).tolist() for line in lines]
     assert [1.0, 2.0, -1.0] in lines
     assert [text.get_text().split("\n")[0] for text in panel.get_xticklabels()] == list(SCORES)
+
+
+def test_deviations_have_the_decimals_of_their_metric(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = computed(monkeypatch)
+    rows[["sd", "effect"]] /= 1000
+    for metric, sd in (("bleu", "sd 0.00"), ("comet", "sd 0.0016")):
+        (panel,) = drawn(ASKED, rows.assign(metric=metric)).axes
+        assert panel.get_xticklabels()[1].get_text().split("\n")[1] == sd

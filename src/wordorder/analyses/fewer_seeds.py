@@ -143,7 +143,7 @@ class FewerSeeds(Analysis):
         if not where:
             say(axes[0], "no scores")
             return figure
-        label = base.metric(asked.report.metrics[0]).label
+        metric = base.metric(asked.report.metrics[0])
         several = len(drawn[["dataset", "size", "test"]].drop_duplicates()) > 1
         for panel, place in zip(axes, where, strict=True):
             rows = drawn[(drawn[keys] == list(place)).all(axis=1)]
@@ -151,13 +151,13 @@ class FewerSeeds(Analysis):
             heading = f"{encoding} with itself" if encoding == other else f"{encoding} against {other}"
             compared = rows[rows["subsets"] > 0]
             if encoding != other and len(compared):
-                heading += f", {compared['difference'].iloc[0]:+.2f} {label}"
+                heading += f", {compared['difference'].iloc[0]:+.{metric.digits}f} {metric.label}"
             panel.set_title(wrap(heading + (f"; {', '.join(place[:3])}" if several else ""), 30))
-            _bars(panel, rows)
+            _bars(panel, rows, metric.digits)
             panel.yaxis.set_major_formatter(PercentFormatter(1, decimals=None))
             panel.set_xlabel("seeds per system")
         handles = [Patch(color=_COLOURS[name], label=name) for name in SHARES]
-        note = f"≤: 95 % of the absolute differences of two means, in {label}"
+        note = f"≤: 95 % of the absolute differences of two means, in {metric.label}"
         figure.legend(handles=handles, title=note, loc="outside lower center", ncols=len(handles))
         return figure
 
@@ -252,20 +252,26 @@ def _shares(agree: NDArray[np.bool_], undecided: NDArray[np.bool_]) -> dict[str,
     return {name: float(share.mean()) for name, share in zip(SHARES, shares, strict=True)}
 
 
-def _bars(panel: Axes, rows: pd.DataFrame) -> None:
+def _bars(panel: Axes, rows: pd.DataFrame, digits: int) -> None:
     """Draw one stacked bar per number of seeds, and above it the difference that 95 % of the subsets do not exceed."""
+    from wordorder.drawing.hints import hint
+
     for place, (_, row) in enumerate(rows.iterrows()):
-        shares = [row[name] for name in SHARES]
+        names, shares = SHARES, [row[name] for name in SHARES]
         if math.isnan(shares[0]):  # one seed
+            names = ["same order as all seeds", "undecided", "another order"]
             shares = [row["same_order"], 0.0, 1 - row["same_order"]]
         if math.isnan(shares[0]):  # one seed of equal systems, which have no order, or no comparison
             shares = [0.0, 0.0, 0.0]
+        seeds = f"{row['count']} seed{'s' if row['count'] > 1 else ''} per system"
         below = 0.0
-        for name, share in zip(SHARES, shares, strict=True):
-            panel.bar(place, share, bottom=below, width=0.8, color=_COLOURS[name])
+        for name, share, colour in zip(names, shares, _COLOURS.values(), strict=True):
+            panel.bar(place, share, bottom=below, width=0.8, color=colour)
+            if share > 0:
+                hint(panel, place, below + share / 2, f"{seeds}; {name}: {100 * share:.6g} %")
             below += share
         if row["subsets"]:
-            panel.text(place, 1.02, f"≤ {row['largest_95']:.2f}", ha="center", va="bottom", fontsize=6.5)
+            panel.text(place, 1.02, f"≤ {row['largest_95']:.{digits}f}", ha="center", va="bottom", fontsize=6.5)
         else:
             panel.text(place, 0.02, "not compared", ha="center", va="bottom", fontsize=6.5, rotation=90)
     panel.set_xticks(range(len(rows)), [str(count) for count in rows["count"]])

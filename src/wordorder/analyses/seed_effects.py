@@ -82,8 +82,9 @@ class SeedEffects(Analysis):
             panel.plot(range(len(names)), table, color="#999999", linewidth=0.6, alpha=0.7)
             for place_, name in enumerate(names):
                 panel.scatter([place_] * table.shape[1], table.loc[name], s=10, color=PALETTE[0], zorder=2)
-            facts = rows.drop_duplicates("encoding").set_index("encoding")
-            panel.set_xticks(range(len(names)), [f"{wrap(name, 18)}\n{_facts(facts.loc[name])}" for name in names])
+            facts, digits = rows.drop_duplicates("encoding").set_index("encoding"), base.metric(metric).digits
+            labels = [f"{wrap(name, 18)}\n{_facts(facts.loc[name], digits)}" for name in names]
+            panel.set_xticks(range(len(names)), labels)
             panel.axhline(0, color="black", linewidth=0.6)
             panel.set_ylabel(f"{base.metric(metric).label} minus the encoding's mean")
         if missing := missing_cells(frame, asked.report):
@@ -91,9 +92,9 @@ class SeedEffects(Analysis):
         return figure
 
 
-def _facts(row: Series[float]) -> str:
+def _facts(row: Series[float], digits: int) -> str:
     """Return standard deviation and correlation of an encoding; the baseline's correlation with itself says nothing."""
     r = row["correlation"]
     if isnan(row["sd"]):
         return "no sd"
-    return f"sd {row['sd']:.2f}" + ("" if isnan(r) or r > 1 - 1e-9 else f"\nr {r:.2f}")
+    return f"sd {row['sd']:.{digits}f}" + ("" if isnan(r) or r > 1 - 1e-9 else f"\nr {r:.2f}")
