@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from little_study import Workspace
 from snakemake_runs import ROOT
+from wordorder.api.inspection import inspect
 from wordorder.cli.main import main
 
 DEMO = str(ROOT / "results" / "reference" / "demo")
@@ -28,6 +30,19 @@ def test_an_encoding_is_explained_and_drawn(tmp_path: Path, capsys: pytest.Captu
     assert found["settings"] == {"type": "opr", "k": 16}
     assert found["parameters"] == 0 and {"Title", "Source", "Promises", "Departures"} < set(found["texts"]["opr"])
     assert {path.suffix for path in tmp_path.glob("opr.*")} == {".svg", ".pdf", ".png", ".csv"}
+    rows = pd.read_csv(tmp_path / "opr.csv").fillna({"head": 0})
+    assert rows.groupby(["drawn", "head"]).size().to_dict() == {
+        ("vectors", 0): 8 * 64,
+        ("cosine similarity", 0): 8 * 8,
+        ("attention of equal tokens", 1): 8 * 8,
+        ("attention of equal tokens", 4): 8 * 8,
+    }
+    vectors = inspect("opr_16", root=ROOT / "config").encoding.table(8)
+    written = rows[rows["drawn"] == "vectors"].pivot(index="row", columns="column", values="value")
+    assert vectors is not None and written.to_numpy() == pytest.approx(vectors.numpy(), rel=1e-5, abs=1e-9)
+    assert main(["inspect", "headxl", "--figure", str(tmp_path / "headxl"), "--length", "8", *root]) == 0
+    assert (tmp_path / "headxl.csv").read_text("utf-8") == "drawn,head,row,column,value\n", "nothing outside a model"
+    capsys.readouterr()
     assert main(["inspect", "opr_rpr", *root]) == 0
     assert {"Shaw", "Source:"} <= set(capsys.readouterr().out.split())
 

@@ -7,7 +7,6 @@ import textwrap
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pandas as pd
 import torch
 
 from wordorder.api.encodings import attention_weights
@@ -17,7 +16,7 @@ from wordorder.encodings.base import Encoding, Shape
 from wordorder.encodings.documentation import body, sections
 from wordorder.encodings.registry import build, parse
 from wordorder.errors import WordorderError, unknown_name
-from wordorder.figures.inspection import draw_inspection
+from wordorder.figures.inspection import draw_inspection, inspection_frame, matrices
 from wordorder.registry import registry_of
 
 
@@ -96,7 +95,7 @@ def write_figure(encoding: Encoding, prefix: str | Path, length: int = 32) -> No
 
     Args:
         encoding: The encoding; learned numbers are start values.
-        prefix: Writes PREFIX.svg, .pdf, .png, and .csv with the attention weights drawn.
+        prefix: Writes PREFIX.svg, .pdf, .png, and .csv with the values drawn, one per row.
         length: The number of positions.
     """
     encoding = encoding.eval()
@@ -108,6 +107,5 @@ def write_figure(encoding: Encoding, prefix: str | Path, length: int = 32) -> No
         if error.code != "no-place-for-encoding":
             raise
         weights = None
-    frame = pd.DataFrame() if weights is None else pd.DataFrame(weights.mean(0).numpy())
-    vectors = None if table is None else table.double().numpy()
-    style.save(draw_inspection(vectors, None if weights is None else weights.double().numpy()), prefix, frame)
+    drawn = matrices(*(None if found is None else found.double().numpy() for found in (table, weights)))
+    style.save(draw_inspection(drawn), prefix, inspection_frame(drawn))
