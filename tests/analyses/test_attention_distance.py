@@ -126,6 +126,20 @@ def test_a_seed_with_a_head_that_is_not_a_number_is_left_out_of_the_figure(tmp_p
     assert "3.0" in [text.get_text() for axes in figure.axes for text in axes.texts]
 
 
+def test_a_size_has_panels_of_its_encodings_only(tmp_path: Path) -> None:
+    slice_ = analysed({"attention_distance": {}})
+    only = {"mini": ["opr"], "tiny": ["none"]}
+    slice_ = slice_.model_copy(
+        update={"report": slice_.report.model_copy(update={"sizes": ["mini", "tiny"], "only": only})}
+    )
+    index_cells(tmp_path, slice_.report)
+    figure = drawn(slice_, computed(slice_, tmp_path, tmp_path))
+    titles = [panel.get_title().replace("\n", " ") for panel in figure.axes if panel.get_visible()]
+    assert [title.split(", ")[1] for title in titles] == [
+        "mini opr encoder", "mini opr decoder", "tiny none encoder", "tiny none decoder"
+    ]  # fmt: skip
+
+
 def test_nothing_measured(tmp_path: Path) -> None:
     slice_ = analysed({"attention_distance": {}})
     index_cells(tmp_path, slice_.report)

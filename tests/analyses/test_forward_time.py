@@ -56,6 +56,20 @@ def test_a_ratio_is_of_one_round_and_what_was_not_measured_is_said(tmp_path: Pat
     assert "not measured" in [text.get_text() for text in drawn(asked, none).axes[0].texts]
 
 
+def test_a_panel_has_the_encodings_of_its_size(tmp_path: Path) -> None:
+    study = report(["none", "opr", "rope"], [1])
+    only = {"tiny": ["none", "opr"], "base": ["opr", "rope"]}
+    study = study.model_copy(update={"sizes": ["tiny", "base"], "only": only})
+    asked = Analysed.model_validate({"report": study.model_dump(), "settings": {"forward_time": {}}})
+    for size, names in only.items():
+        measured = {"seconds": {name: [1.0, 2.0] for name in names}, "device": "cpu", "threads": 2}
+        write_json(tmp_path / f"measures/forward_time/pair.{size}.json", measured)
+    panels = {panel.get_title()[-4:]: panel for panel in drawn(asked, computed(asked, tmp_path, tmp_path)).axes}
+    assert [label.get_text() for label in panels["tiny"].get_yticklabels()] == ["opr", "none"]
+    assert [text.get_text() for text in panels["tiny"].texts] == ["1.00 (1.50 s)"] * 2
+    assert [text.get_text() for text in panels["base"].texts] == ["no measurements of none"]
+
+
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     slice_ = Measured(settings=Analyses({"forward_time": SETTINGS}), preparation=PREPARATION).model_dump_json()
     command = ["stage", "measure", "forward_time", "--config", slice_, "--output", str(tmp_path / "out")]

@@ -162,6 +162,22 @@ def test_scores_show_every_seed_the_mean_and_the_baseline() -> None:
         assert label in labels
 
 
+def test_the_legend_of_scores_names_the_baseline_that_the_first_size_lacks() -> None:
+    only = {"tiny": ["opr"], "base": ["none", "opr"]}
+    study = Report.model_validate(
+        {
+            "study": "study", "title": "A study", "datasets": [{"name": "pair", "title": "", "tests": ["test_1"]}],
+            "encodings": ["none", "opr"], "sizes": ["tiny", "base"], "seeds": [0, 1], "metrics": ["bleu"],
+            "baseline": "none", "only": only,
+        }
+    )  # fmt: skip
+    rows = pd.concat([score_rows(names, 2).assign(size=size) for size, names in only.items()])
+    (legend,) = scores.draw(rows[rows["metric"] == "bleu"], study).legends
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "score of one seed", "mean ± standard deviation over seeds", "mean of none"
+    ]  # fmt: skip
+
+
 def test_scores_count_missing_seeds() -> None:
     rows = score_rows(["none", "rope"], 3)
     rows.loc[(rows["encoding"] == "rope") & (rows["seed"] == 1), "score"] = np.nan

@@ -132,7 +132,7 @@ class AttentionDistance(ModelAnalysis):
         report = asked.report
         first = {dataset.name: dataset.tests[0] for dataset in report.datasets}
         where = [place for place in places(frame) if place[1] == first[place[0]]]
-        shown = [(place, encoding, stack) for place in where for encoding in report.encodings for stack in STACKS]
+        shown = [(place, name, stack) for place in where for name in report.encodings_of(place[2]) for stack in STACKS]
         known = frame.dropna(subset="layer")
         heads = int(known["head"].max()) if len(known) else 1
         layers = int(known["layer"].max()) if len(known) else 1

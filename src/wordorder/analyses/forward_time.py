@@ -111,14 +111,15 @@ class ForwardTime(JointAnalysis):
         report = asked.report
         cut = list(groups(frame, ["dataset", "size"]))
         titles = {data.name: data.title for data in report.datasets}
-        names = list(reversed(report.encodings))
-        figure, axes = panels(len(cut), 2, _WIDTH, 1.2 + 0.24 * len(names))
+        figure, axes = panels(len(cut), 2, _WIDTH, 1.2 + 0.24 * len(report.encodings))
         for panel, ((dataset, size), group) in zip(axes, cut, strict=True):
             panel.set_title(wrap(f"{titles[dataset]}, {size}", int(_WIDTH * 10)))
             measured = group.dropna(subset="ratio")
             if measured.empty:
-                say(panel, "not measured")
+                unmeasured = group["seconds"].isna().all()
+                say(panel, "not measured" if unmeasured else wrap(f"no measurements of {report.baseline}", 40))
                 continue
+            names = list(reversed(report.encodings_of(size)))
             (device,) = measured["device"].unique()
             threads = f", {measured['threads'].iloc[0]} threads" if device == "cpu" else ""
             panel.set_xlabel(f"time over that of {report.baseline} ({device}{threads})")

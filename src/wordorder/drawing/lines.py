@@ -45,6 +45,11 @@ def error_line(panel: Axes, x: Sequence[float], means: pd.DataFrame, report: Rep
     panel.errorbar(x, means["mean"], yerr=means["sd"], label=encoding, **style, **look(report, encoding))
 
 
+def handles(axes: Iterable[Axes]) -> dict[str, Any]:
+    """Return what a legend of all panels shows, by its labels."""
+    return {label: handle for panel in axes for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)}
+
+
 def legend(
     figure: Figure,
     axes: Iterable[Axes],
@@ -57,7 +62,7 @@ def legend(
 
     ``names`` are the labels in their order; the encodings if missing.
     """
-    found = {label: handle for panel in axes for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)}
+    found = handles(axes)
     names = [name for name in names or report.encodings if name in found]
     title_ = wrap(note, 30)
     missing = missing_cells(frame, report)

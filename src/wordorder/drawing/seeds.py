@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from wordorder.config.models import Report
-from wordorder.drawing.lines import at, places, title
+from wordorder.drawing.lines import at, handles, places, title
 from wordorder.drawing.style import PALETTE, panels, wrap
 
 _LINE = 26  # characters of a name that fit into one line
@@ -52,10 +52,10 @@ def draw(frame: pd.DataFrame, report: Report, values: Mapping[str, str], *, shar
         panel.set_xlabel(values[value])
         if shares:
             panel.xaxis.set_major_formatter(PercentFormatter(1, decimals=None))
-    handles, labels = axes[0].get_legend_handles_labels()
-    if "score" not in values:
-        labels = ["one seed" if label == "score of one seed" else label for label in labels]
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels) if figure.get_figwidth() > 6 else 1)
+    shown = handles(axes)  # a size without the baseline has no line of its mean
+    labels = ["one seed" if "score" not in values and label == "score of one seed" else label for label in shown]
+    columns = len(labels) if figure.get_figwidth() > 6 else 1
+    figure.legend(list(shown.values()), labels, loc="outside lower center", ncols=columns)
     return figure
 
 
