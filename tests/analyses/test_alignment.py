@@ -93,7 +93,7 @@ def test_layers(layer: int, layers: int, number: int) -> None:
 
 
 def test_a_layer_that_there_is_not() -> None:
-    with raises("out-of-range", says="layer 3,"):
+    with raises("out-of-range", key="analyses.alignment.layer", found=3, expected=2, says="3 decoder layers"):
         layer_number(3, 3)
 
 
@@ -164,7 +164,7 @@ def test_heads_are_averaged_or_chosen(pairs: ParallelCorpus, monkeypatch: pytest
     assert AttentionAlignment(heads=[1, 3]).align(model, pairs, WORDS, gold)["aer"] == 0
     assert AttentionAlignment(heads=[2, 3]).align(model, pairs, WORDS, gold)["aer"] == 1
     assert AttentionAlignment().align(model, pairs, WORDS, gold)["aer"] == 0
-    with raises("out-of-range", says="0 to 3"):
+    with raises("out-of-range", key="analyses.alignment.heads", found=4, expected=3, says="4 heads per layer"):
         AttentionAlignment(heads=[4]).align(model, pairs, WORDS, gold)
 
 

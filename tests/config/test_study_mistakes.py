@@ -207,6 +207,17 @@ STUDY_MISTAKES = [
         ("metrics:", "tests: [test, test]\nmetrics:"),
         [{"code": "duplicate-entry", "line": 10, "key": "tests[1]"}],
     ),
+    (
+        ("metrics:", "analyses: {position: {ngrams: [1, 2, 1]}}\nmetrics:"),
+        [{"code": "duplicate-entry", "line": 10, "key": "analyses.position.ngrams[2]"}],
+    ),
+    (
+        ("metrics:", "analyses:\n  probes: {swaps: [2, 2]}\n  fewer_seeds: {counts: [1, 1]}\nmetrics:"),
+        [
+            {"code": "duplicate-entry", "line": 11, "key": "analyses.probes.swaps[1]"},
+            {"code": "duplicate-entry", "line": 12, "key": "analyses.fewer_seeds.counts[1]"},
+        ],
+    ),
 ]
 
 

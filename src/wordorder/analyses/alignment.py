@@ -248,9 +248,13 @@ def layer_number(layer: int, layers: int) -> int:
     """Convert a layer, counted from 0 or if negative from the end, to its number from 0; at least the first."""
     if layer >= layers:
         raise WordorderError(
-            f"The alignment requires decoder layer {layer}, counted from 0, but the model has {layers}. Give "
-            f"'layer' a number up to {layers - 1}, or count from behind: -1 is the last layer, -2 the one before.",
+            f"'analyses.alignment.layer' is the decoder layer {layer}, counted from 0, but the model has {layers} "
+            f"decoder layer{'s' * (layers != 1)}. Give a number up to {layers - 1}, or count from the end: -1 is the "
+            "last layer, -2 the penultimate one.",
             code="out-of-range",
+            key="analyses.alignment.layer",
+            found=layer,
+            expected=layers - 1,
         )
     return max(0, layer + layers if layer < 0 else layer)
 
@@ -258,8 +262,12 @@ def layer_number(layer: int, layers: int) -> int:
 def _heads(heads: list[int], count: int) -> list[int]:
     if max(heads) >= count:
         raise WordorderError(
-            f"The alignment requires head {max(heads)}, but the heads are 0 to {count - 1}.",
+            f"'analyses.alignment.heads' contains the head {max(heads)}, counted from 0, but the model has {count} "
+            f"head{'s' * (count != 1)} per layer. Give numbers up to {count - 1}, or 'mean' for all heads.",
             code="out-of-range",
+            key="analyses.alignment.heads",
+            found=max(heads),
+            expected=count - 1,
         )
     return heads
 

@@ -1,7 +1,7 @@
 """The interface of analyses. Each analysis is one file in this folder, in a plug-in folder or at an entry point.
 
 An analysis is a class derived from one of three. Its fields are the settings that a study may give under ``analyses:
-{NAME: …}``; its class attributes ``name`` and ``caption`` register and describe it.
+{NAME: …}``, without repeated entries in lists; its class attributes ``name`` and ``caption`` register and describe it.
 
 - :class:`Analysis` reads what the study has written: translations, scores, run records, data.
 - :class:`ModelAnalysis` also measures every model, on sets of sentences; the measures are written once.

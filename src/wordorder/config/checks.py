@@ -86,14 +86,24 @@ def study_problems(
     for name, settings in decoding.items() if isinstance(decoding, dict) else ():
         if isinstance(settings, dict):
             problems += _dot_problems(("decoding", name), "a decoding")
+    for location, entries in _unique_lists(data):
+        for i, _ in repeated(entries):
+            sentence = f"{quoted((*location, i))} repeats an earlier entry of {quoted(location)}; remove it."
+            problems.append(Problem((*location, i), sentence, "duplicate-entry"))
+    return problems
+
+
+def _unique_lists(data: Any) -> Iterator[tuple[Location, list[Any]]]:
+    """Yield the lists of a study, and of the settings of its analyses, that may not contain duplicates."""
     for key in _LISTS:
         entries = _list(data, key)
         if key == "metrics":  # regardless of their settings
             entries = [next(iter(entry)) if isinstance(entry, dict) and entry else entry for entry in entries]
-        for i, _ in repeated(entries):
-            sentence = f"{quoted((key, i))} repeats an earlier entry of '{key}'; remove it."
-            problems.append(Problem((key, i), sentence, "duplicate-entry"))
-    return problems
+        yield (key,), entries
+    analyses = _get(data, "analyses")
+    for name, settings in analyses.items() if isinstance(analyses, dict) else ():
+        for key in settings if isinstance(settings, dict) else ():
+            yield ("analyses", name, key), _list(settings, key)
 
 
 def _dot_problems(location: Location, what: str) -> Iterator[Problem]:
