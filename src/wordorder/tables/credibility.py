@@ -33,7 +33,7 @@ from wordorder.tables.table import Block, Table, text
 SOURCE = "Marie et al. 2021"
 OURS = "wordorder"
 _DEFAULTS = {name: field.default for name, field in Recipe.model_fields.items()}
-_SCORES = ("status", "metrics", "target_language", "hypotheses.sha256", "references.sha256")
+_SCORES = ("metrics", "target_language", "hypotheses.sha256", "references.sha256", "status")
 
 
 @dataclass(frozen=True)
