@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,20 @@ def test_the_commit_says_whether_the_sources_were_changed(repository: Path) -> N
 def test_outside_a_repository_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     assert git_commit(tmp_path) is None
+
+
+def test_the_commit_is_that_of_the_start(tmp_path: Path) -> None:
+    corpora = [write_reversals(tmp_path / split, pairs=30, seed=1) for split in ("train", "valid")]
+    run = TrainingRun(tmp_path, cell(max_epochs=1), *corpora)
+    # The working copy is updated as soon as the training has a state.
+    code = (
+        "import sys; from pathlib import Path;"
+        "from wordorder.cli.main import main; from wordorder.training import record;"
+        "record.git_commit = lambda here: 'updated' if Path(sys.argv[1]).exists() else 'started';"
+        "sys.exit(main(sys.argv[2:]))"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "state"), *run.words()], check=True)
+    assert (tmp_path / "state").exists() and run.record()["git_commit"] == "started"
 
 
 def test_no_value_of_the_environment_is_in_any_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

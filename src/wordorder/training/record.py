@@ -8,6 +8,7 @@ import resource
 import socket
 import subprocess
 import sys
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ PACKAGES = ("wordorder", "torch", "lightning-fabric", "numpy", "sentencepiece", 
 def environment() -> dict[str, Any]:
     """Describe the commit, the packages and the hardware of this process."""
     return {
-        "git_commit": git_commit(Path(__file__).parent),
+        "git_commit": loaded_commit(),
         "python": platform.python_version(),
         **machine(),
         "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -49,6 +50,15 @@ def peak_memory() -> dict[str, int]:
     if torch.cuda.is_available():
         peak["gpu_bytes"] = torch.cuda.max_memory_allocated()
     return peak
+
+
+@cache
+def loaded_commit() -> str | None:
+    """Return the commit of the code that this process has loaded.
+
+    A training calls the function when it starts, because its working copy may be updated before it ends.
+    """
+    return git_commit(Path(__file__).parent)
 
 
 def git_commit(here: Path) -> str | None:

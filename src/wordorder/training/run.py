@@ -28,7 +28,7 @@ from wordorder.training.counters import Counters
 from wordorder.training.lengths import check_batches, check_lengths, kept_pairs
 from wordorder.training.loop import Trainer
 from wordorder.training.processes import Processes, open_fabric
-from wordorder.training.record import environment, peak_memory
+from wordorder.training.record import environment, loaded_commit, peak_memory
 from wordorder.training.stamp import earlier_stamp, stamp
 from wordorder.training.state import StateDirectory, average
 from wordorder.training.usage import Meter, corpus_ratio, efficiency, operations_per_token
@@ -95,6 +95,7 @@ def run(
     outputs = {"model.pt": model, "metrics.jsonl": metrics, "record.json": record}
     _check_positions(config, train_positions, valid_positions)
     stop_requested = _listen()
+    loaded_commit()
     if config.recipe.precision == "fp16" and not torch.cuda.is_available():
         raise WordorderError(
             "The precision fp16 needs a GPU. Set 'precision' to fp32 or bf16 in the study's recipe to train on a CPU.",
