@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from raises import raises
+from wordorder.alignment.corpus import align as align_files
 from wordorder.alignment.external import align
 from wordorder.alignment.links import Links
-from wordorder.config.reordering import ExternalAligner
+from wordorder.config.reordering import Alignment, ExternalAligner
 
 SOURCE = [["a", "b"], [], ["c"], ["({})", "e", "|||"], ["f"]]  # tokens that look like the notation of the programs
 TARGET = [["A", "B"], ["X"], [], ["D"], ["F", "G"]]
@@ -158,6 +159,45 @@ def test_mgiza_that_skips_a_pair_is_refused(programs: Path) -> None:
 def test_texts_of_different_length_are_refused() -> None:
     with pytest.raises(ValueError, match=r"\b1 source .*\b2 target"):
         align([["a"]], [["A"], ["B"]], aligner("eflomal"))
+
+
+# Links words with the same place, if both sentences have another occurrence of their word in the text.
+FREQUENT = """
+from collections import Counter
+o = dict(zip(a[::2], a[1::2]))
+s, t = ([l.split() for l in Path(o[k]).read_text().splitlines()] for k in ("-s", "-t"))
+seen = [Counter(w for x in side for w in x) for side in (s, t)]
+rows = [[f"{i}-{i}" for i, (v, w) in enumerate(zip(x, y)) if seen[0][v] > 1 < seen[1][w]] for x, y in zip(s, t)]
+for k in ("-f", "-r"): Path(o[k]).write_text("".join(" ".join(r) + "\\n" for r in rows))
+"""
+
+
+def test_a_small_text_is_aligned_together_with_the_training_set(programs: Path, tmp_path: Path) -> None:
+    stand_in(programs, "eflomal-align", FREQUENT)
+    texts = {
+        "source": "c\na b\n\n",
+        "target": "C\nA B\nX\n",
+        "train.source": "b a\n\nd\n",
+        "train.target": "A B\nX\nD\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+
+    def links(*training: str) -> str:
+        options = {name.replace(".", "_"): tmp_path / name for name in training}
+        align_files(Alignment(aligner=aligner("eflomal")), *files, output=tmp_path / "links", **options)
+        return (tmp_path / "links").read_text()
+
+    files = tmp_path / "source", tmp_path / "target"
+    assert links() == "\n\n\n"
+    assert links("train.source", "train.target") == "\n0-0 1-1\n\n"
+    with raises("missing-option", key="--train-target"):
+        links("train.source")
+    with raises("missing-option", key="--train-source"):
+        links("train.target")
+    (tmp_path / "train.target").write_text("A B\n")
+    with raises("unequal-lines", tmp_path / "train.target", found=1, expected=3):
+        links("train.source", "train.target")
 
 
 def repeated(sentences: Sequence[Sequence[str]]) -> list[Sequence[str]]:

@@ -162,7 +162,7 @@ def asking(analyses: str, config: Path) -> Path:
     ("analyses", "key"),
     [
         ("reordering: {by: gold}", "reordering.by"),
-        ("reordering: {aligner: eflomal}", "reordering.aligner"),
+        ("reordering: {aligner: nothing}", "reordering.aligner"),
         ("sweep: {parameter: k, curves: {waves: {opr: 1, nobody: 2}}}", "sweep.curves.waves"),
         ("alignment: {sets: [nowhere]}", "alignment.sets"),
     ],

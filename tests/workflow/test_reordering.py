@@ -116,11 +116,21 @@ def test_positions_of_one_reorderer_are_shared_and_noise_is_beside_them(tmp_path
     assert len(found["write_ordered_positions"]) == 3
 
 
-def test_another_aligner_trains_and_aligns_in_one_go_and_its_orders_are_not_scored(tmp_path: Path) -> None:
+def test_another_aligner_aligns_a_test_set_together_with_the_training_set(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
     workspace.write()
     add_inxl(workspace, "train: predicted, test: predicted, reorderer: btg")
     (workspace.config / "aligners.yaml").write_text("hmm: {aligner: {type: eflomal}}\npieces: {}\n")
-    found = outputs(dry_run(workspace.folder, *workspace.arguments()))
-    assert found["align_split"] == [f"{DATA}/alignment/hmm/train.links"]
-    assert not {"train_aligner", "score_orders", "draw_reordering"} & set(found)
+    text = dry_run(workspace.folder, *workspace.arguments(), "--printshellcmds")
+    found = outputs(text)
+    assert found["align_split"] == [f"{DATA}/alignment/hmm/{split}.links" for split in ("test", "train")]
+    assert "train_aligner" not in found
+    assert found["score_orders"] == [f"{DATA}/reordering/btg/predicted/test.json"]
+    commands = [line for line in text.splitlines() if "wordorder stage align " in line]
+    training = f" --train-source {DATA}/clean/train.source --train-target {DATA}/clean/train.target "
+    assert {
+        f"clean/{split}.source": training in line
+        for line in commands
+        for split in ("test", "train")
+        if f"{split}.links" in line
+    } == {"clean/test.source": True, "clean/train.source": False}

@@ -105,8 +105,17 @@ def test_aligners_and_reorderers_decide_what_their_jobs_read(workspace: Workspac
     assert rules.unit_model(job("btg")) == [] and rules.unit_model(job("plain")) == [f"{data}/subword/model.model"]
     assert rules.word_model(job("plain")) == [] and rules.word_model(job("btg")) == [f"{data}/subword/model.model"]
     assert rules.unit_model(Wildcards(aligner="pieces")) == [f"{data}/subword/model.model"]
-    assert rules.aligner_model(Wildcards(aligner="hmm")) == [f"{data}/alignment/{{aligner}}/model.npz"]
-    assert rules.aligner_model(Wildcards(aligner="pieces")) == []
+    model = [f"{data}/alignment/{{aligner}}/model.npz"]
+    assert rules.aligner_training(Wildcards(aligner="hmm", split="train")) == model
+    assert rules.aligner_training(Wildcards(aligner="hmm", split="test")) == model
+    assert rules.aligner_options(Wildcards(aligner="hmm"), SimpleNamespace(training=model)) == ["--model", *model]
+    # An external program learns from what it aligns: it aligns the test set together with the training set.
+    texts = rules.aligner_training(Wildcards(aligner="pieces", split="test"))
+    assert texts == [f"{data}/clean/train.source", f"{data}/clean/train.target"]
+    options = ["--train-source", texts[0], "--train-target", texts[1]]
+    assert rules.aligner_options(Wildcards(aligner="pieces"), SimpleNamespace(training=texts)) == options
+    assert rules.aligner_training(Wildcards(aligner="pieces", split="train")) == []
+    assert rules.aligner_options(Wildcards(aligner="pieces"), SimpleNamespace(training=[])) == []
     assert rules.links(job("plain")) == f"{data}/alignment/pieces/train.links"
     assert rules.links(job("btg", split="test")) == f"{data}/alignment/hmm/test.links"
     assert rules.classes_file(job("btg")) == [f"{data}/classes/word.5.tsv"]
@@ -124,7 +133,6 @@ def test_aligners_and_reorderers_decide_what_their_jobs_read(workspace: Workspac
     assert rules.keep_all(Wildcards(split="test")) == ["--keep-all"] and rules.keep_all(Wildcards(split="train")) == []
     for option, name in (
         (rules.unit_option, "subword"),
-        (rules.aligner_option, "model"),
         (rules.classes_option, "classes"),
     ):
         assert option(job("btg"), SimpleNamespace(**{name: ["file"]}))[0].startswith("--")

@@ -41,7 +41,7 @@ rule align_split:
         source=cleaned("source"),
         target=cleaned("target"),
         subword=plan.data.unit_model,
-        model=plan.data.aligner_model,
+        training=plan.data.aligner_training,
     output:
         f"{ALIGNMENT}/{{split}}.links",
     log:
@@ -54,10 +54,10 @@ rule align_split:
     params:
         slice=plan.data.alignment_slice,
         unit=plan.data.unit_option,
-        model=plan.data.aligner_option,
+        aligner=plan.data.aligner_options,
     shell:
         "wordorder stage align --config {params.slice:q} --source {input.source:q} --target {input.target:q}"
-        " {params.unit:q} {params.model:q} --output {output:q} --threads {threads} 2>&1 | logged {log:q}"
+        " {params.unit:q} {params.aligner:q} --output {output:q} --threads {threads} 2>&1 | logged {log:q}"
 
 
 # ----------------------------------------------------------------------------------------------------- reordering

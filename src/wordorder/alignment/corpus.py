@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wordorder.alignment.external import align as align_externally
 from wordorder.alignment.hmm import HMMAligner, train
 from wordorder.alignment.links import write_links
 from wordorder.alignment.symmetrise import symmetrise
@@ -59,6 +60,8 @@ def align(
     *,
     output: Path,
     model: Path | None = None,
+    train_source: Path | None = None,
+    train_target: Path | None = None,
     shard: str = "1/1",
     threads: int = 1,
 ) -> None:
@@ -76,33 +79,38 @@ def align(
         subword: The sentencepiece model whose subwords are aligned; if missing, words are aligned.
         output: The links to write.
         model: The trained aligner, for the type 'hmm'.
+        train_source: The cleaned source text of the training set. External programs learn only from the text that they
+            align; with this option, they align the training set and the text together.
+        train_target: The cleaned target text of the training set.
         shard: The block of sentences to align, such as '1/4'.
         threads: The number of CPU threads.
 
     Raises:
-        WordorderError: The texts differ in their number of lines, or the trained aligner is missing.
+        WordorderError: The texts differ in their number of lines, or the trained aligner or one side of the training
+            set is missing.
     """
     links: Iterable[NDArray[np.int32]]
     pieces, block = Subword.load(subword) if subword else None, Shard.parse(shard)
-    texts = [read_units(path, pieces, block) for path in (source, target)]
     if config.aligner.type != "hmm":
-        from wordorder.alignment.external import align as align_externally
-
-        read = [list(text) for text in texts]
+        learned = _training_units(train_source, train_target, pieces)
+        read = [list(read_units(path, pieces, block)) for path in (source, target)]
         _check_lines(source, target, *map(len, read))
-        links = symmetrise(*align_externally(read[0], read[1], config.aligner), config.symmetrisation)
+        found = align_externally(learned[0] + read[0], learned[1] + read[1], config.aligner)
+        forward, backward = (own.from_pair(len(learned[0])) for own in found)
+        links = symmetrise(forward, backward, config.symmetrisation)
     elif model:
         lines = [count_lines(path) for path in (source, target)]
         _check_lines(source, target, *lines)
         aligner, *vocabularies = HMMAligner.load(model)
+        texts = (read_units(path, pieces, block) for path in (source, target))
         sides = (vocabulary.blocks(text) for vocabulary, text in zip(vocabularies, texts, strict=True))
-        found = aligner.align_blocks(
+        aligned = aligner.align_blocks(
             zip(*sides, strict=True),
             pairs=len(block.range(lines[0])),
             symmetrisation=config.symmetrisation,
             threads=threads,
         )
-        links = chain.from_iterable(found)
+        links = chain.from_iterable(aligned)
     else:
         raise WordorderError(
             "The aligner 'hmm' needs --model. 'wordorder stage train-aligner' creates one.",
@@ -110,6 +118,24 @@ def align(
             key="--model",
         )
     write_links(output, links)
+
+
+def _training_units(
+    source: Path | None, target: Path | None, pieces: Subword | None
+) -> tuple[list[list[str]], list[list[str]]]:
+    """Read both sides of the training set that is aligned with a text; without one, both are empty."""
+    if source is None and target is None:
+        return [], []
+    if source is None or target is None:
+        given, missing = ("target", "source") if source is None else ("source", "target")
+        raise WordorderError(
+            f"--train-{given} needs --train-{missing}, the other side of the training set.",
+            code="missing-option",
+            key=f"--train-{missing}",
+        )
+    sides = list(read_units(source, pieces)), list(read_units(target, pieces))
+    _check_lines(source, target, *map(len, sides))
+    return sides
 
 
 def _check_lines(source: Path, target: Path, source_lines: int, target_lines: int) -> None:

@@ -62,6 +62,11 @@ class Links:
         part = slice(self.offsets[index], self.offsets[index + 1])
         return np.stack((self.source[part], self.target[part]), axis=1)
 
+    def from_pair(self, index: int) -> Links:
+        """Return the links of sentence pair ``index``, from 0, and of all later pairs."""
+        start = self.offsets[index]
+        return Links(self.source[start:], self.target[start:], self.offsets[index:] - start)
+
     def __iter__(self) -> Iterator[NDArray[np.int32]]:
         return map(self.__getitem__, range(len(self)))
 

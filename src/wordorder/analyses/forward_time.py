@@ -1,9 +1,9 @@
 """Time of the same forward passes of the same batch for all models of a study (Figure 2 of the PosNet paper).
 
-As in the paper, the batch consists of random tokens, and a measurement covers several passes; in translation, a model
-that ends its sentences earlier would look faster. The models take turns, one measurement each per round, so that other
-load on the machine affects all of them. They are compared by the ratio to the baseline within a round. One process
-measures all models of a dataset and size.
+The paper constructs its batch by hand; ours consists of random tokens. As in the paper, a measurement covers several
+passes; in translation, a model that ends its sentences earlier would look faster. The models take turns, one
+measurement each per round, so that other load on the machine affects all of them. They are compared by the ratio to the
+baseline within a round. One process measures all models of a dataset and size.
 """
 
 from __future__ import annotations

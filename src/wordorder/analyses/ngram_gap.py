@@ -2,8 +2,9 @@
 
 Source: PosNet paper, Figure 4 and "Evaluation with different n-grams". The gap is the score of a system minus that of
 the baseline, for chrF with character n-grams up to n and word n-grams up to 2, for chrF with character n-grams up to 6
-and word n-grams up to n, and for BLEU with n-grams up to n. The paper has one run of each. Here the gap is that between
-two models of the same seed, with its mean and standard deviation over seeds.
+and word n-grams up to n, and for BLEU with n-grams up to n. BLEU is sacreBLEU's; that of the paper's
+tables is ``bleu_legacy``. The paper has one run of each. Here the gap is that between two models of the same seed, with
+its mean and standard deviation over seeds.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class ReorderingAmount(BucketAnalysis):
         description="Source of the order: 'gold', the trees of a generated dataset, or 'links', the word alignment "
         "with the reference.",
     )
-    aligner: Name = Field(default="hmm", description="Name of an aligner of type 'hmm' in aligners.yaml, for 'links'.")
+    aligner: Name = Field(default="hmm", description="Name of an aligner in aligners.yaml, for 'links'.")
     bins: Annotated[int, Field(ge=2)] = Field(
         default=4,
         description="Number of bins, about equal in size; sentences with the same tau stay together.",
@@ -67,11 +67,9 @@ class ReorderingAmount(BucketAnalysis):
                     "reordering.by",
                     dataset,
                 )
-        hmms = [name for name, alignment in view.aligners.items() if alignment.aligner.type == "hmm"]
-        if self.by == "links" and self.aligner not in hmms:
+        if self.by == "links" and self.aligner not in view.aligners:
             raise view.error(
-                f"is '{self.aligner}', but only an aligner of type 'hmm' links test sets by what it learned: "
-                f"{', '.join(hmms) or 'there is none'}.",
+                f"is '{self.aligner}', but aligners.yaml defines {', '.join(view.aligners) or 'no aligner'}.",
                 "reordering.aligner",
             )
 

@@ -11,7 +11,7 @@ Departures: tables start with a standard deviation of 0.02 instead of 0, so that
 update. The paper has no encoder. In ours, keys occur on both sides. Later keys count from the query to the key,
 g_(i+1)t + … + g_ij, and have a separate table; otherwise a sentence and its mirror image would look alike.
 Promises: relative, since only the order of positions matters; works at any length (sums beyond the table share its last
-vector); table · d_h parameters per head, per layer and, in the encoder, per side.
+vector); table · d_h parameters per layer and, in the encoder, per side; without ``share_heads``, per head, too.
 
 On a CPU, compiled loops walk from each query to its keys, on each side, until the sum of gates exceeds the table. Each
 key beyond costs one addition. Only the scores are kept for the gradient. Other devices use tensor operations.

@@ -4,8 +4,9 @@
     heads τ + 1 … H  queries, keys and values from X + PE_abs
 
 In training, the dropout of the embeddings drops the same numbers from both sums.
-Source: "Self-Attention with Cross-Lingual Position Representation" (2020), equations 9-11; τ = 4 (section 4.1). With
-``fusion``, PE_XL is InXL's tanh(PE_abs U + PE_XL V): the paper's combination of both.
+Source: "Self-Attention with Cross-Lingual Position Representation" (2020), equations 9-11; τ = 4 (section 4.1), which
+is the default of models with 16 heads: a quarter of them. With ``fusion``, PE_XL is InXL's tanh(PE_abs U + PE_XL V):
+the paper's combination of both.
 Promises: absolute; works at any length; no parameters without a fusion. At τ = 0 it equals the sinusoidal encoding,
 because the residual connection carries X + PE_abs. The decoder has plain sinusoids.
 Departures: none known. The paper does not say where dropout and the residual connection are.

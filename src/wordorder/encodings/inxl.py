@@ -28,7 +28,10 @@ class InXLConfig(CrossLingualConfig):
     """Parameters of an entry with ``type: inxl``."""
 
     type: Literal["inxl"] = "inxl"
-    fusion: Fusion = Field(default="full", description="Matrices U and V: full, or one factor per dimension.")
+    fusion: Fusion = Field(
+        default="full",
+        description="Matrices U and V: full, one factor per dimension, or none, which adds both positions.",
+    )
 
     @override
     def parameter_count(self, shape: Shape) -> int:

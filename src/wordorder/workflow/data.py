@@ -168,13 +168,21 @@ class DataRules:
         """Return the option that names the subword model if subwords are aligned and reordered."""
         return ["--subword", str(input.subword)] if input.subword else []
 
-    def aligner_model(self, wildcards: Any) -> list[str]:
-        """Return the trained aligner; none for external programs, which train and align at once."""
-        return [f"{ALIGNMENT}/model.npz"] if self._alignment(wildcards).aligner.type == "hmm" else []
+    def aligner_training(self, wildcards: Any) -> list[str]:
+        """Return what an alignment needs of the training set: the trained aligner, or for external programs the text.
 
-    def aligner_option(self, wildcards: Any, input: Any) -> Options:
-        """Return the option that names the trained aligner."""
-        return ["--model", str(input.model)] if input.model else []
+        External programs learn only from the text that they align, so they align other splits with the training set.
+        """
+        if self._alignment(wildcards).aligner.type == "hmm":
+            return [f"{ALIGNMENT}/model.npz"]
+        return [] if wildcards.split == "train" else [f"{DATA}/clean/train.{side}" for side in ("source", "target")]
+
+    def aligner_options(self, wildcards: Any, input: Any) -> Options:
+        """Return the options that name the trained aligner or the training set."""
+        names = (
+            ["--model"] if self._alignment(wildcards).aligner.type == "hmm" else ["--train-source", "--train-target"]
+        )
+        return [word for option in zip(names, map(str, input.training), strict=False) for word in option]
 
     def links(self, wildcards: Any) -> str:
         """Return the alignment links of a split by a reorderer's aligner; rules without a split need 'train'."""

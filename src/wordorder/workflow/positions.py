@@ -66,18 +66,10 @@ def reorderers(study: Study, configuration: Configuration) -> list[str]:
 
 
 def drawn_reorderings(study: Study, configuration: Configuration) -> list[DrawnReordering]:
-    """Return the test sets whose predicted orders are scored and drawn, for each reorderer of the study.
-
-    Reorderers with external aligners are excluded: only the embedded aligner aligns text on which it was not trained,
-    and scores need these links.
-    """
-    entries, aligners = configuration.reorderers, configuration.aligners
-    embedded = [
-        name for name in reorderers(study, configuration) if aligners[entries[name].aligner].aligner.type == "hmm"
-    ]
+    """Return the test sets whose predicted orders are scored and drawn, for each reorderer of the study."""
     return [
         DrawnReordering(dataset=dataset.name, reorderer=name, test=test)
         for dataset in configuration.datasets_of(study)
-        for name in embedded
+        for name in reorderers(study, configuration)
         for test in test_names(study, dataset)
     ]

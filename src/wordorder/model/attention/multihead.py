@@ -159,7 +159,12 @@ class SelfAttention(nn.Module):
 
 
 class CrossAttention(nn.Module):
-    """Multi-head attention with queries of the target, and keys and values of the encoder's output."""
+    """Multi-head attention with queries of the target, and keys and values of the encoder's output.
+
+    The matrices of queries, keys and values start with the Glorot bounds of a d x d and a d x 2d matrix. In fairseq,
+    all start with 1/√2 of the bound of a d x d matrix: queries here start 1.41 times as large, keys and values 1.15
+    times.
+    """
 
     def __init__(self, dim: int, heads: int, dropout_probability: float) -> None:
         super().__init__()
