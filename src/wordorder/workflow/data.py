@@ -179,9 +179,8 @@ class DataRules:
 
     def aligner_options(self, wildcards: Any, input: Any) -> Options:
         """Return the options that name the trained aligner or the training set."""
-        names = (
-            ["--model"] if self._alignment(wildcards).aligner.type == "hmm" else ["--train-source", "--train-target"]
-        )
+        is_embedded = self._alignment(wildcards).aligner.type == "hmm"
+        names = ["--model"] if is_embedded else ["--train-source", "--train-target"]
         return [word for option in zip(names, map(str, input.training), strict=False) for word in option]
 
     def links(self, wildcards: Any) -> str:
