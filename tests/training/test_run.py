@@ -24,6 +24,7 @@ from wordorder.data.positions import SourcePositions, write_positions
 from wordorder.files import read_json
 from wordorder.model.checkpoint import build_model, load_model, load_tensors
 from wordorder.model.objective import TranslationObjective
+from wordorder.precision import lacks_instructions
 from wordorder.training import device, loop, memory
 from wordorder.training import run as run_module
 from wordorder.training.batches import PassLimit
@@ -334,7 +335,7 @@ def test_a_training_that_diverges_after_a_validation_leaves_no_model_of_before(
 def test_bf16_learns_too(make_run: RunMaker, uninterrupted: TrainingRun) -> None:
     run = make_run(precision="bf16")
     warned = "no instructions for the precision bf16" in run.finish()
-    assert warned == device.lacks_instructions("bf16")
+    assert warned == lacks_instructions("bf16", device.of_finished_models().type)
     assert run.record()["best_valid_perplexity"] == pytest.approx(
         uninterrupted.record()["best_valid_perplexity"], rel=0.05
     )

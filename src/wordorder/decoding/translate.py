@@ -27,7 +27,7 @@ from wordorder.draws import repeatable
 from wordorder.errors import WordorderError
 from wordorder.model.architectures.base import Translator
 from wordorder.model.packed import packed
-from wordorder.precision import rounded
+from wordorder.precision import products, rounded
 from wordorder.progress import Progress
 from wordorder.training.batches import pad_positions, pad_sources
 from wordorder.training.device import finished_model
@@ -108,7 +108,8 @@ def translate(
     threads, numbers = torch.get_num_threads(), range(len(batches))
     several = device.type == "cpu" and len(batches) >= threads > 1 and can_fork()
     found: dict[Sentence, list[Hypothesis]] = {}
-    with Progress("translate", total=len(set(keys)), unit="sentences") as progress:
+    progress = Progress("translate", total=len(set(keys)), unit="sentences")
+    with progress, products(config.precision, device.type):
         for number, hypotheses in (
             shared(one, len(batches), threads) if several else ((number, one(number)) for number in numbers)
         ):

@@ -64,17 +64,6 @@ def finished_model(path: str | Path, threads: int | None = None) -> Translator:
     return load_model(path).to(of_finished_models())
 
 
-def lacks_instructions(precision: str) -> bool:
-    """Return whether training in a precision is much slower than in fp32 because the processor must simulate it.
-
-    Args:
-        precision: The precision of the recipe.
-    """
-    if precision != "bf16" or torch.cuda.is_available() or not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
-        return False
-    return not torch.ops.mkldnn._is_mkldnn_bf16_supported()
-
-
 def fabric_precision(precision: str) -> Any:
     """Return lightning-fabric's name of a recipe's precision."""
     return _PRECISIONS[precision]

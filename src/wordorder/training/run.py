@@ -23,6 +23,7 @@ from wordorder.model.architectures.base import Translator, architecture_of
 from wordorder.model.attention import base as attention
 from wordorder.model.checkpoint import build_model, count_parameters, save_model
 from wordorder.model.objective import TranslationObjective
+from wordorder.precision import lacks_instructions, products
 from wordorder.training import device, memory
 from wordorder.training.counters import Counters
 from wordorder.training.lengths import check_batches, check_lengths, kept_pairs
@@ -102,11 +103,10 @@ def run(
             code="gpu-needed",
             key="precision",
         )
-    if device.lacks_instructions(config.recipe.precision):
+    if lacks_instructions(config.recipe.precision, device.of_finished_models().type):
         print(
-            "wordorder: warning: this processor has no instructions for the precision bf16 of the recipe. An update "
-            "can take many times as long as in fp32. Train on another machine, or set 'precision: fp32' in the recipe "
-            "of a study of your own, which then trains other models.",
+            "wordorder: warning: this processor has no instructions for the precision bf16 of the recipe. Its products "
+            "of matrices are computed in fp32, from rounded numbers, so an update takes longer than in fp32.",
             file=sys.stderr,
         )
     train_corpus = ParallelCorpus.open(train, positions=train_positions)
@@ -247,7 +247,7 @@ def _train(
         pass_limit=memory.pass_limit(fabric.device, model),
     )
     try:
-        with Meter(fabric.device) as meter:
+        with Meter(fabric.device) as meter, products(cell.recipe.precision, fabric.device.type):
             counters = trainer.run()
     except torch.OutOfMemoryError as error:
         tokens = trainer.pass_limit.tokens or cell.recipe.batch_tokens
