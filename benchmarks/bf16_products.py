@@ -1,6 +1,6 @@
 """Time updates in bf16 on a processor without instructions for it, in turns with updates in fp32.
 
-    python benchmarks/bf16_products.py --corpus results/data/multi30k/binary/train [--threads 1] [--rounds 3] [--json OUT]
+    python benchmarks/bf16_products.py --corpus results/data/multi30k/binary/train [--rounds 3] [--json OUT]
 
 Products of matrices in bfloat16 are computed by those of single precision (``wordorder.precision.Bf16Products``), or by
 PyTorch's own loop. All three forms train the same model on the same batches in one process. The script prints the
