@@ -63,8 +63,9 @@ pages: setup  ## Create the study pages of all bundles in results/reference, in 
 	wordorder stage reference-pages results/reference/* --output build/pages --processes $(CORES)
 	@echo "The page to open is $(CURDIR)/build/pages/index.html"
 
+# worksteal gives each process a half of the tests, so that fixtures of a module are made once, not in each process.
 test: setup-dev lint  ## Check the style and the types, and run the fast tests
-	pytest -n 2 --durations=20 -m "not slow"
+	pytest -n 2 --dist=worksteal --durations=20 -m "not slow"
 
 test-slow: setup-dev  ## Run the other tests: whole workflows, a SLURM cluster, a browser
 	pytest -n 3 --durations=20 -m slow

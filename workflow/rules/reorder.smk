@@ -1,6 +1,7 @@
 # Word alignment and BTG reordering: align -> classes -> train the parser -> parse -> gather -> orders. The rules of
 # positions.smk turn orders into positions. All files belong to a dataset, and all studies with the same reorderer share
-# them.
+# them. Their priority lets them run before trainings: trainings that need positions then do not come last, alone, and
+# mistakes in the data show first.
 #
 # Alignment and oracle orders work block by block. On 5 million generated sentence pairs of 25 words (benchmarks/scale.py),
 # they needed 0.4 GB, of which the aligner, trained on 200,000 pairs, is the part that grows. Classes read the whole source:
@@ -24,6 +25,7 @@ rule train_aligner:
         f"{ALIGNMENT}/model.npz",
     log:
         "logs/train_aligner/{dataset}/{aligner}.log",
+    priority: 1
     group:
         "align"
     resources:
@@ -46,6 +48,7 @@ rule align_split:
         f"{ALIGNMENT}/{{split}}.links",
     log:
         "logs/align_split/{dataset}/{aligner}/{split}.log",
+    priority: 1
     group:
         "align"
     resources:
@@ -74,6 +77,7 @@ rule find_oracle:
         record=f"{REORDERING}/oracle/{{split}}.json",
     log:
         "logs/find_oracle/{dataset}/{reorderer}/{split}.log",
+    priority: 1
     group:
         "align"
     resources:
@@ -99,6 +103,7 @@ rule train_classes:
     wildcard_constraints:
         unit="word|subword",
         number=r"\d+",
+    priority: 1
     group:
         "align"
     resources:
@@ -124,6 +129,7 @@ rule train_parser:
         "logs/train_parser/{dataset}/{reorderer}/{fold}.log",
     wildcard_constraints:
         fold=r"all|\d+of\d+",
+    priority: 1
     params:
         slice=plan.data.parser_slice,
         unit=plan.data.unit_option,
@@ -148,6 +154,7 @@ rule parse_part:
     wildcard_constraints:
         part=r"\d+",
         parts=r"\d+",
+    priority: 1
     group:
         "parse"
     params:
@@ -182,6 +189,7 @@ rule parse_split:
         "logs/parse_split/{dataset}/{reorderer}/{split}.log",
     wildcard_constraints:
         split=HELD_OUT,
+    priority: 1
     group:
         "parse"
     params:
