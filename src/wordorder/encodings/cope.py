@@ -23,7 +23,7 @@ import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
@@ -31,7 +31,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from typing_extensions import override
 
-from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
+from wordorder.encodings.base import AttentionEncoding, EncodingConfig, PerLayer, Positions, Shape, Stack
 from wordorder.encodings.lookup import distances
 from wordorder.encodings.registry import register
 
@@ -313,19 +313,11 @@ def _count_back(
 
 
 @register(CoPEConfig)
-class CoPE(Encoding):
+class CoPE(PerLayer):
     """Acts inside every self-attention of the stacks where it is placed."""
 
     relative = True
 
     def __init__(self, config: CoPEConfig, shape: Shape) -> None:
         super().__init__(config, shape)
-        self.layers = nn.ModuleDict(
-            {
-                stack: nn.ModuleList(CoPEAttention(config, shape, stack) for _ in range(shape.layers(stack)))
-                for stack in config.stacks
-            }
-        )
-
-    def _attention(self, stack: Stack, layer: int) -> AttentionEncoding:
-        return cast(AttentionEncoding, cast(nn.ModuleList, self.layers[stack])[layer])
+        self._fill(lambda stack: CoPEAttention(config, shape, stack))

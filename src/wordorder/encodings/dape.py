@@ -29,7 +29,7 @@ from torch.nn import functional
 from typing_extensions import override
 
 from wordorder.config.encodings import AnyEncoding
-from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
+from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, PerLayer, Positions, Shape, Stack
 from wordorder.encodings.kerple import KERPLEConfig
 from wordorder.encodings.registry import COMPOSED, build, register
 from wordorder.errors import WordorderError
@@ -234,19 +234,11 @@ def _shared(block: Block, bias: Tensor) -> Block:
 
 
 @register(DAPEConfig)
-class DAPE(Encoding):
+class DAPE(PerLayer):
     """Acts inside every self-attention of the stacks where it is placed."""
 
     relative = True
 
     def __init__(self, config: DAPEConfig, shape: Shape) -> None:
         super().__init__(config, shape)
-        self.layers = nn.ModuleDict(
-            {
-                stack: nn.ModuleList(DAPEAttention(config, shape, stack) for _ in range(shape.layers(stack)))
-                for stack in config.stacks
-            }
-        )
-
-    def _attention(self, stack: Stack, layer: int) -> AttentionEncoding:
-        return cast(AttentionEncoding, cast(nn.ModuleList, self.layers[stack])[layer])
+        self._fill(lambda stack: DAPEAttention(config, shape, stack))

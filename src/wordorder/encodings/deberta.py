@@ -19,7 +19,7 @@ Start values: weights from a normal distribution with standard deviation 0.02, b
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal, cast
+from typing import Annotated, Literal
 
 import torch
 from pydantic import Field, model_validator
@@ -27,7 +27,7 @@ from torch import Tensor, nn
 from typing_extensions import override
 
 from wordorder.config.encodings import ControllableConfig
-from wordorder.encodings.base import AttentionEncoding, Encoding, Positions, Shape, Stack
+from wordorder.encodings.base import AttentionEncoding, PerLayer, Positions, Shape, Stack
 from wordorder.encodings.lookup import distances
 from wordorder.encodings.registry import register
 
@@ -148,7 +148,7 @@ class DeBERTaAttention(AttentionEncoding):
 
 
 @register(DeBERTaConfig)
-class DeBERTa(Encoding):
+class DeBERTa(PerLayer):
     """Acts inside every self-attention of the stacks where it is placed."""
 
     relative = True
@@ -156,12 +156,8 @@ class DeBERTa(Encoding):
 
     def __init__(self, config: DeBERTaConfig, shape: Shape) -> None:
         super().__init__(config, shape)
-        self.layers = nn.ModuleDict()
         for stack in config.stacks:
             table = DistanceTable(config, shape.dim)
             self.layers[stack] = nn.ModuleList(
                 DeBERTaAttention(config, shape, stack, table) for _ in range(shape.layers(stack))
             )
-
-    def _attention(self, stack: Stack, layer: int) -> AttentionEncoding:
-        return cast(AttentionEncoding, cast(nn.ModuleList, self.layers[stack])[layer])

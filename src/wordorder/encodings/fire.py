@@ -31,7 +31,7 @@ from torch import Tensor, nn
 from typing_extensions import override
 
 from wordorder.config.encodings import ControllableConfig
-from wordorder.encodings.base import AttentionEncoding, Encoding, Positions, Shape, Stack
+from wordorder.encodings.base import AttentionEncoding, PerLayer, Positions, Shape, Stack
 from wordorder.encodings.lookup import distances, spread
 from wordorder.encodings.registry import register
 
@@ -126,19 +126,11 @@ class FIREAttention(AttentionEncoding):
 
 
 @register(FIREConfig)
-class FIRE(Encoding):
+class FIRE(PerLayer):
     """Acts inside every self-attention of the stacks where it is placed."""
 
     relative = True
 
     def __init__(self, config: FIREConfig, shape: Shape) -> None:
         super().__init__(config, shape)
-        self.layers = nn.ModuleDict(
-            {
-                stack: nn.ModuleList(FIREAttention(config, shape, stack) for _ in range(shape.layers(stack)))
-                for stack in config.stacks
-            }
-        )
-
-    def _attention(self, stack: Stack, layer: int) -> AttentionEncoding:
-        return cast(AttentionEncoding, cast(nn.ModuleList, self.layers[stack])[layer])
+        self._fill(lambda stack: FIREAttention(config, shape, stack))

@@ -16,7 +16,7 @@ every f starts near 1/2. x-transformers starts at b = 5, where f is 0.993 (``sta
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, cast
+from typing import Annotated, Literal
 
 import torch
 from pydantic import Field
@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from typing_extensions import override
 
-from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
+from wordorder.encodings.base import AttentionEncoding, EncodingConfig, PerLayer, Positions, Shape, Stack
 from wordorder.encodings.lookup import distances
 from wordorder.encodings.registry import register
 
@@ -90,19 +90,11 @@ class ForgettingAttention(AttentionEncoding):
 
 
 @register(ForgettingConfig)
-class Forgetting(Encoding):
+class Forgetting(PerLayer):
     """Acts inside every self-attention of the stacks where it is placed."""
 
     relative = True
 
     def __init__(self, config: ForgettingConfig, shape: Shape) -> None:
         super().__init__(config, shape)
-        self.layers = nn.ModuleDict(
-            {
-                stack: nn.ModuleList(ForgettingAttention(config, shape, stack) for _ in range(shape.layers(stack)))
-                for stack in config.stacks
-            }
-        )
-
-    def _attention(self, stack: Stack, layer: int) -> AttentionEncoding:
-        return cast(AttentionEncoding, cast(nn.ModuleList, self.layers[stack])[layer])
+        self._fill(lambda stack: ForgettingAttention(config, shape, stack))

@@ -37,8 +37,8 @@ from wordorder.encodings.alibi import ALiBiAttention, ALiBiConfig
 from wordorder.encodings.base import (
     REGISTRY,
     AttentionEncoding,
-    Encoding,
     EncodingConfig,
+    PerLayer,
     Positions,
     Product,
     Shape,
@@ -245,7 +245,7 @@ class RandomizedTransformerXL(AttentionEncoding):
 
 
 @register(RandomizedConfig)
-class Randomized(Encoding):
+class Randomized(PerLayer):
     """Acts where its base acts."""
 
     def __init__(self, config: RandomizedConfig, shape: Shape) -> None:
@@ -263,7 +263,6 @@ class Randomized(Encoding):
             first, config.range - first, config.longest, config.draw == "length", 1 + (config.sides == "independent")
         )
         self.base = base if base.absolute else None
-        self.layers = nn.ModuleDict()
         if self.base is None:
             for stack in config.stacks:
                 self.layers[stack] = nn.ModuleList(
@@ -315,7 +314,7 @@ class Randomized(Encoding):
         return replace(moved, absolute=moved.absolute.clamp(max=size - 1), limit=size)
 
     def _attention(self, stack: Stack, layer: int) -> AttentionEncoding:
-        return cast(AttentionEncoding, cast(nn.ModuleList, self.layers[stack])[layer]) if self.layers else self._nothing
+        return super()._attention(stack, layer) if self.layers else self._nothing
 
     def _table(self, length: int, stack: Stack) -> Tensor | None:
         """Return the vectors at the means of the draws of a sentence of unknown length."""

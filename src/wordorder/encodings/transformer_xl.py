@@ -17,22 +17,14 @@ R is projected once per distance, not once per pair of tokens; the products with
 
 from __future__ import annotations
 
-from typing import Literal, cast
+from typing import Literal
 
 import torch
 from pydantic import Field
 from torch import Tensor, nn
 from typing_extensions import override
 
-from wordorder.encodings.base import (
-    AttentionEncoding,
-    Encoding,
-    EncodingConfig,
-    Positions,
-    ScoreFunction,
-    Shape,
-    Stack,
-)
+from wordorder.encodings.base import AttentionEncoding, EncodingConfig, PerLayer, Positions, ScoreFunction, Shape, Stack
 from wordorder.encodings.lookup import distances
 from wordorder.encodings.registry import register
 from wordorder.encodings.sinusoidal import frequencies
@@ -156,7 +148,7 @@ class TransformerXLAttention(AttentionEncoding):
 
 
 @register(TransformerXLConfig)
-class TransformerXL(Encoding):
+class TransformerXL(PerLayer):
     """Acts inside every self-attention of the stacks where it is placed."""
 
     relative = True
@@ -173,7 +165,6 @@ class TransformerXL(Encoding):
                 found=shape.dim,
             )
         waves = DistanceWaves(shape.dim)
-        self.layers = nn.ModuleDict()
         for stack in config.stacks:
             layers = shape.layers(stack)
             biases = [self._biases(shape) for _ in range(min(1, layers) if config.share_biases else layers)]
@@ -185,6 +176,3 @@ class TransformerXL(Encoding):
     @staticmethod
     def _biases(shape: Shape) -> list[nn.Parameter]:
         return [nn.Parameter(torch.empty(shape.heads, shape.head_dim).normal_(std=0.02)) for _ in range(2)]
-
-    def _attention(self, stack: Stack, layer: int) -> AttentionEncoding:
-        return cast(AttentionEncoding, cast(nn.ModuleList, self.layers[stack])[layer])
