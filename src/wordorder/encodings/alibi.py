@@ -41,6 +41,7 @@ from wordorder.encodings.base import (
     ScoreFunction,
     Shape,
     Stack,
+    sides_of,
 )
 from wordorder.encodings.lookup import distances
 from wordorder.encodings.registry import register
@@ -62,11 +63,7 @@ class ALiBiConfig(EncodingConfig):
 
     @override
     def parameter_count(self, shape: Shape) -> int:
-        return sum(_sides(stack) for stack in self.stacks) * shape.heads if self.sides == "learned" else 0
-
-
-def _sides(stack: Stack) -> int:
-    return 2 if stack == "encoder" else 1
+        return sum(sides_of(stack) for stack in self.stacks) * shape.heads if self.sides == "learned" else 0
 
 
 def slopes(heads: int) -> list[float]:
@@ -86,7 +83,7 @@ class ALiBiAttention(AttentionEncoding):
     def __init__(self, config: ALiBiConfig, heads: int, stack: Stack) -> None:
         super().__init__()
         self.offset = 0.5 if config.sides == "offset" else 0.0
-        sides = _sides(stack)
+        sides = sides_of(stack)
         if config.sides == "learned":
             self.rises = nn.Parameter(torch.randn(sides, heads) - 2)
             return

@@ -170,6 +170,11 @@ class Positions:
         return replace(self, absolute=absolute, drawn=drawn, **others)
 
 
+def sides_of(stack: Stack) -> int:
+    """Return the number of sides of a query that have keys: a decoder has no keys after it."""
+    return 2 if stack == "encoder" else 1
+
+
 def of_pairs(query: Positions, key: Positions, name: Hashable, compute: Callable[[], T]) -> T:
     """Compute a value once per pass if queries and keys are the same tokens; see :meth:`Positions.once`."""
     return query.once(name, compute) if query.absolute is key.absolute else compute()

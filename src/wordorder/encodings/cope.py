@@ -31,7 +31,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from typing_extensions import override
 
-from wordorder.encodings.base import AttentionEncoding, EncodingConfig, PerLayer, Positions, Shape, Stack
+from wordorder.encodings.base import AttentionEncoding, EncodingConfig, PerLayer, Positions, Shape, Stack, sides_of
 from wordorder.encodings.lookup import distances
 from wordorder.encodings.registry import register
 
@@ -46,12 +46,8 @@ class CoPEConfig(EncodingConfig):
 
     @override
     def parameter_count(self, shape: Shape) -> int:
-        sides = sum(_sides(stack) * shape.layers(stack) for stack in self.stacks)
+        sides = sum(sides_of(stack) * shape.layers(stack) for stack in self.stacks)
         return sides * self.table * shape.head_dim * (1 if self.share_heads else shape.heads)
-
-
-def _sides(stack: Stack) -> int:
-    return 2 if stack == "encoder" else 1
 
 
 class CoPEAttention(AttentionEncoding):
@@ -63,7 +59,7 @@ class CoPEAttention(AttentionEncoding):
         super().__init__()
         self.last = config.table - 1
         heads = 1 if config.share_heads else shape.heads
-        self.vectors = nn.Parameter(0.02 * torch.randn(_sides(stack), heads, config.table, shape.head_dim))
+        self.vectors = nn.Parameter(0.02 * torch.randn(sides_of(stack), heads, config.table, shape.head_dim))
 
     @override
     def scores(self, scores: Tensor, queries: Tensor, keys: Tensor, query: Positions, key: Positions) -> Tensor:

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from typing_extensions import override
 
-from wordorder.encodings.base import AttentionEncoding, EncodingConfig, PerLayer, Positions, Shape, Stack
+from wordorder.encodings.base import AttentionEncoding, EncodingConfig, PerLayer, Positions, Shape, Stack, sides_of
 from wordorder.encodings.lookup import distances
 from wordorder.encodings.registry import register
 
@@ -37,12 +37,8 @@ class ForgettingConfig(EncodingConfig):
 
     @override
     def parameter_count(self, shape: Shape) -> int:
-        gates = sum(_sides(stack) * shape.layers(stack) for stack in self.stacks)
+        gates = sum(sides_of(stack) * shape.layers(stack) for stack in self.stacks)
         return gates * shape.heads * (shape.dim + 1)
-
-
-def _sides(stack: Stack) -> int:
-    return 2 if stack == "encoder" else 1
 
 
 class ForgettingAttention(AttentionEncoding):
@@ -53,7 +49,7 @@ class ForgettingAttention(AttentionEncoding):
     def __init__(self, config: ForgettingConfig, shape: Shape, stack: Stack) -> None:
         super().__init__()
         self.heads, self.both_sides = shape.heads, stack == "encoder"
-        self.project = nn.Linear(shape.dim, _sides(stack) * shape.heads)
+        self.project = nn.Linear(shape.dim, sides_of(stack) * shape.heads)
         nn.init.normal_(self.project.weight, std=0.02)
         nn.init.constant_(self.project.bias, config.start)
 

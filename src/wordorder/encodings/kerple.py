@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from typing_extensions import override
 
 from wordorder.config.encodings import ControllableConfig
-from wordorder.encodings.base import AttentionEncoding, Encoding, Positions, Shape, Stack
+from wordorder.encodings.base import AttentionEncoding, Encoding, Positions, Shape, Stack, sides_of
 from wordorder.encodings.lookup import distances, spread
 from wordorder.encodings.registry import register
 
@@ -42,11 +42,7 @@ class KERPLEConfig(ControllableConfig):
 
     @override
     def parameter_count(self, shape: Shape) -> int:
-        return sum(2 * _sides(stack) * shape.heads for stack in self.stacks)
-
-
-def _sides(stack: Stack) -> int:
-    return 2 if stack == "encoder" else 1
+        return sum(2 * sides_of(stack) * shape.heads for stack in self.stacks)
 
 
 class KERPLEAttention(AttentionEncoding):
@@ -57,8 +53,8 @@ class KERPLEAttention(AttentionEncoding):
     def __init__(self, kernel: Kernel, heads: int, stack: Stack) -> None:
         super().__init__()
         self.kernel = kernel
-        self.a = nn.Parameter(torch.rand(_sides(stack), heads))
-        self.p = nn.Parameter(2 * torch.rand(_sides(stack), heads))
+        self.a = nn.Parameter(torch.rand(sides_of(stack), heads))
+        self.p = nn.Parameter(2 * torch.rand(sides_of(stack), heads))
 
     @override
     def bias(self, query: Positions, key: Positions) -> Tensor:
