@@ -39,13 +39,12 @@ def translations(bundle: Path) -> dict[tuple[str, str, Model], list[str]]:
     """Return the translations of a bundle by dataset, test set and model."""
     with tempfile.TemporaryDirectory() as results:
         report = unpack(bundle, Path(results)).report
-        tests = {dataset.name: dataset.tests for dataset in report.datasets}
         return {
             (cell["dataset"], test, (cell["dataset"], cell["size"], cell["encoding"], cell["seed"])): read_text(
                 files.hypotheses(test)
             ).split("\n")
             for cell, files in cell_folders(report, results)
-            for test in tests[cell["dataset"]]
+            for test in report.tests[cell["dataset"]]
         }
 
 

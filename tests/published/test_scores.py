@@ -349,13 +349,12 @@ def test_who_has_the_printed_scores_has_reproduced_them(name: str) -> None:
     study = configuration.study(name)
     asked = PublishedReport.model_validate_json(published_scores_slice(study, configuration))
     tables = [(each.shown, each.printed) for each in asked.published]
-    tests = {dataset.name: dataset.tests for dataset in asked.report.datasets}
     ours = pd.concat(
         scores({row.encoding: [score - 0.1, score, score + 0.1]}, dataset, test, row.size, column.metric)
         for _, table in tables
         for index, column in enumerate(table.columns)
         for row in table.rows
-        for dataset, names in tests.items()
+        for dataset, names in asked.report.tests.items()
         for test in (*names, "")
         if (score := row.score(index)) is not None and (dataset, test) == (column.dataset, column.test or "")
         if row.encoding in study.encodings and row.size in study.sizes

@@ -168,7 +168,7 @@ class AttentionAlignment(ModelAnalysis):
 
         from wordorder.results.measured import load_measures
 
-        tests = {dataset.name: dataset.tests for dataset in asked.report.datasets}
+        tests = asked.report.tests
 
         def sets(dataset: str) -> list[str]:
             folder = data / dataset

@@ -256,6 +256,16 @@ class Report(Model):
         description="A digest that changes if names of the study exchange their models or decodings.",
     )
 
+    @property
+    def tests(self) -> dict[str, list[str]]:
+        """The test sets of each dataset."""
+        return {dataset.name: dataset.tests for dataset in self.datasets}
+
+    @property
+    def compared(self) -> list[tuple[str, str, str]]:
+        """The dataset, size and test set of each group of translations that are compared."""
+        return [(data.name, size, test) for data in self.datasets for size in self.sizes for test in data.tests]
+
     def encodings_of(self, size: str) -> list[str]:
         """Return the encodings of the models of a size."""
         return encodings_of(size, self.encodings, self.only)

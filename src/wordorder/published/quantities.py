@@ -43,7 +43,6 @@ def load_printed(
 
 
 def _quantities(report: Report, results: Path, tables: Sequence[tuple[Shown, PublishedScores]]) -> list[dict[str, Any]]:
-    tests = {dataset.name: dataset.tests for dataset in report.datasets}
     wanted = dict.fromkeys(
         (*shown.place(column), column.metric)
         for shown, table in tables
@@ -57,7 +56,7 @@ def _quantities(report: Report, results: Path, tables: Sequence[tuple[Shown, Pub
         for dataset, test, quantity in wanted:
             if dataset != cell["dataset"]:
                 continue
-            split = test if test in tests[dataset] else gold_split(test)
+            split = test if test in report.tests[dataset] else gold_split(test)
             found = _found(quantity, files, split)
             score = None if found is None else found * _UNITS[quantity]
             # Runs on CPUs, for example, have no measured GPU memory.

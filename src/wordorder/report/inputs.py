@@ -9,7 +9,7 @@ from typing import Any
 from wordorder.config.models import Report
 from wordorder.errors import WordorderError
 from wordorder.files import first_missing, read_json
-from wordorder.results.frames import cell_folders
+from wordorder.results.frames import cell_folders, significance_path
 
 _RECORD = ("status", "data.train", "vocabulary_size", "cell.recipe")
 _SCORES = ("status", "metrics", "target_language", "hypotheses.sha256", "references.sha256")
@@ -36,15 +36,12 @@ def check(report: Report, results: Path) -> None:
     Raises:
         WordorderError: A file lacks a key, or a file of significance tests does not exist.
     """
-    tests = {dataset.name: dataset.tests for dataset in report.datasets}
     for cell, files in cell_folders(report, results):
         _check_if_present(files.record, _RECORD, "a training record")
-        for test in tests[cell["dataset"]]:
+        for test in report.tests[cell["dataset"]]:
             _check_if_present(files.scores(test), _SCORES, "a file of scores")
-    for dataset in report.datasets:
-        for size in report.sizes:
-            for test in dataset.tests:
-                _check_tests(results / "significance" / f"{dataset.name}.{size}.{test}.json")
+    for names in report.compared:
+        _check_tests(significance_path(results, *names))
 
 
 def _check_if_present(path: Path, keys: Iterable[str], what: str) -> None:

@@ -25,7 +25,7 @@ from wordorder.progress import track
 from wordorder.report.build import build_controls_table, build_table
 from wordorder.report.ten_lines import README, skeleton
 from wordorder.results.bundle import DATA, STUDY, Bundled, pack, read_study, repack, unpack, unpack_data
-from wordorder.results.frames import cell_folders, systems_metrics, systems_path
+from wordorder.results.frames import cell_folders, significance_path, systems_metrics, systems_path
 from wordorder.results.index import read_index
 from wordorder.results.translations import raw
 from wordorder.tables.table import Table, to_markdown
@@ -172,10 +172,7 @@ def _demand_same_cells(folder: Path, study: Bundled) -> None:
     """Refuse a study whose seeds, sizes, encodings or test sets are not those of the bundle."""
     old, new = read_study(folder).report, study.report
     for what in ("seeds", "sizes", "encodings", "only", "datasets"):
-        held, wanted = (
-            {own.name: own.tests for own in report.datasets} if what == "datasets" else getattr(report, what)
-            for report in (old, new)
-        )
+        held, wanted = (report.tests if what == "datasets" else getattr(report, what) for report in (old, new))
         if held != wanted:
             raise WordorderError(
                 f"{folder} cannot be rebuilt, because the '{what}' of its study have changed: the bundle has {held}, "
@@ -304,7 +301,7 @@ def verify_reference(folder: Path, data: Path, scratch: Path) -> Verified:
 
 
 def _score(study: Bundled, results: Path, data: Path) -> int:
-    tests = {dataset.name: dataset.tests for dataset in study.report.datasets}
+    tests = study.report.tests
     jobs = [(cell, own, test) for cell, own in cell_folders(study.report, results) for test in tests[cell["dataset"]]]
     for cell, files, test in track(jobs, "scores", total=len(jobs), unit="translations"):
         family = study.families[cell["dataset"]]
@@ -326,7 +323,7 @@ def _test(study: Bundled, results: Path, data: Path) -> None:
             }
             systems = [systems_path(results, name, dataset.name, size, test) for name in systems_metrics(report)]
             references = raw(data, dataset.name, test, "target")
-            path = results / "significance" / f"{dataset.name}.{size}.{test}.json"
+            path = significance_path(results, dataset.name, size, test)
             earlier = read_looks(looks_file(path))
             write_json(path, compare(family, translations, size, test, references, systems, earlier))
 

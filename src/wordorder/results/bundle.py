@@ -90,14 +90,13 @@ def pack(folder: Path, results: Path, study: Bundled, pictures: Sequence[str] = 
     decodings: dict[str, str] = {}
     labels: dict[str, str] = {}
     lines: dict[str, list[list[str]]] = {}
-    tests = {dataset.name: dataset.tests for dataset in study.report.datasets}
     for cell, files in cell_folders(study.report, results):
         decodings |= files.decodings
         labels |= {f"{cell['dataset']}/{name}": file for name, file in files.measures.items()}
         measures = {name: read_object(files.measure(name)) for name in files.measures if files.measure(name).is_file()}
         record = _reduced(read_object(files.record, "status"))
         counts = {}
-        for test in tests[cell["dataset"]]:
+        for test in study.report.tests[cell["dataset"]]:
             scored = read_object(files.scores(test), "references.sha256", "hypotheses.sha256")
             path = files.hypotheses(test)
             if sha256(path) != scored["hypotheses"]["sha256"]:
@@ -312,7 +311,7 @@ def read_study(folder: Path) -> Bundled:
             path=path,
             key=key,
         ) from error
-    tests = {dataset.name: dataset.tests for dataset in study.report.datasets}
+    tests = study.report.tests
     expected = dict.fromkeys(f"{dataset}/{text_of(test)}" for dataset in tests for test in tests[dataset])
     _demand(path, expected, study.references)
     if others := [name for name in study.references if name not in expected]:
@@ -337,7 +336,7 @@ def unpack(folder: Path, results: Path) -> Bundled:
     report = study.report
     records = _read_records(folder / RECORDS)
     archive = _read_archive(folder / TRANSLATIONS)
-    tests = {dataset.name: dataset.tests for dataset in report.datasets}
+    tests = report.tests
     cells = [
         names
         for names in product(tests, report.sizes, report.encodings, report.seeds)

@@ -55,12 +55,11 @@ def load_scores(report: Report, results: str | Path) -> pd.DataFrame:
 
     The status of a metric with a separate environment may also be "not scored".
     """
-    tests = {dataset.name: dataset.tests for dataset in report.datasets}
     rows: list[dict[str, Any]] = []
     own = set(systems_metrics(report))
     by_system: dict[Path, dict[str, Any]] = {}
     for cell, files in cell_folders(report, results):
-        for test in tests[cell["dataset"]]:
+        for test in report.tests[cell["dataset"]]:
             path = files.scores(test)
             scored: dict[str, Any] = {"status": "missing", "metrics": {}}
             if path.is_file():
@@ -101,6 +100,11 @@ def systems_path(results: str | Path, metric: str, dataset: str, size: str, test
     return Path(results) / "scores" / metric / f"{dataset}.{size}.{test}.json"
 
 
+def significance_path(results: str | Path, dataset: str, size: str, test: str) -> Path:
+    """Return the file of significance tests of the systems on one test set."""
+    return Path(results) / "significance" / f"{dataset}.{size}.{test}.json"
+
+
 def _of_system(scored: dict[str, Any], hypotheses: str | None, status: str) -> dict[str, Any]:
     """Return what 'wordorder stage score-systems' wrote about translations with this SHA-256, if there are any."""
     score = scored["systems"].get(hypotheses, {}).get("score")
@@ -111,11 +115,10 @@ def _of_system(scored: dict[str, Any], hypotheses: str | None, status: str) -> d
 
 def load_not_scored(report: Report, results: str | Path) -> list[dict[str, Any]]:
     """Return ``metric``, ``reason`` and ``how`` of each test set that could not be scored in a metric's environment."""
-    sets = [(data.name, size, test) for data in report.datasets for size in report.sizes for test in data.tests]
     files = [
         {"metric": name} | read_typed(systems_path(results, name, *names), SystemScores, *_SYSTEMS)
         for name in systems_metrics(report)
-        for names in sets
+        for names in report.compared
     ]
     return [file for file in files if file["status"] != "scored"]
 
@@ -159,13 +162,8 @@ def _memory(record: dict[str, Any]) -> int | None:
 def load_significance(report: Report, results: str | Path) -> list[dict[str, Any]]:
     """Return each significance file of the study, in the report's order, with ``dataset`` added."""
     return [
-        {"dataset": dataset.name}
-        | read_typed(
-            Path(results) / "significance" / f"{dataset.name}.{size}.{test}.json", Significance, *_SIGNIFICANCE
-        )
-        for dataset in report.datasets
-        for size in report.sizes
-        for test in dataset.tests
+        {"dataset": names[0]} | read_typed(significance_path(results, *names), Significance, *_SIGNIFICANCE)
+        for names in report.compared
     ]
 
 

@@ -30,11 +30,10 @@ def load_measures(
         analysis: The name of the analysis.
         sets: From the name of a dataset to the names of its sets; its test sets if missing.
     """
-    tests = {dataset.name: dataset.tests for dataset in report.datasets}
     for cell, files in cell_folders(report, results):
         path = files.measure(analysis)
         measured: dict[str, Any] = read_object(path, "sets")["sets"] if path.is_file() else {}
-        for test in sets(cell["dataset"]) if sets else tests[cell["dataset"]]:
+        for test in sets(cell["dataset"]) if sets else report.tests[cell["dataset"]]:
             found = measured.get(test, MISSING)
             demand(path, found, "status")
             status = found["status"] if found["status"] == "measured" else reason(files, found["status"])

@@ -106,10 +106,9 @@ class _Scores:
 
 
 def _score_files(report: Report, results: str | Path) -> Iterator[_Scores]:
-    tests = {dataset.name: dataset.tests for dataset in report.datasets}
     elsewhere = _scored_elsewhere(report, results)
     for cell, files in cell_folders(report, results):
-        for test in tests[cell["dataset"]]:
+        for test in report.tests[cell["dataset"]]:
             path = files.scores(test)
             if path.is_file():
                 content = read_object(path, *_SCORES)
@@ -121,9 +120,8 @@ def _score_files(report: Report, results: str | Path) -> Iterator[_Scores]:
 
 def _scored_elsewhere(report: Report, results: str | Path) -> set[tuple[str, str]]:
     """Return the metrics with environments of their own and the SHA-256 of the translations that they scored."""
-    sets = [(data.name, size, test) for data in report.datasets for size in report.sizes for test in data.tests]
     found = set()
-    for name, names in product(systems_metrics(report), sets):
+    for name, names in product(systems_metrics(report), report.compared):
         path = systems_path(results, name, *names)
         systems = read_typed(path, SystemScores, "systems")["systems"] if path.is_file() else {}
         found |= {(name, digest) for digest, scored in systems.items() if scored.get("score") is not None}
@@ -167,9 +165,8 @@ def _no_copied_scores(report: Report, results: str | Path, scores: list[_Scores]
     for file in scores:
         if not file.hypotheses.is_file() or sha256(file.hypotheses) != file.content["hypotheses"]["sha256"]:
             missing.append(f"{file.path} does not belong to {file.hypotheses}; delete it and score again")
-    tests = {dataset.name: dataset.tests for dataset in report.datasets}
     for cell, files in cell_folders(report, results):
-        absent = [test for test in tests[cell["dataset"]] if not files.scores(test).is_file()]
+        absent = [test for test in report.tests[cell["dataset"]] if not files.scores(test).is_file()]
         missing += [f"{files.folder} has no {test}.scores.json" for test in absent]
     evidence = "Every score was computed here from the translations in the same folder (SHA-256). "
     evidence += "Published numbers are shown as such and take part in no test."

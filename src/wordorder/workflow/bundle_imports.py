@@ -147,7 +147,6 @@ class _Unpacked:
         self.bundled, self.study, self.configuration, self.results = bundled, study, configuration, results
         self._index = read_index(scratch)
         self._names = {folder: name for name, folder in bundled.decodings.items()}
-        self._tests = {dataset.name: dataset.tests for dataset in bundled.report.datasets}
         self._corpus: Callable[[str, str], ParallelCorpus] = lru_cache(maxsize=None)(partial(_corpus, results, study))
         self._positions: Callable[[str, str, str], str] = lru_cache(maxsize=None)(self._digest_of_positions)
         self._rules = ModelRules(configuration, SliceStore(is_main=True))
@@ -190,7 +189,7 @@ class _Unpacked:
             return f"The bundle has no translations with the study's decodings {', '.join(unknown)}."
         dataset = self.configuration.dataset(cell.dataset)
         tests = [self._test(test, files) for test in decoded_tests(self.study, dataset)]
-        if lacking := [test for test in tests if test not in self._tests[cell.dataset]]:
+        if lacking := [test for test in tests if test not in self.bundled.report.tests[cell.dataset]]:
             return f"The bundle has no translations of {', '.join(lacking)}."
         if changed := [test for test in tests if not self._has_same_references(cell.dataset, test.partition("@")[0])]:
             return f"The references of {', '.join(changed)} differ from those of the bundle."
