@@ -12,13 +12,13 @@ import pandas as pd
 from tabulate import tabulate
 
 from wordorder.comparison.significance import compare
+from wordorder.comparison.study import compare_in_study
 from wordorder.config.models import Comparison, Family, Report, ReportedDataset, Study
 from wordorder.data.text import one_line, write_lines
 from wordorder.errors import WordorderError, unknown_name
 from wordorder.metrics.base import REGISTRY, TextMetric, metric
-from wordorder.results.frames import systems_metrics, systems_path, training_status
+from wordorder.results.frames import training_status
 from wordorder.results.index import Index, read_index
-from wordorder.results.translations import raw
 from wordorder.tables.comparisons import result_notes, significance_table
 from wordorder.tables.table import format_p
 from wordorder.workflow.configuration import Configuration
@@ -203,13 +203,7 @@ def compare_encodings(
     for dataset, size in product(report.datasets, sizes):
         family = family_of(asked, configuration.dataset(dataset.name)).model_copy(update=pair)
         for test in dataset.tests:
-            translations = {
-                (name, seed): index.cell(dataset.name, size, name, seed).hypotheses(test)
-                for name, seed in product(family.encodings, family.seeds)
-            }
-            scored = [systems_path(folder, name, dataset.name, size, test) for name in systems_metrics(report)]
-            references = raw(data, dataset.name, test, "target")
-            found = compare(family, translations, size, test, references, scored)
+            found = compare_in_study(family, report, folder, data, dataset=dataset.name, size=size, test=test)
             files.append({"dataset": dataset.name} | found)
     compared = significance_table(files, report).data
     compared.attrs["notes"] = result_notes(files)

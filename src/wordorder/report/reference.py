@@ -7,13 +7,13 @@ import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from typing import Literal
 
 from wordorder.analyses.measure import analyse
 from wordorder.comparison.levels import looks_file, read_looks
-from wordorder.comparison.significance import compare
+from wordorder.comparison.study import compare_in_study
 from wordorder.config.models import Analysed
 from wordorder.config.pages import CONTROLS
 from wordorder.drawing.small_svg import raster_svg, small_svg
@@ -25,8 +25,7 @@ from wordorder.progress import track
 from wordorder.report.build import build_controls_table, build_table
 from wordorder.report.ten_lines import README, skeleton
 from wordorder.results.bundle import DATA, STUDY, Bundled, pack, read_study, repack, unpack, unpack_data
-from wordorder.results.frames import cell_folders, significance_path, systems_metrics, systems_path
-from wordorder.results.index import read_index
+from wordorder.results.frames import cell_folders, significance_path, systems_metrics
 from wordorder.results.translations import raw
 from wordorder.tables.table import Table, to_markdown
 
@@ -313,19 +312,13 @@ def _score(study: Bundled, results: Path, data: Path) -> int:
 
 
 def _test(study: Bundled, results: Path, data: Path) -> None:
-    report, index = study.report, read_index(results)
-    for dataset, size in product(report.datasets, report.sizes):
-        family = study.families[dataset.name].among(report.encodings_of(size))
-        for test in dataset.tests:
-            translations = {
-                (name, seed): index.cell(dataset.name, size, name, seed).hypotheses(test)
-                for name, seed in product(family.encodings, family.seeds)
-            }
-            systems = [systems_path(results, name, dataset.name, size, test) for name in systems_metrics(report)]
-            references = raw(data, dataset.name, test, "target")
-            path = significance_path(results, dataset.name, size, test)
-            earlier = read_looks(looks_file(path))
-            write_json(path, compare(family, translations, size, test, references, systems, earlier))
+    report = study.report
+    for dataset, size, test in report.compared:
+        family = study.families[dataset].among(report.encodings_of(size))
+        path = significance_path(results, dataset, size, test)
+        looks = read_looks(looks_file(path))
+        tested = compare_in_study(family, report, results, data, dataset=dataset, size=size, test=test, earlier=looks)
+        write_json(path, tested)
 
 
 def _compare(
