@@ -1,4 +1,4 @@
-"""Disk space of the data of studies: downloads and prepared data, which all studies share.
+"""Disk space and vocabulary of the data of studies: downloads and prepared data, which all studies share.
 
 The size of prepared data is a rule of thumb: 800 bytes per training pair, or 8 times the downloads that contain the
 training set, whichever is smaller. A pair of Europarl has 330 bytes of text, stored once as downloaded and once
@@ -16,7 +16,9 @@ from pathlib import Path
 from wordorder.config.datasets import Dataset
 from wordorder.config.load import load_dataset
 from wordorder.config.models import Study
+from wordorder.files import read_object
 from wordorder.status.text import disk_size
+from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.dataset_slices import downloads
 from wordorder.workflow.study import test_names
 
@@ -80,6 +82,15 @@ def data_size(studies: Iterable[Study], root: str | Path) -> DataSize:
         prepared=sum(filter(None, prepared.values())),
         unknown_prepared=[name for name, number in prepared.items() if number is None],
     )
+
+
+def vocabulary_size(dataset: str, configuration: Configuration, results: Path) -> int:
+    """Return the number of subwords of a dataset: that of its prepared training set, or else the configured one."""
+    meta = results / "data" / dataset / "binary" / "train" / "meta.json"
+    if meta.exists():
+        prepared: int = read_object(meta, "vocabulary_size")["vocabulary_size"]
+        return prepared
+    return configuration.dataset(dataset).preprocessing.vocabulary
 
 
 def prepared_bytes(dataset: Dataset) -> int | None:

@@ -18,7 +18,7 @@ from wordorder.config.load import load_encodings, load_sizes
 from wordorder.config.models import Recipe, Study
 from wordorder.files import read_json, read_object
 from wordorder.results.bundle import RECORDS, read_training_records
-from wordorder.status.data_size import PAIR_BYTES, prepared_bytes
+from wordorder.status.data_size import PAIR_BYTES, prepared_bytes, vocabulary_size
 from wordorder.status.hardware import ASSUMED_CORE, ASSUMED_GPU, ASSUMED_UTILISATION, demand_peak
 from wordorder.status.probes import load_probes, speeds_of
 from wordorder.workflow.configuration import Configuration
@@ -172,7 +172,7 @@ def estimate(
         corpus: dict[str, Any] | None = read_json(meta) if meta.exists() else None
         described, recipe = configuration.dataset(dataset), study.recipe_of(dataset)
         measured = speeds(results, recipe.precision, hardware)
-        vocabulary = corpus["vocabulary_size"] if corpus else described.preprocessing.vocabulary
+        vocabulary = vocabulary_size(dataset, configuration, results)
         ratio = _ratio(corpus)
         for size in study.sizes:
             own = [cell for cell in cells(study) if (cell.dataset, cell.size) == (dataset, size)]

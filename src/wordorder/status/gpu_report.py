@@ -16,9 +16,10 @@ from wordorder.config.load import load_encodings, load_published_scores, load_si
 from wordorder.config.models import Analysed, Cell, Study
 from wordorder.config.published_scores import MEMORY
 from wordorder.drawing.style import save, styled
-from wordorder.files import read_object, write_json, write_text
+from wordorder.files import write_json, write_text
 from wordorder.model.checkpoint import build_model
 from wordorder.results.measured import joint_measure_path
+from wordorder.status.data_size import vocabulary_size
 from wordorder.status.probes import GB, probes_text
 from wordorder.training import device
 from wordorder.training.record import environment
@@ -109,12 +110,7 @@ def _forward_time(study: Study, configuration: Configuration, results: Path, out
     encodings, sizes = load_encodings(configuration.root, study.encodings), load_sizes(configuration.root)
     where = device.of_finished_models()
     for dataset in study.datasets:
-        meta = results / "data" / dataset / "binary" / "train" / "meta.json"
-        vocabulary = (
-            read_object(meta, "vocabulary_size")["vocabulary_size"]
-            if meta.exists()
-            else configuration.dataset(dataset).preprocessing.vocabulary
-        )
+        vocabulary = vocabulary_size(dataset, configuration, results)
         for size in study.sizes:
             cells = {
                 name: Cell(encoding=encodings[name], size=sizes[size], recipe=study.recipe_of(dataset), seed=1)

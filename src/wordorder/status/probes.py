@@ -18,6 +18,7 @@ from typing import Any
 from wordorder.config.load import load_encodings, load_sizes
 from wordorder.config.models import Cell, Recipe, Study
 from wordorder.files import read_object, write_json
+from wordorder.status.data_size import vocabulary_size
 from wordorder.status.hardware import peak
 from wordorder.status.text import text_table
 from wordorder.workflow.configuration import Configuration
@@ -111,20 +112,19 @@ def _probe(
 
     from wordorder.training.probe import probe
 
-    configuration, recipe = Configuration(root), probed.recipe
+    recipe = probed.recipe
     encodings, size = load_encodings(root, probed.encodings), load_sizes(root)[probed.size]
     cells = {name: Cell(encoding=encodings[name], size=size, recipe=recipe, seed=1) for name in probed.encodings}
     corpus = results / "data" / probed.dataset / "binary" / "train"
-    prepared = (corpus / "meta.json").exists()
-    if prepared:
-        vocabulary = read_object(corpus / "meta.json", "vocabulary_size")["vocabulary_size"]
-    else:
-        vocabulary = configuration.dataset(probed.dataset).preprocessing.vocabulary
     needs_gpu = recipe.precision == "fp16" or (row is not None and row.gpus > 0)
     if needs_gpu and not torch.cuda.is_available():
         seconds = None
     measured = probe(
-        cells, corpus=corpus if prepared else None, vocabulary_size=vocabulary, seconds=seconds, threads=threads
+        cells,
+        corpus=corpus if (corpus / "meta.json").exists() else None,
+        vocabulary_size=vocabulary_size(probed.dataset, Configuration(root), results),
+        seconds=seconds,
+        threads=threads,
     )
     return {
         "dataset": probed.dataset,
