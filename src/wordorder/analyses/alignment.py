@@ -36,6 +36,7 @@ from wordorder.config.models import Analysed
 from wordorder.data.binary import ParallelCorpus
 from wordorder.data.units import words
 from wordorder.errors import WordorderError, nearest
+from wordorder.wording import count_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -248,8 +249,8 @@ def layer_number(layer: int, layers: int) -> int:
     """Convert a layer, counted from 0 or if negative from the end, to its number from 0; at least the first."""
     if layer >= layers:
         raise WordorderError(
-            f"'analyses.alignment.layer' is the decoder layer {layer}, counted from 0, but the model has {layers} "
-            f"decoder layer{'s' * (layers != 1)}. Give a number up to {layers - 1}, or count from the end: -1 is the "
+            f"'analyses.alignment.layer' is the decoder layer {layer}, counted from 0, but the model has "
+            f"{count_of(layers, 'decoder layer')}. Give a number up to {layers - 1}, or count from the end: -1 is the "
             "last layer, -2 the penultimate one.",
             code="out-of-range",
             key="analyses.alignment.layer",
@@ -262,8 +263,8 @@ def layer_number(layer: int, layers: int) -> int:
 def _heads(heads: list[int], count: int) -> list[int]:
     if max(heads) >= count:
         raise WordorderError(
-            f"'analyses.alignment.heads' contains the head {max(heads)}, counted from 0, but the model has {count} "
-            f"head{'s' * (count != 1)} per layer. Give numbers up to {count - 1}, or 'mean' for all heads.",
+            f"'analyses.alignment.heads' contains the head {max(heads)}, counted from 0, but the model has "
+            f"{count_of(count, 'head')} per layer. Give numbers up to {count - 1}, or 'mean' for all heads.",
             code="out-of-range",
             key="analyses.alignment.heads",
             found=max(heads),

@@ -25,6 +25,7 @@ from typing_extensions import override
 from wordorder.analyses.base import Analysis, Input, StudiedDataset, StudyView
 from wordorder.config.base import Positive
 from wordorder.config.models import Analysed
+from wordorder.wording import count_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -263,7 +264,7 @@ def _bars(panel: Axes, rows: pd.DataFrame, digits: int) -> None:
             shares = [row["same_order"], 0.0, 1 - row["same_order"]]
         if math.isnan(shares[0]):  # one seed of equal systems, which have no order, or no comparison
             shares = [0.0, 0.0, 0.0]
-        seeds = f"{row['count']} seed{'s' if row['count'] > 1 else ''} per system"
+        seeds = f"{count_of(row['count'], 'seed')} per system"
         below = 0.0
         for name, share, colour in zip(names, shares, _COLOURS.values(), strict=True):
             panel.bar(place, share, bottom=below, width=0.8, color=colour)

@@ -19,6 +19,7 @@ from wordorder.results.frames import load_significance
 from wordorder.statistics.power import seeds_needed
 from wordorder.tables.comparisons import is_small
 from wordorder.tables.credibility import Item
+from wordorder.wording import count_of, listed
 
 NAMED = 4  # systems per outcome
 PLACES = 4  # test sets with a sentence of their own
@@ -143,8 +144,8 @@ def _found(main: Sequence[_Family]) -> list[str]:
     said = [_outcomes(family) for family in main[:PLACES]]
     if rest := main[PLACES:]:
         counts = Counter(_kind(entry) for family in rest for entry in family.comparisons)
-        listed = _join([f"{counts[kind]} {kind}" for kind in _PHRASES if counts[kind]])
-        said.append(f"On {_several(len(rest), 'more test set')}: {listed}.")
+        outcomes = listed(f"{counts[kind]} {kind}" for kind in _PHRASES if counts[kind])
+        said.append(f"On {count_of(len(rest), 'more test set')}: {outcomes}.")
     return said
 
 
@@ -162,11 +163,11 @@ def _outcomes(family: _Family) -> str:
     for kind, phrase in _PHRASES.items():
         if names := by_kind.get(kind):
             verb = "is" if len(names) == 1 else "are"
-            listed = _join(names if len(names) <= NAMED + 1 else [*names[:NAMED], f"{len(names) - NAMED} more"])
+            systems = listed(names if len(names) <= NAMED + 1 else [*names[:NAMED], f"{len(names) - NAMED} more"])
             if len(baselines) > 1:
-                parts.append(f"{listed} {verb} {phrase.rpartition(' ')[0]}")
+                parts.append(f"{systems} {verb} {phrase.rpartition(' ')[0]}")
             else:
-                parts.append(f"{listed} {verb} {phrase} {next(iter(baselines)) if not parts else 'it'}")
+                parts.append(f"{systems} {verb} {phrase} {next(iter(baselines)) if not parts else 'it'}")
     return f"On {family.place}, by {family.label}: {'; '.join(parts)}."
 
 
@@ -199,8 +200,8 @@ def _best(alike: Sequence[Alike], encodings: Sequence[str], first: str) -> list[
     said = ["The study declares no comparisons."]
     for each in [each for each in alike if each.metric == metric(first).label][:PLACES]:
         names = next(iter(each.groups.values()))
-        rest = f"; no significant difference from it was found for {_join(names[1:])}" if names[1:] else ""
-        untested = _join([name for name in encodings if not any(name in group for group in each.groups.values())])
+        rest = f"; no significant difference from it was found for {listed(names[1:])}" if names[1:] else ""
+        untested = listed(name for name in encodings if not any(name in group for group in each.groups.values()))
         of = f" of those that could be tested (all but {untested})" if untested else ""
         said.append(f"On {each.place}, by {each.metric}, {names[0]} has the best mean{of}{rest}.")
     return said
@@ -227,7 +228,7 @@ def _sure(report: Report, families: Sequence[_Family]) -> list[str]:
     if differ:
         other = sum(entry["reach"] == "and on other sentences" for entry in differ)
         said.append(
-            f"Of {_several(len(differ), 'difference')}, {other if other else 'none'} would also be expected on other "
+            f"Of {count_of(len(differ), 'difference')}, {other if other else 'none'} would also be expected on other "
             f"sentences{'; the rest are shown only for these test sets' if other else ''}."
             if other < len(differ)
             else "All differences would also be expected on other sentences."
@@ -238,11 +239,11 @@ def _sure(report: Report, families: Sequence[_Family]) -> list[str]:
         said.append("The baseline varies more over the seeds than the other systems, which makes verdicts less sure.")
     if varying := list(dict.fromkeys(name for family in tested for name in unstable(family.summary))):
         said.append(
-            f"On some test set, {_join(varying)} {'varies' if len(varying) == 1 else 'vary'} more over the seeds than "
+            f"On some test set, {listed(varying)} {'varies' if len(varying) == 1 else 'vary'} more over the seeds than "
             "the other systems; verdicts there use the system's own spread."
         )
     if small := [family for family in tested if is_small(family.summary)]:
-        places = _join([f"{family.place} by {family.label}" for family in small])
+        places = listed(f"{family.place} by {family.label}" for family in small)
         said.append(
             f"On {places}, the seeds vary less than the sentences on which they differ explain, probably by chance: "
             "rely only on differences that would also be expected on other sentences."
@@ -254,8 +255,8 @@ def _missing(records: Sequence[Record]) -> list[str]:
     states = Counter(record.status for record in records if record.status != "finished")
     if not states:
         return []
-    listed = _join([f"{count} {status}" for status, count in states.items()])
-    return [f"{sum(states.values())} of {len(records)} cells are missing ({listed})."]
+    counts = listed(f"{count} {status}" for status, count in states.items())
+    return [f"{sum(states.values())} of {len(records)} cells are missing ({counts})."]
 
 
 def _checklist(items: Sequence[Item]) -> list[str]:
@@ -281,13 +282,13 @@ def _surer(main: Sequence[_Family]) -> list[str]:
             )
         if not undecided:
             untested = family.count("untested")
-            more = f"; {_several(untested, 'comparison')} could not be tested" if untested else ""
+            more = f"; {count_of(untested, 'comparison')} could not be tested" if untested else ""
             said.append(f"{where}, all tested comparisons are decided; more seeds would narrow the intervals{more}.")
             continue
         now, detectable = len(summary["seeds"]), summary["detectable"]
         of = ", between systems that vary no more than the others," if unstable(summary) else ""
         said.append(
-            f"{where}, {_several(undecided, 'comparison')} {'is' if undecided == 1 else 'are'} undecided: {now} seeds "
+            f"{where}, {count_of(undecided, 'comparison')} {'is' if undecided == 1 else 'are'} undecided: {now} seeds "
             f"find a difference of {family.number(detectable)} {family.label}{of} with 80 % probability."
         )
         half = f"half of this difference needs {_seeds(family.seeds_for(detectable / 2), now)}"
@@ -307,11 +308,3 @@ def _surer(main: Sequence[_Family]) -> list[str]:
 
 def _seeds(needed: int | None, now: int) -> str:
     return "more than 10,000 seeds" if needed is None else f"{needed:,} seeds ({needed - now:,} more)"
-
-
-def _several(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
-def _join(names: Sequence[str]) -> str:
-    return "".join(names) if len(names) < 2 else f"{', '.join(names[:-1])} and {names[-1]}"

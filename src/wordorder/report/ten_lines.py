@@ -17,6 +17,7 @@ from wordorder.metrics.base import metric
 from wordorder.report.build import build_table
 from wordorder.results.bundle import Bundled
 from wordorder.results.frames import cell_folders, groups, load_significance
+from wordorder.wording import count_of
 
 README = "README.md"
 LINES = (
@@ -98,7 +99,7 @@ def _setup(report: Report, records: _Records) -> str:
         keys = ", ".join(f"{key} {value}" for key, value in shape.items())
         updates, epochs = (_range(record.get(key) for record in own) for key in ("updates", "epochs"))
         described.append(f"`{size}` ({keys}), {updates} updates ({epochs} epochs)")
-    return f"{'; '.join(described)}; {len(report.seeds)} seed{'' if len(report.seeds) == 1 else 's'}."
+    return f"{'; '.join(described)}; {count_of(len(report.seeds), 'seed')}."
 
 
 def _command(report: Report, records: _Records) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wordorder.status.text import text_table
+from wordorder.wording import count_of
 from wordorder.workflow.study import CellName
 
 GB = 1 << 30
@@ -106,6 +107,6 @@ def _sentence(found: Sequence[tuple[float, CellName, str, Any]], what: str, exam
         return ""
     _, cell, asked, used = max(found, key=lambda entry: entry[0])
     name = "/".join(map(str, cell))
-    who = "1 training run" if len(found) == 1 else f"{len(found)} training runs"
+    who = count_of(len(found), "training run")
     what = what if len(found) == 1 else what.replace(" it ", " they ").replace(" its ", " their ")
     return f"Warning: {who} {what}, {name} most: {example.format(_TABLE, asked, used)}."

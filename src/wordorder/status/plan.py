@@ -15,6 +15,7 @@ from wordorder.files import read_text
 from wordorder.status.data_size import RULE, DataSize
 from wordorder.status.estimate import PAIR_TOKENS, Part
 from wordorder.status.text import all_of, disk_size, duration, sections, text_table
+from wordorder.wording import count_of
 from wordorder.workflow.resources import TrainingTable
 
 SLURM = Path("slurm")  # The profile that every project has.
@@ -160,7 +161,7 @@ def _limit(part: Part, cluster: Cluster) -> str:
         return ""
     attempts = cluster.attempts(part.longest, part.row.hours)
     limit = f"{part.row.hours:g} h"
-    return f"{limit}, too short" if attempts is None else f"{limit}, {attempts} job{'s' * (attempts > 1)}"
+    return f"{limit}, too short" if attempts is None else f"{limit}, {count_of(attempts, 'job')}"
 
 
 def _totals(whose: str, parts: Sequence[Part], price: float | None, at_once: int | None) -> str:

@@ -23,6 +23,7 @@ from wordorder.statistics.power import Procedure, critical, detectable_of, power
 from wordorder.status.estimate import estimate
 from wordorder.status.plan import hours_text
 from wordorder.tables.comparisons import is_small
+from wordorder.wording import count_of
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.resources import TrainingTable
 from wordorder.workflow.study import comparisons
@@ -241,7 +242,7 @@ def power_text(
     text = str(tabulate(rows, headers="keys", tablefmt="simple", disable_numparse=True))
     notes = [
         f"The seeds needed detect a true difference of {difference:g} {label} with 80 % probability, in a family of "
-        f"{found[0].comparisons} comparison{'s' * (found[0].comparisons > 1)} of {found[0].systems} systems. In "
+        f"{count_of(found[0].comparisons, 'comparison')} of {found[0].systems} systems. In "
         "parentheses: 95 % interval, because σ is an estimate. σ is the standard deviation of a score over seeds, "
         "after the effect that a seed has on all systems is removed.",
         *[

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -29,6 +29,7 @@ from wordorder.results.frames import cell_folders, load_significance, systems_me
 from wordorder.results.index import text_of
 from wordorder.results.typed import Record, SystemScores, read_typed
 from wordorder.tables.table import Block, Table, text
+from wordorder.wording import listed
 
 SOURCE = "Marie et al. 2021"
 OURS = "wordorder"
@@ -136,7 +137,8 @@ def _more_than_bleu(report: Report, scores: list[_Scores]) -> Item:
         # Without translations there is nothing to score.
         if file.content["status"] == "scored" and all(issubclass(metric(name), BLEU) for name in file.metrics)
     ]
-    evidence = f"{len(scores)} translated test sets, each scored by {_listed(metric(name).label for name in names)}."
+    labels = listed(metric(name).label for name in names) or "nothing"
+    evidence = f"{len(scores)} translated test sets, each scored by {labels}."
     return Item("A metric besides BLEU", SOURCE, evidence, tuple(missing))
 
 
@@ -254,19 +256,14 @@ def _seeds_apart(kinds: Mapping[str, Mapping[str, Sequence[int]]]) -> bool:
 def _trained_apart(kinds: Mapping[str, Mapping[str, Sequence[int]]]) -> str:
     """List the encodings that each kind of hardware has trained, with the seeds of those that several have trained."""
     times = Counter(encoding for encodings in kinds.values() for encoding in encodings)
-    listed = {
+    trained = {
         kind: (
             encoding if times[encoding] == 1 else f"{encoding} (seed {', '.join(map(str, seeds))})"
             for encoding, seeds in encodings.items()
         )
         for kind, encodings in kinds.items()
     }
-    return "; ".join(f"{_listed(names)} on {kind}" for kind, names in listed.items())
-
-
-def _listed(names: Iterable[str]) -> str:
-    *most, last = list(names) or ["nothing"]
-    return f"{', '.join(most)} and {last}" if most else last
+    return "; ".join(f"{listed(names)} on {kind}" for kind, names in trained.items())
 
 
 def require(report: Report, results: str | Path) -> list[Item]:
@@ -278,9 +275,9 @@ def require(report: Report, results: str | Path) -> list[Item]:
     items = credibility_items(report, results)
     problems = [f"{item.demand} ({item.source}): {problem}." for item in items for problem in item.missing]
     if problems:
-        listed = "\n".join(f"  {problem}" for problem in problems)
+        lines = "\n".join(f"  {problem}" for problem in problems)
         raise WordorderError(
-            f"The study is not finished, because it misses an item of the credibility list.\n{listed}",
+            f"The study is not finished, because it misses an item of the credibility list.\n{lines}",
             code="not-credible",
         )
     return items

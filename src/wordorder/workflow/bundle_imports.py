@@ -7,7 +7,7 @@ no bundle has. The weights of imported models do not exist, as if they had been 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import product
@@ -27,6 +27,7 @@ from wordorder.results.bundle import ORIGIN, Bundled, read_addresses, unpack
 from wordorder.results.evaluate import score_translations
 from wordorder.results.index import CellFiles, read_index
 from wordorder.results.translations import raw
+from wordorder.wording import count_of
 from wordorder.workflow.analyses import measuring_names
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.models import ModelRules, cell_files
@@ -115,7 +116,8 @@ def needing_weights(study: Study) -> list[str]:
 
 def imported_text(bundle: Path, imported: Imported) -> str:
     """Return what a bundle gave to a study, one sentence per line."""
-    lines = [f"{bundle}: {_models(imported.taken)} imported, {_models(imported.present)} there before."]
+    taken, present = (count_of(len(cells), "model") for cells in (imported.taken, imported.present))
+    lines = [f"{bundle}: {taken} imported, {present} there before."]
     for reason, cells in imported.refused.items():
         named = [f"{cell.dataset}/{cell.encoding}/{cell.size}/{cell.seed}" for cell in cells]
         shown = ", ".join(named[:_SHOWN]) + (f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else "")
@@ -126,10 +128,6 @@ def imported_text(bundle: Path, imported: Imported) -> str:
             f"{', '.join(imported.unmeasured)}."
         )
     return "\n".join(lines)
-
-
-def _models(cells: Sequence[CellName]) -> str:
-    return f"{len(cells)} model{'' if len(cells) == 1 else 's'}"
 
 
 def _key(address: str) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from wordorder.config.models import Study
 from wordorder.data.segment import segmenter
 from wordorder.errors import SeveralErrors, WordorderError
 from wordorder.metrics.base import build
+from wordorder.wording import count_of
 from wordorder.workflow.analyses import check_analyses
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.packaged import FOLDER
@@ -62,11 +63,11 @@ def check(study: Study, configuration: Configuration) -> str:
         "seed": len(study.seed_numbers),
     }
     tests = sum(len(test_names(study, dataset)) for dataset in configuration.datasets_of(study))
-    crossed = f" ({' × '.join(_count(n, noun) for noun, n in factors.items())}{', some only' if study.only else ''})"
-    counts = [_count(len(cells(study)), "cell") + crossed]
-    counts += [_count(tests, "test set"), _count(len(comparisons(study)), "comparison")]
+    crossed = f" ({' × '.join(count_of(n, noun) for noun, n in factors.items())}{', some only' if study.only else ''})"
+    counts = [count_of(len(cells(study)), "cell") + crossed]
+    counts += [count_of(tests, "test set"), count_of(len(comparisons(study)), "comparison")]
     if len(study.decodings) > 1:
-        counts.append(_count(len(study.decodings), "decoding"))
+        counts.append(count_of(len(study.decodings), "decoding"))
     if study.looks is not None:
         looks = study.looks.looks
         numbers = ", ".join(map(str, looks))
@@ -95,10 +96,6 @@ def _check_name(name: str, configuration: Configuration) -> None:
             code="reserved-name",
             key="name",
         )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def check_languages(study: Study, configuration: Configuration) -> None:
