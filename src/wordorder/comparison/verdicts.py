@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wordorder.config.models import Comparison
@@ -64,6 +64,12 @@ def reach_words(verdict: Verdict) -> str:
     """Return the words for the sentences to which a verdict applies."""
     both = f"{Reach.THIS_TEST_SET} {Reach.OTHER_SENTENCES}"
     return both if verdict.reach is Reach.OTHER_SENTENCES else str(Reach.THIS_TEST_SET)
+
+
+def kind_of(entry: Mapping[Any, Any]) -> str:
+    """Return the outcome of a comparison as it is written, without the remark that it is within the margin."""
+    kind: str = entry["outcome"].partition(",")[0]
+    return kind
 
 
 def unstable(family: dict[str, Any]) -> dict[str, float]:

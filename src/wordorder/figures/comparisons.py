@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from wordorder.comparison.verdicts import kind_of
 from wordorder.config.models import Report
 from wordorder.drawing.hints import hint
 from wordorder.drawing.style import PALETTE, cue, panels, say, styled, wrap
@@ -96,7 +97,7 @@ def _draw_family(panel: Axes, family: pd.DataFrame, label: str) -> None:
     if margin is not None and not pd.isna(margin):
         panel.axvspan(-margin, margin, color=_BAND, linewidth=0, zorder=0)
     for place, row in enumerate(rows):
-        colour, marker = _STYLES[row["outcome"].partition(",")[0]]
+        colour, marker = _STYLES[kind_of(row)]
         known = row["difference"] is not None and not pd.isna(row["difference"])
         if known:
             low, high = max(row["low"], ends[0]), min(row["high"], ends[1])

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from wordorder.comparison.levels import last_level
-from wordorder.comparison.verdicts import baseline_varies, common_test, unstable
+from wordorder.comparison.verdicts import baseline_varies, common_test, kind_of, unstable
 from wordorder.config.models import Report
 from wordorder.metrics.base import metric
 from wordorder.report.overview import Alike, place
 from wordorder.report.records import Record
 from wordorder.results.frames import load_significance
 from wordorder.statistics.power import seeds_needed
-from wordorder.tables.comparisons import is_small
+from wordorder.tables.comparisons import NOT_EXACT, is_small
 from wordorder.tables.credibility import Item
 from wordorder.wording import count_of, listed
 
@@ -94,7 +94,7 @@ class _Family:
         return f"{value:{sign}.{metric(self.metric).digits}f}".replace("-", "−")
 
     def count(self, *kinds: str) -> int:
-        return sum(_kind(entry) in kinds for entry in self.comparisons)
+        return sum(kind_of(entry) in kinds for entry in self.comparisons)
 
 
 def answer(
@@ -129,21 +129,16 @@ def answer(
     )
 
 
-def _kind(entry: dict[str, Any]) -> str:
-    kind: str = entry["outcome"].partition(",")[0]
-    return kind
-
-
 def _here_only(entry: dict[str, Any]) -> bool:
     """Return whether a difference was found that might not hold on other sentences."""
-    return _kind(entry) in ("better", "worse") and entry["reach"] == "on this test set"
+    return kind_of(entry) in ("better", "worse") and entry["reach"] == "on this test set"
 
 
 def _found(main: Sequence[_Family]) -> list[str]:
     """Give the outcome on each test set, by the first metric."""
     said = [_outcomes(family) for family in main[:PLACES]]
     if rest := main[PLACES:]:
-        counts = Counter(_kind(entry) for family in rest for entry in family.comparisons)
+        counts = Counter(kind_of(entry) for family in rest for entry in family.comparisons)
         outcomes = listed(f"{counts[kind]} {kind}" for kind in _PHRASES if counts[kind])
         said.append(f"On {count_of(len(rest), 'more test set')}: {outcomes}.")
     return said
@@ -158,7 +153,7 @@ def _outcomes(family: _Family) -> str:
         remarks += ["on this test set only"] if _here_only(entry) else []
         value = f" ({', '.join([family.number(entry['test']['value'], '+'), *remarks])})" if entry["test"] else ""
         against = "" if len(baselines) == 1 else f" (against {entry['baseline']})"
-        by_kind.setdefault(_kind(entry), []).append(f"{entry['system']}{against}{value}")
+        by_kind.setdefault(kind_of(entry), []).append(f"{entry['system']}{against}{value}")
     parts = []
     for kind, phrase in _PHRASES.items():
         if names := by_kind.get(kind):
@@ -173,11 +168,11 @@ def _outcomes(family: _Family) -> str:
 
 def _other_metrics(families: Sequence[_Family], main: Sequence[_Family]) -> list[str]:
     """Compare the outcomes by the other metrics with those by the first one."""
-    by_first = {(family.place, e["system"], e["baseline"]): _kind(e) for family in main for e in family.comparisons}
+    by_first = {(family.place, e["system"], e["baseline"]): kind_of(e) for family in main for e in family.comparisons}
     said = []
     for name in dict.fromkeys(family.metric for family in families if family not in main):
         own = {
-            (family.place, e["system"], e["baseline"]): _kind(e)
+            (family.place, e["system"], e["baseline"]): kind_of(e)
             for family in families
             if family.metric == name
             for e in family.comparisons
@@ -224,7 +219,7 @@ def _sure(report: Report, families: Sequence[_Family]) -> list[str]:
         f"The verdicts rest on {count} seeds; on one test set and by one metric, all intervals together hold with "
         f"{100 * (1 - level):.3g} % confidence."
     )
-    differ = [entry for family in tested for entry in family.comparisons if _kind(entry) in ("better", "worse")]
+    differ = [entry for family in tested for entry in family.comparisons if kind_of(entry) in ("better", "worse")]
     if differ:
         other = sum(entry["reach"] == "and on other sentences" for entry in differ)
         said.append(
@@ -234,7 +229,7 @@ def _sure(report: Report, families: Sequence[_Family]) -> list[str]:
             else "All differences would also be expected on other sentences."
         )
     if any(not family.summary["level"]["exact"] for family in tested):
-        said.append("Seeds were added after results had been seen, which was not declared: no level is exact.")
+        said.append(NOT_EXACT)
     if any(baseline_varies(family.summary) for family in tested):
         said.append("The baseline varies more over the seeds than the other systems, which makes verdicts less sure.")
     if varying := list(dict.fromkeys(name for family in tested for name in unstable(family.summary))):

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from wordorder.comparison.verdicts import baseline_varies, unstable
+from wordorder.comparison.verdicts import baseline_varies, kind_of, unstable
 from wordorder.config.models import Report
 from wordorder.config.pages import Page
 from wordorder.metrics.base import metric
@@ -189,7 +189,7 @@ def _verdicts(entries: list[dict[str, Any]], margin: float | None) -> list[Verdi
 
     return [
         Verdict(
-            kind=entry["outcome"].partition(",")[0],
+            kind=kind_of(entry),
             outcome=entry["outcome"],
             system=entry["system"],
             baseline=entry["baseline"],

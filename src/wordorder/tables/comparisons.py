@@ -14,6 +14,7 @@ from wordorder.config.models import Report
 from wordorder.metrics.base import metric
 from wordorder.statistics.power import sigma_range
 from wordorder.tables.study import not_scored
+from wordorder.tables.summary import VERDICTS
 from wordorder.tables.table import MISSING, Block, Cell, Row, Table, interval, number, p_values, text
 
 
@@ -33,7 +34,7 @@ def significance_table(files: list[dict[str, Any]], report: Report) -> Table:
         for entry in tested["comparisons"]
     ]
     # Keep the heading even without comparisons, so that readers find the columns.
-    data = pd.DataFrame(rows) if rows else pd.DataFrame(columns=_READ)
+    data = pd.DataFrame(rows) if rows else pd.DataFrame(columns=list(VERDICTS))
     blocks = [block for dataset in report.datasets for block in _blocks(files, dataset.name, dataset.title)]
     kinds = dict.fromkeys(file["settings"]["paired_test"] for file in files)
     kind, confidence = " or ".join(_KINDS[kind] for kind in kinds), _equivalence_confidence(files, report)
@@ -159,8 +160,6 @@ def _tested(files: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     return (tested["family"] for _, _, tested in _families(files) if tested["family"])
 
 
-# columns that the summary reads
-_READ = ["dataset", "size", "test", "metric", "verdict", "exact", "detectable", "margin", "seeds_for_margin"]
 # Names of paired tests of single seeds. sacreBLEU's bootstrap counts the resamples that deviate upwards.
 _KINDS = {
     "bootstrap": "bootstrap (sacreBLEU's, which counts one tail: about half of a two-sided p)",

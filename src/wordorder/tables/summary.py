@@ -17,7 +17,8 @@ from wordorder.results.frames import groups
 from wordorder.tables.table import NOTHING
 
 _SCORES = ("dataset", "test", "size", "encoding", "metric", "mean", "sd", "n", "seeds", "signature", "group")
-_VERDICTS = ("dataset", "size", "test", "metric", "verdict", "exact", "detectable", "margin", "seeds_for_margin")
+# columns of the comparisons that the summary reads
+VERDICTS = ("dataset", "size", "test", "metric", "verdict", "exact", "detectable", "margin", "seeds_for_margin")
 
 
 def summary(results: str | Path) -> str:
@@ -40,7 +41,7 @@ def summary(results: str | Path) -> str:
         )
     path = Path(results) / "tables" / "significance.csv"
     if path.is_file():
-        verdicts = read_table(path, _VERDICTS, numbers=("detectable", "margin", "seeds_for_margin"))
+        verdicts = read_table(path, VERDICTS, numbers=("detectable", "margin", "seeds_for_margin"))
         for (dataset, size, test), group in groups(verdicts, ["dataset", "size", "test"]):
             lines = [f"- {verdict}" for verdict in group["verdict"]]
             lines += [_power(family) for _, family in groups(group, ["metric"])]
