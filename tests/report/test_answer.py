@@ -92,7 +92,7 @@ def test_the_procedure_and_level_of_the_family_decide_the_number_of_seeds(sample
     family = family_of(sample)
     own = {"procedure": "declared pairs", "comparisons": 5, "level": {"level": 0.01}}
     pairs = replace(family, summary=family.summary | own)
-    wanted = seeds_needed(1.0, family.sigma, 4, alpha=0.01, procedure="declared pairs", m=5)
+    wanted = seeds_needed(1.0, family.power.sigma, 4, alpha=0.01, procedure="declared pairs", m=5)
     assert pairs.seeds_for(1.0) == wanted != family.seeds_for(1.0)
 
 
@@ -105,11 +105,11 @@ def test_the_number_of_seeds_is_that_of_systems_that_vary_no_more_than_the_other
         comparisons=[spoilt, steady],
         summary=family.summary | {"unstable": {varying["system"]: 0.001}},
     )
-    assert (own.sigma, own.freedom, own.seeds_for(1.0)) == (family.sigma, family.freedom, family.seeds_for(1.0))
+    assert own.power == family.power and own.seeds_for(1.0) == family.seeds_for(1.0)
     # Of declared pairs, the baseline may be the one that varies more.
     pairs = [spoilt | {"system": "rope", "baseline": varying["system"]}, steady]
-    assert replace(own, comparisons=pairs).sigma == family.sigma
-    assert replace(own, comparisons=pairs[:1]).sigma < family.sigma
+    assert replace(own, comparisons=pairs).power.sigma == family.power.sigma
+    assert replace(own, comparisons=pairs[:1]).power.sigma < family.power.sigma
 
 
 def test_more_than_ten_thousand_seeds_and_enough_seeds_are_said(sample: Sample) -> None:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wordorder.comparison.levels import last_level
+from wordorder.comparison.power import FamilyPower
 from wordorder.comparison.verdicts import baseline_varies, common_test, kind_of, unstable
 from wordorder.config.models import Report
 from wordorder.metrics.base import metric
 from wordorder.report.overview import Alike, place
 from wordorder.report.records import Record
 from wordorder.results.frames import load_significance
-from wordorder.statistics.power import seeds_needed
 from wordorder.tables.comparisons import NOT_EXACT, is_small
 from wordorder.tables.credibility import Item
 from wordorder.wording import count_of, listed
@@ -55,40 +53,15 @@ class _Family:
         return metric(self.metric).label
 
     @property
-    def sigma(self) -> float:
-        """The standard deviation behind the standard error, which a baseline with a larger one raises.
-
-        Systems that vary more than the others have standard errors of their own.
-        """
-        error: float = self._common["standard_error"]
-        return error * math.sqrt(len(self.summary["seeds"]) / 2)
-
-    @property
-    def freedom(self) -> float:
-        """The degrees of freedom of ``sigma`` per seed beyond the first."""
-        nu: float = self._common["nu"]
-        return nu / (len(self.summary["seeds"]) - 1)
-
-    @property
-    def _common(self) -> dict[str, Any]:
-        """The test of a system that varies no more than the others."""
+    def power(self) -> FamilyPower:
+        """The power of comparisons between systems that vary no more than the others."""
         test = common_test(self.comparisons, self.summary)
         assert test is not None  # A family without a problem has a tested comparison.
-        return test
+        return FamilyPower.of(self.summary, test)
 
     def seeds_for(self, difference: float) -> int | None:
         """Return the number of seeds that find a difference, by the procedure of the family."""
-        summary = self.summary
-        systems = round(summary["nu"] / (len(summary["seeds"]) - 1)) + 1
-        return seeds_needed(
-            difference,
-            self.sigma,
-            systems,
-            alpha=last_level(summary["level"]),
-            procedure="baseline" if summary["procedure"] == "dunnett" else "declared pairs",
-            m=summary["comparisons"],
-            freedom=self.freedom,
-        )
+        return self.power.needed(difference, self.power.sigma)
 
     def number(self, value: float, sign: str = "") -> str:
         return f"{value:{sign}.{metric(self.metric).digits}f}".replace("-", "−")

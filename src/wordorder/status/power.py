@@ -6,20 +6,21 @@ import json
 import math
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from tabulate import tabulate
 
-from wordorder.comparison.levels import last_level, level_of
+from wordorder.comparison.levels import level_of
+from wordorder.comparison.power import FamilyPower
 from wordorder.comparison.verdicts import common_test
 from wordorder.config.models import Report, Study, metric_name
 from wordorder.errors import WordorderError
 from wordorder.metrics.base import metric
 from wordorder.results.bundle import STUDY, read_study, unpack_data
 from wordorder.results.frames import load_significance
-from wordorder.statistics.power import Procedure, critical, detectable_of, power_of, seeds_needed, sigma_range
+from wordorder.statistics.power import Procedure, critical, detectable_of, power_of, sigma_range
 from wordorder.status.estimate import estimate
 from wordorder.status.plan import hours_text
 from wordorder.tables.comparisons import is_small
@@ -30,55 +31,28 @@ from wordorder.workflow.study import comparisons
 from wordorder.workflow.study_slices import report_slice
 
 
-@dataclass(frozen=True)
-class Spread:
+@dataclass(frozen=True, kw_only=True)
+class Spread(FamilyPower):
     """The residual standard deviation over seeds in one family of comparisons.
 
     Attributes:
         place: The dataset, size and test set, or the source of the standard deviation.
         metric: The metric.
-        sigma: The standard deviation, in points of the metric. If the baseline varies more than the other systems, it
-            is the one with which differences from the baseline have their standard error.
         nu: The degrees of freedom of the estimate; infinite if the user stated the standard deviation.
-        nu_now: The degrees of freedom of the comparisons with the current seeds.
-        systems: The number of systems.
-        comparisons: The number of comparisons.
-        procedure: The test procedure.
-        seeds: The current number of seeds.
         level: The significance level of the comparisons.
-        last_level: That of the last look, with which more seeds would be judged.
         small: Whether the seeds vary less than the sentences on which they differ explain.
     """
 
     place: str
     metric: str
-    sigma: float
     nu: float
-    nu_now: float
-    systems: int
-    comparisons: int
-    procedure: Procedure
-    seeds: int
     level: float
-    last_level: float
     small: bool = False
 
     @property
     def range(self) -> tuple[float, float]:
         """The 95 % interval of the standard deviation."""
         return (self.sigma, self.sigma) if math.isinf(self.nu) else sigma_range(self.sigma, self.nu)
-
-    def needed(self, difference: float, sigma: float) -> int | None:
-        """Return the number of seeds that detect a difference with 80 % probability; None if above 10,000."""
-        return seeds_needed(
-            difference,
-            sigma,
-            self.systems,
-            alpha=self.last_level,
-            procedure=self.procedure,
-            m=self.comparisons,
-            freedom=self.nu_now / (self.seeds - 1) if self.seeds > 1 else None,
-        )
 
     def detectable(self) -> float:
         """Return the difference that the current seeds detect with 80 % probability."""
@@ -161,9 +135,19 @@ def _assumed(study: Study, name: str, sigma: float, nu: float, place: str, *, sm
     procedure: Procedure = "baseline" if len({c.baseline for c in family}) == 1 else "declared pairs"
     seeds = len(study.seed_numbers)
     level = level_of(study.significance.alpha, study.seed_numbers, study.looks)
-    nu_now = (systems - 1) * (seeds - 1)
     return Spread(
-        place, name, sigma, nu, nu_now, systems, len(family), procedure, seeds, level.level, level.last, small
+        place=place,
+        metric=name,
+        sigma=sigma,
+        nu=nu,
+        nu_now=(systems - 1) * (seeds - 1),
+        systems=systems,
+        comparisons=len(family),
+        procedure=procedure,
+        seeds=seeds,
+        level=level.level,
+        last_level=level.last,
+        small=small,
     )
 
 
@@ -193,15 +177,15 @@ def _of_reference(bundle: Path) -> list[dict[str, Any]]:
 
 
 def _of_family(place: str, name: str, tested: dict[str, Any]) -> Spread:
-    family, seeds = tested["family"], len(tested["family"]["seeds"])
-    systems = round(family["nu"] / (seeds - 1)) + 1
-    procedure: Procedure = "baseline" if family["procedure"] == "dunnett" else "declared pairs"
-    sigma, nu = family["sigma"], family["nu"]
-    if test := common_test(tested["comparisons"], family):  # Contains the variation of a baseline that varies more.
-        sigma, nu = test["standard_error"] * math.sqrt(seeds / 2), test["nu"]
-    level, last = family["level"]["level"], last_level(family["level"])
+    family = tested["family"]
+    power = FamilyPower.of(family, common_test(tested["comparisons"], family))
     return Spread(
-        place, name, sigma, nu, nu, systems, family["comparisons"], procedure, seeds, level, last, is_small(family)
+        **asdict(power),
+        place=place,
+        metric=name,
+        nu=power.nu_now,
+        level=family["level"]["level"],
+        small=is_small(family),
     )
 
 
