@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, TypeVar, cast, get_args
+from typing import Any, ClassVar, Literal, TypeVar, get_args
 
 from torch import Tensor, arange, cat, device, nn
 
@@ -36,7 +36,7 @@ from wordorder.dropout import Drop
 from wordorder.errors import WordorderError
 from wordorder.registry import Registry
 
-__all__ = ["REGISTRY", "AttentionEncoding", "Encoding", "EncodingConfig", "PerLayer", "Positions", "Shape", "Stack"]
+__all__ = ["REGISTRY", "AttentionEncoding", "Encoding", "EncodingConfig", "Positions", "Shape", "Stack"]
 
 T = TypeVar("T")
 
@@ -492,26 +492,6 @@ class Encoding(nn.Module):
 
     def _limit(self, stack: Stack) -> int | None:
         return None
-
-
-class PerLayer(Encoding):
-    """An encoding with a separate effect inside the self-attention of each layer.
-
-    Attributes:
-        layers: The effects on the layers of each stack. It is empty until a subclass fills it.
-    """
-
-    def __init__(self, config: EncodingConfig, shape: Shape) -> None:
-        super().__init__(config, shape)
-        self.layers = nn.ModuleDict()
-
-    def _fill(self, create: Callable[[Stack], AttentionEncoding]) -> None:
-        """Create the effects on all layers of the stacks where the encoding is placed, one after another."""
-        for stack in self.config.stacks:
-            self.layers[stack] = nn.ModuleList(create(stack) for _ in range(self.shape.layers(stack)))
-
-    def _attention(self, stack: Stack, layer: int) -> AttentionEncoding:
-        return cast(AttentionEncoding, cast(nn.ModuleList, self.layers[stack])[layer])
 
 
 REGISTRY: Registry[type[Encoding]] = Registry("encodings", "encoding")

@@ -31,7 +31,8 @@ from pydantic import Field
 from torch import Tensor, nn
 from typing_extensions import override
 
-from wordorder.encodings.base import AttentionEncoding, EncodingConfig, PerLayer, Positions, Shape, Stack, sides_of
+from wordorder.encodings.base import AttentionEncoding, EncodingConfig, Positions, Shape, Stack, sides_of
+from wordorder.encodings.layers import PerLayer
 from wordorder.encodings.lookup import distances
 from wordorder.encodings.registry import register
 

@@ -29,8 +29,9 @@ from torch.nn import functional
 from typing_extensions import override
 
 from wordorder.config.encodings import AnyEncoding
-from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, PerLayer, Positions, Shape, Stack
+from wordorder.encodings.base import AttentionEncoding, Encoding, EncodingConfig, Positions, Shape, Stack
 from wordorder.encodings.kerple import KERPLEConfig
+from wordorder.encodings.layers import PerLayer
 from wordorder.encodings.registry import COMPOSED, build, register
 from wordorder.errors import WordorderError
 from wordorder.precision import without_autocast

@@ -31,7 +31,8 @@ from torch import Tensor, nn
 from typing_extensions import override
 
 from wordorder.config.encodings import ControllableConfig
-from wordorder.encodings.base import AttentionEncoding, PerLayer, Positions, Shape, Stack
+from wordorder.encodings.base import AttentionEncoding, Positions, Shape, Stack
+from wordorder.encodings.layers import PerLayer
 from wordorder.encodings.lookup import distances, spread
 from wordorder.encodings.registry import register
 

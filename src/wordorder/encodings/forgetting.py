@@ -24,7 +24,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 from typing_extensions import override
 
-from wordorder.encodings.base import AttentionEncoding, EncodingConfig, PerLayer, Positions, Shape, Stack, sides_of
+from wordorder.encodings.base import AttentionEncoding, EncodingConfig, Positions, Shape, Stack, sides_of
+from wordorder.encodings.layers import PerLayer
 from wordorder.encodings.lookup import distances
 from wordorder.encodings.registry import register
 

@@ -34,16 +34,8 @@ from torch import Tensor, nn
 from typing_extensions import override
 
 from wordorder.encodings.alibi import ALiBiAttention, ALiBiConfig
-from wordorder.encodings.base import (
-    REGISTRY,
-    AttentionEncoding,
-    EncodingConfig,
-    PerLayer,
-    Positions,
-    Product,
-    Shape,
-    Stack,
-)
+from wordorder.encodings.base import REGISTRY, AttentionEncoding, EncodingConfig, Positions, Product, Shape, Stack
+from wordorder.encodings.layers import PerLayer
 from wordorder.encodings.learned import LearnedConfig
 from wordorder.encodings.lookup import distances
 from wordorder.encodings.registry import build, register

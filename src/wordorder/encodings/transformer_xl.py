@@ -24,7 +24,8 @@ from pydantic import Field
 from torch import Tensor, nn
 from typing_extensions import override
 
-from wordorder.encodings.base import AttentionEncoding, EncodingConfig, PerLayer, Positions, ScoreFunction, Shape, Stack
+from wordorder.encodings.base import AttentionEncoding, EncodingConfig, Positions, ScoreFunction, Shape, Stack
+from wordorder.encodings.layers import PerLayer
 from wordorder.encodings.lookup import distances
 from wordorder.encodings.registry import register
 from wordorder.encodings.sinusoidal import frequencies
