@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, Protocol
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, RootModel
 from typing_extensions import override
@@ -13,19 +13,6 @@ from wordorder.config.extensions import ByName
 from wordorder.errors import WordorderError
 
 Stack = Literal["encoder", "decoder"]
-
-
-class _Size(Protocol):
-    """The shape of a Transformer."""
-
-    @property
-    def dim(self) -> int: ...
-    @property
-    def heads(self) -> int: ...
-    @property
-    def encoder_layers(self) -> int: ...
-    @property
-    def decoder_layers(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -53,11 +40,6 @@ class Shape:
                 key="dim",
                 found=self.dim,
             )
-
-    @staticmethod
-    def of(size: _Size) -> Shape:
-        """Return the shape of a size."""
-        return Shape(size.dim, size.heads, size.encoder_layers, size.decoder_layers)
 
     @property
     def head_dim(self) -> int:
