@@ -397,7 +397,7 @@ class _Tests:
         found = {"system": scored.statistics[system], "baseline": scored.statistics[baseline]}
         segments, is_mean = None, scored.measure is MEAN
         if is_mean or scored.metric.rates_sentences:
-            each = {side: scored.measure.segments(statistics) for side, statistics in found.items()}
+            each = {side: scored.measure.scores(statistics) for side, statistics in found.items()}
             segments = segment_tests(**each, weights=self.weights, seed=self._seed, shuffles=_shuffles(self.family))
         if scored.per_seed is not None:
             results = {kind: scored.per_seed[kind, baseline][scored.metric.name]["systems"] for kind in KINDS}

@@ -152,12 +152,12 @@ class TextMetric(Metric):
         """Score each sentence separately."""
         if not self.decomposes:
             return [self.corpus_score([h], [r])[0] for h, r in zip(hypotheses, references, strict=True)]
-        return [float(score) for score in self.measure.segments(self.statistics(hypotheses, references))]
+        return [float(score) for score in self.measure.scores(self.statistics(hypotheses, references))]
 
     @property
     def measure(self) -> Measure:
         """The corpus score as a function of statistics."""
-        return Measure(self.score, self.lower_is_better, self.scores)
+        return Measure(self.score, self.scores, self.lower_is_better)
 
 
 @dataclass(frozen=True)

@@ -30,30 +30,20 @@ class Measure:
 
     Attributes:
         score: The function, (K,) to a number.
+        scores: The same function for many sums, (B, K) to (B,).
         lower_is_better: Whether a lower score is better.
-        all_at_once: The same function for many sums, (B, K) to (B,), if that is faster than one by one.
     """
 
     score: Callable[[Array], float]
+    scores: Callable[[Array], Array]
     lower_is_better: bool = False
-    all_at_once: Callable[[Array], Array] | None = None
-
-    def scores(self, sums: Array) -> Array:
-        """Compute many corpus scores, (B, K) to (B,)."""
-        if self.all_at_once is not None:
-            return self.all_at_once(sums)
-        return np.fromiter((self.score(row) for row in sums), dtype=float, count=len(sums))
 
     def of(self, statistics: Array) -> float:
         """Compute the score of a corpus from its statistics, (N, K)."""
         return float(self.score(statistics.sum(axis=0)))
 
-    def segments(self, statistics: Array) -> Array:
-        """Compute the score of each sentence, (N, K) to (N,)."""
-        return self.scores(statistics)
 
-
-MEAN = Measure(lambda sums: float(sums[0] / sums[1]), all_at_once=lambda sums: sums[:, 0] / sums[:, 1])
+MEAN = Measure(lambda sums: float(sums[0] / sums[1]), scores=lambda sums: sums[:, 0] / sums[:, 1])
 
 
 def mean_statistics(segment_scores: Array) -> Array:
