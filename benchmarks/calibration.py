@@ -46,9 +46,9 @@ from wordorder.statistics.dunnett import against_baseline
 from wordorder.statistics.looks import obrien_fleming_levels
 from wordorder.statistics.orderings import permutation_test
 from wordorder.statistics.over_seeds import holm, paired_t_test
-from wordorder.statistics.power import detectable_difference
+from wordorder.statistics.power import critical, detectable_of
 from wordorder.statistics.resampling import Array, resamples, sign_test
-from wordorder.statistics.seeds_and_sentences import resampled_scores, seeds_and_sentences, sentence_variance
+from wordorder.statistics.seeds_and_sentences import seeds_and_sentences, sentence_variance
 from wordorder.statistics.stratified import stratified_randomisation
 from wordorder.statistics.verdicts import Outcome, verdict
 
@@ -95,8 +95,12 @@ class Pool:
         return found
 
     def scores(self, runs: Array) -> Array:
-        """Return the BLEU of runs, (R, N', K): (R,)."""
+        """Return the BLEU of runs, (R, N', K), by the counts of sentences in each resample, (S, N'): (R, S)."""
         return self.measure.scores(runs.sum(axis=1))
+
+    def resampled_scores(self, runs: Array, weights: Array) -> Array:
+        """Return the BLEU of runs, (R, N', K), by the counts of sentences in each resample, (S, N'): (R, S)."""
+        return np.stack([self.measure.scores(weights @ run) for run in runs])
 
     def expected(self, q: Array | float) -> float:
         """Return the BLEU of all sentences of a system with q, a number or (N,)."""
@@ -117,7 +121,7 @@ class Pool:
         random = np.random.default_rng(3)
         runs = self.runs(np.full((2, 1), 0.5), np.arange(self.statistics.shape[2]), random)
         weights = random.multinomial(self.sentences, np.full(runs.shape[1], 1 / runs.shape[1]), size=300)
-        one, other = resampled_scores(runs, self.measure, weights.astype(float))
+        one, other = self.resampled_scores(runs, weights.astype(float))
         return effect * float((one - other).std(ddof=1)) / math.sqrt(2) / (self.expected(1.0) - self.expected(0.0))
 
     def sacrebleu_p(self, system: Array, baseline: Array, kind: Any, samples: int, seed: int) -> float:
@@ -229,7 +233,8 @@ def of_families(family: Family, trials: int, random: np.random.Generator) -> Rat
     pairs += [(names[0], names[2])] if family.k == 3 else []
     nulls = [family.study(equal, random) for _ in range(trials)]
     sigma = math.sqrt(np.mean([model.mse for model in nulls]))
-    true = detectable_difference(sigma, family.k, family.n)
+    freedom, threshold = (family.k - 1) * (family.n - 1), critical(family.k, family.n)
+    true = detectable_of(sigma * math.sqrt(2 / family.n), freedom, threshold)
     shift = family.pool.shift(true)
     for model in nulls:
         against = against_baseline(model, "s0")
@@ -311,7 +316,7 @@ def of_intervals(family: Family, trials: int, random: np.random.Generator) -> Ra
         runs = pool.runs(q.reshape(family.k * n, -1), test_set, random)
         truth = pool.expected(np.clip(0.5 + own[1], 0, 1)) - pool.expected(np.clip(0.5 + own[0], 0, 1))
         model = family.model(pool.scores(runs))
-        resampled = resampled_scores(runs[: 2 * n], pool.measure, weights)
+        resampled = pool.resampled_scores(runs[: 2 * n], weights)
         sentences = sentence_variance(resampled[n:] - resampled[:n])
         error, missed = model.standard_error**2, abs(model.difference("s1", "s0") - truth)
         t = float(stats.t.isf(ALPHA / 2, model.nu))

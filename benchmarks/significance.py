@@ -17,7 +17,6 @@ import numpy as np
 from wordorder.comparison.paired import KINDS, Extraction, paired_tests
 from wordorder.metrics.base import TextMetric, build
 from wordorder.statistics.resampling import resamples, segment_tests
-from wordorder.statistics.seeds_and_sentences import resampled_scores
 from wordorder.statistics.stratified import stratified_randomisation
 
 
@@ -77,7 +76,7 @@ def main() -> None:
         forty = [count[n % len(count)] for n in range(40)]
         timed(
             f"{metric}: 40 translations on all resamples, for intervals",
-            lambda of=forty, m=measure: resampled_scores(of, m, weights),
+            lambda forty=forty, m=measure: np.stack([m.scores(weights @ of) for of in forty]),
         )
     scores = random.normal(size=(options.systems, options.sentences))
     timed(

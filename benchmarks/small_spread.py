@@ -22,7 +22,6 @@ from wordorder.progress import track
 from wordorder.statistics.dunnett import against_baseline
 from wordorder.statistics.resampling import resamples
 from wordorder.statistics.seeds_and_sentences import (
-    resampled_scores,
     seeds_and_sentences,
     sentence_variance,
     small_spread_p,
@@ -44,7 +43,7 @@ def outcome(family: Family, random: np.random.Generator) -> Outcome:
     runs = pool.runs(q, pool.test_set(random), random)
     model = family.model(pool.scores(runs))
     weights = resamples(pool.sentences, RESAMPLES, int(random.integers(2**31)))
-    resampled = resampled_scores(runs, pool.measure, weights).reshape(k, n, -1)
+    resampled = pool.resampled_scores(runs, weights).reshape(k, n, -1)
     components = variance_components(model.scores, resampled)
     small = small_spread_p(model.mse, model.nu, components.residual_sentence) < SPREAD_LEVEL
     test = against_baseline(model, "s0")

@@ -13,7 +13,7 @@ from wordorder.statistics.distributions import dunnett_critical
 from wordorder.statistics.dunnett import against_baseline
 from wordorder.statistics.looks import obrien_fleming_levels
 from wordorder.statistics.orderings import permutation_test
-from wordorder.statistics.power import detectable_difference, power, seeds_needed, sigma_range
+from wordorder.statistics.power import critical, detectable_of, power, seeds_needed, sigma_range
 from wordorder.statistics.seeds_and_sentences import SentenceVariance, seeds_and_sentences, sentence_variance
 from wordorder.statistics.verdicts import Outcome, verdict
 
@@ -109,13 +109,15 @@ DETECTABLE = {
 @pytest.mark.parametrize("systems", DETECTABLE)
 def test_detectable_differences(systems: int) -> None:
     for seeds, expected in DETECTABLE[systems].items():
-        found = [detectable_difference(1.0, systems, seeds, procedure=name) for name in ("baseline", "all pairs")]
+        error, nu = math.sqrt(2 / seeds), (systems - 1) * (seeds - 1)
+        thresholds = (critical(systems, seeds, procedure=name) for name in ("baseline", "all pairs"))
+        found = [detectable_of(error, nu, threshold) for threshold in thresholds]
         assert found == pytest.approx(expected, abs=0.0051)
 
 
 def test_power_and_seeds() -> None:
     assert (power(0.5, 0.3, 10, 3), power(0.5, 0.3, 10, 10)) == six(0.211253, 0.832967)
-    found = detectable_difference(0.3, 10, 3)
+    found = detectable_of(0.3 * math.sqrt(2 / 3), 18, critical(10, 3))
     assert (found, *(found * sigma / 0.3 for sigma in sigma_range(0.3, 18))) == six(0.948891, 0.716994, 1.403244)
     assert seeds_needed(0.5, 0.3, 10) == 10
 

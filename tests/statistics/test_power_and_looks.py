@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from wordorder.statistics.looks import obrien_fleming_levels
-from wordorder.statistics.power import critical, detectable_difference, power, seeds_needed, sigma_range
+from wordorder.statistics.power import critical, detectable_of, power, seeds_needed, sigma_range
 from wordorder.statistics.spread import residual_variance
 
 
@@ -32,8 +32,9 @@ def test_power_at_its_ends() -> None:
     assert power(0.0, 0.3, 10, 5) == pytest.approx(0.05 / 9, abs=0.003)
     assert power(50.0, 0.3, 10, 5) == pytest.approx(1.0)
     assert power(0.5, 0.3, 5, 3) == power(-0.5, 0.3, 5, 3)
-    assert detectable_difference(0.6, 5, 3) == pytest.approx(2 * detectable_difference(0.3, 5, 3))
-    assert power(detectable_difference(0.3, 5, 3, target=0.5), 0.3, 5, 3) == pytest.approx(0.5)
+    error, threshold = 0.3 * (2 / 3) ** 0.5, critical(5, 3)
+    assert detectable_of(2 * error, 8, threshold) == pytest.approx(2 * detectable_of(error, 8, threshold))
+    assert power(detectable_of(error, 8, threshold, target=0.5), 0.3, 5, 3) == pytest.approx(0.5)
 
 
 def test_seeds_needed_is_the_least_number() -> None:

@@ -9,7 +9,6 @@ from wordorder.statistics.resampling import MEAN, Array, mean_statistics, resamp
 from wordorder.statistics.seeds_and_sentences import (
     SentenceVariance,
     VarianceComponents,
-    resampled_scores,
     seeds_and_sentences,
     sentence_variance,
     small_spread_p,
@@ -51,7 +50,8 @@ def test_variance_components_of_a_study() -> None:
     found = []
     for _ in range(300):
         scores = draw(random)
-        resampled = resampled_scores([mean_statistics(of) for of in scores.reshape(-1, SENTENCES)], MEAN, weights)
+        statistics = [mean_statistics(of) for of in scores.reshape(-1, SENTENCES)]
+        resampled = np.stack([MEAN.scores(weights @ of) for of in statistics])
         components = variance_components(scores.mean(axis=2), resampled.reshape(SYSTEMS, SEEDS, -1))
         found.append(list(vars(components).values()))
     # Estimates below 0 are 0, which makes the mean of the smallest, that of seeds, a little larger.

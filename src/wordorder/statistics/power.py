@@ -102,21 +102,6 @@ def power(
     return power_of(difference, sigma * math.sqrt(2 / n), nu, c)
 
 
-def detectable_difference(
-    sigma: float,
-    k: int,
-    n: int,
-    *,
-    target: float = TARGET,
-    alpha: float = 0.05,
-    procedure: Procedure = "baseline",
-    m: int | None = None,
-) -> float:
-    """Return the true difference that is found with probability ``target``."""
-    c = critical(k, n, alpha=alpha, procedure=procedure, m=m)
-    return detectable_of(sigma * math.sqrt(2 / n), (k - 1) * (n - 1), c, target=target)
-
-
 def sigma_range(sigma: float, nu: float, *, confidence: float = 0.95) -> tuple[float, float]:
     """Compute the confidence interval of the true standard deviation from an estimate with ``nu`` degrees of freedom.
 

@@ -9,29 +9,14 @@ Notation: k systems, n seeds, N sentences, K statistics, S resamples.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from wordorder.statistics.blocked import around
 from wordorder.statistics.distributions import dunnett_critical
-from wordorder.statistics.resampling import Array, Measure
+from wordorder.statistics.resampling import Array
 from wordorder.statistics.spread import residual_variance
-
-
-def resampled_scores(statistics: Sequence[Array], measure: Measure, weights: Array) -> Array:
-    """Score resampled test sets.
-
-    Args:
-        statistics: The statistics of each translation, (N, K) each.
-        measure: The corpus score.
-        weights: How often each sentence is in each resample, (S, N).
-
-    Returns:
-        The score of each translation and resample, (len(statistics), S).
-    """
-    return np.stack([measure.scores(weights @ of) for of in statistics])
 
 
 @dataclass(frozen=True)
