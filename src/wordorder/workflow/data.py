@@ -140,7 +140,7 @@ class DataRules:
 
     def gold_slice(self, wildcards: Any) -> str:
         """Return the slice of a set of gold alignments as a split of a dataset."""
-        return slices.gold_slice(self._dataset(wildcards), wildcards.gold, self.configuration.root)
+        return slices.gold_slice(self._dataset(wildcards), self.configuration.gold_sets[wildcards.gold])
 
     # ------------------------------------------------------------------------------------------------- alignment
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 
-from wordorder.config.alignments import GoldImport
+from wordorder.config.alignments import GoldImport, GoldSet
 from wordorder.config.datasets import (
     Dataset,
     Generator,
@@ -16,20 +15,12 @@ from wordorder.config.datasets import (
     Subword,
     TextPreprocessing,
 )
-from wordorder.config.load import load_gold_sets
 from wordorder.errors import WordorderError
 from wordorder.workflow.slices import canonical, only
 
 
-def gold_slice(dataset: Dataset, name: str, root: str | Path = "config") -> str:
-    """Return the slice ``GoldImport``, which imports a set of gold alignments as a split of a dataset.
-
-    Args:
-        dataset: The dataset.
-        name: The name of the set in gold_alignments.yaml.
-        root: The configuration folder.
-    """
-    gold = load_gold_sets(root)[name]
+def gold_slice(dataset: Dataset, gold: GoldSet) -> str:
+    """Return the slice ``GoldImport``, which imports a set of gold alignments as a split of a dataset."""
     return canonical(
         GoldImport(
             text=gold.text,
