@@ -53,26 +53,10 @@ _PATTERNS = {
 }
 
 
-def validate(document: Document, model: type[M]) -> tuple[M | None, list[Problem]]:
-    """Parse the document as a ``model``.
-
-    Types are strict, as in JSON: the text "1" and the truth value true are not numbers.
-
-    Args:
-        document: Any data.
-        model: The model of the data.
-
-    Returns:
-        The parsed model, or ``None``, and every problem.
-    """
-    try:
-        return model.model_validate_json(json.dumps(document.data), strict=True), []
-    except ValidationError as error:
-        return None, list(_problems(error, model))
-
-
 def validated(document: Document, model: type[M], more: Iterable[Problem] = ()) -> M:
     """Return the document as a ``model``.
+
+    Types are strict, as in JSON: the text "1" and the truth value true are not numbers.
 
     Args:
         document: Any data.
@@ -85,9 +69,11 @@ def validated(document: Document, model: type[M], more: Iterable[Problem] = ()) 
     Raises:
         ConfigurationError: The data do not satisfy the model, or there are other problems. All are reported.
     """
-    value, problems = validate(document, model)
-    problems += more
-    if value is None or problems:
+    try:
+        value = model.model_validate_json(json.dumps(document.data), strict=True)
+    except ValidationError as error:
+        raise document.error([*_problems(error, model), *more]) from None
+    if problems := list(more):
         raise document.error(problems)
     return value
 
