@@ -114,7 +114,7 @@ class FamilyTest:
             "baseline_check": check,
             "unstable": {name: spread.p for name, spread in model.unstable.items()},
             "spread_check": self._spread_check(components),
-            "level": self.level.as_dict(),
+            "level": asdict(self.level),
             "margin": self.margin,
             **self._power(),
             "components": components,

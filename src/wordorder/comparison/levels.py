@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +30,6 @@ class Level:
     looks: list[int]
     exact: bool
     last: float
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the level as a dictionary."""
-        return asdict(self)
 
 
 def level_of(
