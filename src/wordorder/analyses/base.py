@@ -1,9 +1,10 @@
 """The interface of analyses. Each analysis is one file in this folder, in a plug-in folder or at an entry point.
 
-An analysis is a class derived from one of three. Its fields are the settings that a study may give under ``analyses:
+An analysis is a class derived from one of four. Its fields are the settings that a study may give under ``analyses:
 {NAME: …}``, without repeated entries in lists; its class attributes ``name`` and ``caption`` register and describe it.
 
 - :class:`Analysis` reads what the study has written: translations, scores, run records, data.
+- :class:`ScoresAnalysis` reads only scores and run records.
 - :class:`ModelAnalysis` also measures every model, on sets of sentences; the measures are written once.
 - :class:`JointAnalysis` also measures all models of a dataset and size together, such as their speed.
 
@@ -174,6 +175,14 @@ class Analysis(Model):
         Returns:
             The figure.
         """
+
+
+class ScoresAnalysis(Analysis):
+    """An analysis that reads only the scores and run records of models."""
+
+    @override
+    def inputs(self, dataset: StudiedDataset) -> list[Input]:
+        return [Input("scores"), Input("records")]
 
 
 class MeasuringAnalysis(Analysis):

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from typing_extensions import override
 
-from wordorder.analyses.base import Analysis, Input, StudiedDataset, StudyView
+from wordorder.analyses.base import ScoresAnalysis, StudyView
 from wordorder.config.base import Positive
 from wordorder.config.models import Analysed
 from wordorder.wording import count_of
@@ -47,7 +47,7 @@ Pair = tuple[str, str]
 _COLOURS = {"as all seeds": "#0072B2", "undecided": "#BBBBBB", "otherwise": "#D55E00"}
 
 
-class FewerSeeds(Analysis):
+class FewerSeeds(ScoresAnalysis):
     """What comparisons of fewer seeds would have said."""
 
     name: ClassVar[str] = "fewer_seeds"
@@ -66,10 +66,6 @@ class FewerSeeds(Analysis):
     )
 
     @override
-    def inputs(self, dataset: StudiedDataset) -> list[Input]:
-        return [Input("scores"), Input("records")]
-
-    @override
     def check(self, view: StudyView) -> None:
         seeds, largest = len(view.study.seed_numbers), max(self.counts)
         if seeds < 2 * largest:
@@ -78,8 +74,6 @@ class FewerSeeds(Analysis):
                 "Add seeds to the study or use smaller 'counts'.",
                 "fewer_seeds.counts",
             )
-        if view.study.baseline is None:
-            raise view.error("requires a 'baseline', with which subsets are compared.", "fewer_seeds")
 
     @override
     def frame(self, asked: Analysed, results: Path, data: Path) -> DataFrame:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from typing_extensions import override
 
-from wordorder.analyses.base import Analysis, Input, StudiedDataset, StudyView
+from wordorder.analyses.base import ScoresAnalysis, StudyView
 from wordorder.config.models import Analysed
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
 
-class SeedEffects(Analysis):
+class SeedEffects(ScoresAnalysis):
     """How much each seed changes the scores of each encoding."""
 
     name: ClassVar[str] = "seed_effects"
@@ -25,10 +25,6 @@ class SeedEffects(Analysis):
         "fall together are seeds that are good or bad for all encodings, which comparisons with shared seeds cancel. "
         "r is the correlation of an encoding's scores with those of the baseline over the seeds."
     )
-
-    @override
-    def inputs(self, dataset: StudiedDataset) -> list[Input]:
-        return [Input("scores"), Input("records")]
 
     @override
     def check(self, view: StudyView) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from pydantic import Field, model_validator
 from typing_extensions import override
 
-from wordorder.analyses.base import Analysis, Input, StudiedDataset, StudyView
+from wordorder.analyses.base import ScoresAnalysis, StudyView
 from wordorder.config.base import Name
 from wordorder.config.models import Analysed
 from wordorder.errors import nearest
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _WIDTH = 3.7
 
 
-class Sweep(Analysis):
+class Sweep(ScoresAnalysis):
     """Scores against a number in which the study's encodings differ."""
 
     name: ClassVar[str] = "sweep"
@@ -47,10 +47,6 @@ class Sweep(Analysis):
         if self.scale == "log" and min(min(values.values()) for values in self.curves.values()) <= 0:
             raise ValueError("a logarithmic scale requires numbers greater than 0")
         return self
-
-    @override
-    def inputs(self, dataset: StudiedDataset) -> list[Input]:
-        return [Input("scores"), Input("records")]
 
     @override
     def check(self, view: StudyView) -> None:
