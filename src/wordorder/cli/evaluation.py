@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 from typer import Argument, Option
 
@@ -24,7 +24,6 @@ TableName = Literal[
     "claims",
     "contradictions",
 ]
-TABLES: tuple[str, ...] = get_args(TableName)
 
 
 @stage("table scores --config SLICE --results results/demo --output-prefix results/demo/tables/scores")

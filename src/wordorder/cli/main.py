@@ -200,7 +200,3 @@ def _usage_error(error: TyperException) -> int:
 
 def _options(context: Any) -> list[str]:
     return [name for param in context.command.get_params(context) for name in param.opts]
-
-
-if __name__ == "__main__":
-    sys.exit(main())
