@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
     from torch import Tensor
 
-    from wordorder.decoding.recording import Kind
-    from wordorder.model.architectures.base import Translator
+    from wordorder.model.architectures.base import Kind, Translator
 
 STACKS: tuple[Kind, ...] = ("encoder", "decoder")
 VALUES = ("distance", "entropy", "boundary")

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from wordorder.data.binary import ParallelCorpus
-from wordorder.decoding.recording import Kind, recorded
+from wordorder.decoding.recording import recorded
 from wordorder.draws import repeatable
 from wordorder.encodings.base import Positions
-from wordorder.model.architectures.base import Translator
+from wordorder.model.architectures.base import Kind, Translator
 from wordorder.model.batch import PAD, Batch
 from wordorder.progress import Progress
 from wordorder.training.batches import Indices, collate, plan_batches

@@ -17,8 +17,6 @@ from torch import Tensor
 
 from wordorder.model.architectures.base import Kind, Translator
 
-__all__ = ["Kind", "Recording", "recorded"]
-
 
 class Recording:
     """The weights of the requested kinds of attention."""
