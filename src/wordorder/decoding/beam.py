@@ -178,13 +178,17 @@ class _Beam:
         # A stable sort moves the ends behind the others and keeps the order of these.
         others = ends.to(torch.int8).sort(dim=1, stable=True).indices[:, :beam]
         parents = parents.gather(1, others)
-        history = self.tokens.gather(1, parents[:, :, None].expand(-1, -1, self.tokens.size(2)))
+        history = self._histories(parents)
         self.tokens = torch.cat((history, tokens.gather(1, others)[:, :, None]), dim=2)
         # A wide beam has too few others in the first steps, so that ends are among them: these stay closed.
         self.log_probabilities = totals.masked_fill(ends, -math.inf).gather(1, others)
         self.step += 1
         first_rows = torch.arange(0, len(parents) * width, width, device=parents.device)
         return first_rows[:, None] + parents, self._done()
+
+    def _histories(self, parents: Tensor) -> Tensor:
+        """Return the tokens of the open hypotheses with these numbers, (B, K) to (B, K, step + 1)."""
+        return self.tokens.gather(1, parents[:, :, None].expand(-1, -1, self.tokens.size(2)))
 
     def _end_at_limit(self, log_probabilities: Tensor) -> None:
         """Allow only the end for a hypothesis of maximum length."""
@@ -204,7 +208,7 @@ class _Beam:
         self.counts += (ended > -math.inf).sum(1)
         scores = torch.cat((self.scores, ended / length_penalty(self.step + 1, self.config)), dim=1)
         log_probabilities = torch.cat((self.finished, ended), dim=1)
-        history = self.tokens.gather(1, parents[:, :, None].expand(-1, -1, self.tokens.size(2)))
+        history = self._histories(parents)
         ending = torch.nn.functional.pad(history, (0, 1), value=END)
         padding = ending.size(2) - self.finished_tokens.size(2)
         tokens = torch.cat((torch.nn.functional.pad(self.finished_tokens, (0, padding), value=PAD), ending), dim=1)
