@@ -22,6 +22,8 @@ from typing import TypeVar, cast
 
 import numba
 
+from wordorder.files import user_cache
+
 F = TypeVar("F", bound=Callable[..., object])
 
 PACKAGES = ("alignment", "reordering")  # packages with compiled functions
@@ -39,7 +41,7 @@ def cache_folder(package: Path) -> Path:
     beside = package / "__pycache__"
     if os.access(beside if beside.exists() else package, os.W_OK):
         return beside / name
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "wordorder" / name
+    return user_cache() / name
 
 
 numba.config.CACHE_DIR = str(cache_folder(Path(__file__).parent))  # type: ignore[attr-defined]

@@ -33,6 +33,11 @@ _YOUNG, _OLD = 60.0, 86_400.0  # seconds
 _ENDLESS = {os.makedev(1, minor) for minor in (5, 7, 8, 9)}
 
 
+def user_cache() -> Path:
+    """Return the folder of the user's cache of this program, which may not exist."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "wordorder"
+
+
 @contextmanager
 def atomic(path: str | Path, *, checksum: Checksum = "beside") -> Iterator[Path]:
     """Yield a temporary path; move what is there to ``path`` when the block ends well, else remove it.

@@ -26,7 +26,7 @@ from wordorder.config.encodings import EncodingConfig
 from wordorder.config.load import encoding_names, load_encodings, load_sizes
 from wordorder.config.models import Recipe, Study
 from wordorder.errors import SeveralErrors, WordorderError, unknown_name
-from wordorder.files import read_object, write_text
+from wordorder.files import read_object, user_cache, write_text
 from wordorder.registry import KINDS, plugin_files, registry_of
 
 _PACKAGES = ("config", "encodings", "model")
@@ -193,8 +193,7 @@ class Catalogue:
             digest.update(f"{file.resolve()}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
         for point in points:
             digest.update(f"{point.name}\0{point.value}\0{point.dist and point.dist.version}\n".encode())
-        cache = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
-        return cache / "wordorder" / "catalogue" / f"{digest.hexdigest()[:32]}.json"
+        return user_cache() / "catalogue" / f"{digest.hexdigest()[:32]}.json"
 
 
 def _sources(package: str) -> list[Path]:
