@@ -8,6 +8,7 @@ not rerun it.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -157,6 +158,11 @@ class Comparison(Model):
     baseline: Name = Field(description="Encoding with which it is compared.")
 
 
+def compared_encodings(comparisons: Iterable[Comparison]) -> set[str]:
+    """Return the encodings that comparisons name."""
+    return {name for each in comparisons for name in (each.system, each.baseline)}
+
+
 class Significance(Model):
     """Settings of the significance tests."""
 
@@ -214,7 +220,7 @@ class Family(Model):
         kept = [each for each in self.comparisons if {each.system, each.baseline} <= set(encodings)]
         if kept == self.comparisons:
             return self
-        compared = {name for each in kept for name in (each.system, each.baseline)}
+        compared = compared_encodings(kept)
         own = [name for name in self.encodings if name in compared]
         return self.model_copy(update={"encodings": own, "comparisons": kept})
 

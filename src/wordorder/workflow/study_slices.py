@@ -19,6 +19,7 @@ from wordorder.config.models import (
     Study,
     SystemsScoring,
     Untrained,
+    compared_encodings,
     metric_name,
 )
 from wordorder.config.pages import Companion, Controls, Page, Paper, PublishedReport
@@ -59,7 +60,7 @@ def significance_slice(study: Study, dataset: Dataset, size: str) -> str:
 def family_of(study: Study, dataset: Dataset) -> Family:
     """Return a study's family of comparisons on one dataset."""
     family = comparisons(study)
-    compared = {name for comparison in family for name in (comparison.system, comparison.baseline)}
+    compared = compared_encodings(family)
     return Family(
         encodings=[name for name in study.encodings if name in compared],
         seeds=study.seed_numbers,
