@@ -121,7 +121,7 @@ def test_a_bundle_keeps_its_page(copy: Path) -> None:
     write_reference(copy / "bundle", copy / "results/small", study, ["figures/scores"])
     assert page.read_bytes() == b"# Mine\r\n\xff"
     (copy / "scratch").mkdir()
-    rebuild_reference(copy / "bundle", copy / "data", copy / "scratch", study)
+    rebuild_reference(copy / "bundle", copy / "data", copy / "scratch", study, {})
     assert page.read_bytes() == b"# Mine\r\n\xff"
     shutil.rmtree(copy / "scratch")
     assert not verified(copy).differences
@@ -225,7 +225,7 @@ def test_a_table_that_nothing_verifies_is_an_error_until_the_bundle_is_rebuilt(c
     with raises("damaged-bundle", path=other):
         verified(copy)
     (copy / "rebuilt").mkdir()
-    rebuild_reference(bundle, copy / "data", copy / "rebuilt", read_study(bundle))
+    rebuild_reference(bundle, copy / "data", copy / "rebuilt", read_study(bundle), {})
     assert not other.exists()
 
 
@@ -243,7 +243,7 @@ def test_a_bundle_of_other_cells_is_not_rebuilt(copy: Path, change: dict[str, An
     study, before = read_study(bundle), {path: path.read_bytes() for path in bundle.rglob("*.*")}
     other = study.model_copy(update={"report": study.report.model_copy(update=change)})
     with raises("other-cells", path=bundle, key=next(iter(change))):
-        rebuild_reference(bundle, copy / "data", copy / "rebuilt", other)
+        rebuild_reference(bundle, copy / "data", copy / "rebuilt", other, {})
     assert {path: path.read_bytes() for path in bundle.rglob("*.*")} == before
 
 
@@ -266,7 +266,7 @@ def test_tables_are_rebuilt_with_the_current_settings(copy: Path) -> None:
     milder = study.families[name].model_copy(update={"significance": significance})
     new = study.model_copy(update={"tables": [*TABLES, "variance"], "families": {name: milder}})
     (copy / "rebuilt").mkdir()
-    rebuild_reference(bundle, copy / "data", copy / "rebuilt", new)
+    rebuild_reference(bundle, copy / "data", copy / "rebuilt", new, {})
     after = {path.name: path.read_bytes() for path in (bundle / "tables").iterdir()}
     assert set(after) == {*before, "variance.csv", "variance.md"}
     for same in ("scores.csv", "scores.md", "parameters.csv", "credibility.md"):
@@ -285,7 +285,7 @@ def test_the_figure_of_trainings_is_rebuilt_from_their_losses(copy: Path) -> Non
     def rebuilt(folder: str) -> str:
         drawing.write_text("earlier", encoding="utf-8")
         (copy / folder).mkdir()
-        rebuild_reference(bundle, copy / "data", copy / folder, study)
+        rebuild_reference(bundle, copy / "data", copy / folder, study, {})
         return drawing.read_text(encoding="utf-8")
 
     assert "lowest validation perplexity" in rebuilt("with")

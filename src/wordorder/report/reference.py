@@ -126,7 +126,7 @@ def _write_picture(folder: Path, results: Path, name: str) -> None:
 
 
 def rebuild_reference(
-    folder: Path, data: Path, scratch: Path, study: Bundled, analyses: Mapping[str, Analysed] | None = None
+    folder: Path, data: Path, scratch: Path, study: Bundled, analyses: Mapping[str, Analysed]
 ) -> None:
     """Score the translations of a bundle again and rewrite its significance tests, its tables and their figures.
 
@@ -154,7 +154,7 @@ def rebuild_reference(
             prefix = f"{scratch}/figures/{name}"
             draw_figure(name, config=study.report, results=scratch, output_prefix=prefix)
             _write_picture(folder, scratch, f"figures/{name}")
-    for name, settings in (analyses or {}).items():
+    for name, settings in analyses.items():
         analyse(name, config=settings, results=scratch, data=data, output_prefix=f"{scratch}/analyses/{name}")
         _write_picture(folder, scratch, f"analyses/{name}")
     for path in _other_tables(folder, study):

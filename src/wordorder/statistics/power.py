@@ -16,6 +16,7 @@ from wordorder.statistics.distributions import dunnett_critical, tukey_critical
 Procedure = Literal["baseline", "all pairs", "declared pairs"]
 TARGET = 0.8
 _MOST_SEEDS = 10_000
+_CONFIDENCE = 0.95
 _NORMAL = 9.0  # standard deviations; the probability beyond is negligible
 
 
@@ -102,12 +103,12 @@ def power(
     return power_of(difference, sigma * math.sqrt(2 / n), nu, c)
 
 
-def sigma_range(sigma: float, nu: float, *, confidence: float = 0.95) -> tuple[float, float]:
-    """Compute the confidence interval of the true standard deviation from an estimate with ``nu`` degrees of freedom.
+def sigma_range(sigma: float, nu: float) -> tuple[float, float]:
+    """Compute the 95 % interval of the true standard deviation from an estimate with ``nu`` degrees of freedom.
 
     A detectable difference is proportional to sigma, so that its interval has the same factors.
     """
-    tail = (1 - confidence) / 2
+    tail = (1 - _CONFIDENCE) / 2
     low, high = (math.sqrt(nu / stats.chi2.ppf(probability, nu)) for probability in (1 - tail, tail))
     return sigma * low, sigma * high
 
