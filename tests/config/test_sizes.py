@@ -13,7 +13,6 @@ from raises import raises
 from wordorder.config.load import load_sizes, size_names, slice_argument
 from wordorder.config.models import Cell, Recipe
 from wordorder.errors import WordorderError
-from wordorder.model.architectures.base import label
 from wordorder.model.architectures.lstm import LSTMSize
 from wordorder.model.architectures.prefix_lm import PrefixLMSize
 from wordorder.model.architectures.transformer import TransformerSize
@@ -110,10 +109,3 @@ def test_names_do_not_depend_on_what_they_stand_for(tmp_path: Path) -> None:
     (tmp_path / "sizes.yaml").write_text("- a\n")
     with pytest.raises(WordorderError):
         size_names(tmp_path)
-
-
-def test_every_size_has_a_label_of_its_own_shape() -> None:
-    sizes = load_sizes(Path(__file__).parents[2] / "config")
-    assert label(sizes["micro"]) == "transformer-2x2-128"
-    assert label(sizes["lstm_opennmt"]) == "lstm-6x6-1024-forward-feeding"
-    assert label(sizes["micro_prefix_lm"]) == "prefix_lm-4-128"

@@ -109,11 +109,6 @@ class Translator(nn.Module, ABC):
     def shape(cls, size: Any) -> Shape:
         """Return the shape that an encoding sees in a model of this size."""
 
-    @classmethod
-    @abstractmethod
-    def label(cls, size: Any) -> str:
-        """Return a short readable name of a size, such as "transformer-2x2-128"."""
-
     @abstractmethod
     def encode(self, source: Tensor, *, positions: Positions | None = None) -> EncodedSource:
         """Encode source tokens once per sentence, for :meth:`decode` and :meth:`step`.
@@ -239,11 +234,6 @@ def register(architecture: Class) -> Class:
 def architecture_of(size: ArchitectureSize) -> type[Translator]:
     """Return the architecture of a size."""
     return REGISTRY.get(size.architecture)
-
-
-def label(size: ArchitectureSize) -> str:
-    """Return a short readable name of a size, such as "transformer-2x2-128"."""
-    return architecture_of(size).label(size)
 
 
 def _embedding(vocabulary_size: int, dim: int) -> nn.Embedding:

@@ -168,12 +168,6 @@ class LSTMTranslator(Translator):
         """Return the layers of both stacks; there is one head."""
         return Shape(size.dim, heads=1, encoder_layers=size.layers, decoder_layers=size.layers)
 
-    @classmethod
-    def label(cls, size: LSTMSize) -> str:
-        """Return "lstm-", the layers of each stack, the size of the states, and what differs from the defaults."""
-        kind = ("" if size.bidirectional else "-forward") + ("-feeding" if size.input_feeding else "")
-        return f"lstm-{size.layers}x{size.layers}-{size.dim}{kind}"
-
     def encoder_output(self, source: Tensor, *, positions: Positions | None = None) -> Tensor:
         """Return the states of the last encoder layer, (B, S, d)."""
         return self.encode(source, positions=positions).states

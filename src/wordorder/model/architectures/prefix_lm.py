@@ -129,11 +129,6 @@ class PrefixLM(Translator):
         """Return the same layers for both stacks."""
         return Shape(size.dim, size.heads, encoder_layers=size.layers, decoder_layers=size.layers)
 
-    @classmethod
-    def label(cls, size: PrefixLMSize) -> str:
-        """Return "prefix_lm-", the layers and the model size."""
-        return f"prefix_lm-{size.layers}-{size.dim}"
-
     @staticmethod
     def meets(parameter: str) -> tuple[Stack, ...]:
         """Return the tokens that a weight matrix is applied to: source and target tokens use all layers."""

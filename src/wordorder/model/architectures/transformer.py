@@ -89,11 +89,6 @@ class Transformer(Translator):
         """Return the layers of both stacks."""
         return Shape(size.dim, size.heads, size.encoder_layers, size.decoder_layers)
 
-    @classmethod
-    def label(cls, size: TransformerSize) -> str:
-        """Return "transformer-", the layers of encoder and decoder, and the model size."""
-        return f"transformer-{size.encoder_layers}x{size.decoder_layers}-{size.dim}"
-
     @property
     @override
     def shares_rows(self) -> bool:
