@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -77,8 +77,23 @@ class Residual(nn.Module):
         return normed
 
 
-def _dropout_rate(size: LayerSize, recipe: Recipe) -> float:
-    return size.dropout if recipe.dropout is None else recipe.dropout
+AnySize = TypeVar("AnySize", bound=LayerSize)
+
+
+def heads_divide_dim(size: AnySize) -> AnySize:
+    """Return a size after checking that its heads divide the model size; a validator of size configurations.
+
+    Raises:
+        ValueError: The model size is not a multiple of the number of heads.
+    """
+    if size.dim % size.heads:
+        raise ValueError(f"dim ({size.dim}) must be a multiple of heads ({size.heads})")
+    return size
+
+
+def dropout_rate(recipe: Recipe, of_size: float) -> float:
+    """Return the rate of dropout of a model: that of its recipe, or that of its size if the recipe sets none."""
+    return of_size if recipe.dropout is None else recipe.dropout
 
 
 def _head_inputs(
@@ -95,7 +110,7 @@ class EncoderLayer(nn.Module):
 
     def __init__(self, size: LayerSize, recipe: Recipe) -> None:
         super().__init__()
-        rate, pre_norm = _dropout_rate(size, recipe), recipe.norm == "pre"
+        rate, pre_norm = dropout_rate(recipe, size.dropout), recipe.norm == "pre"
         self.self_attention = SelfAttention(size.dim, size.heads, recipe.attention_dropout)
         self.feed_forward = FeedForward(size.dim, size.ffn_dim, recipe.activation_dropout)
         self.around_self = Residual(size.dim, rate, pre_norm=pre_norm)
@@ -154,7 +169,7 @@ class DecoderLayer(nn.Module):
 
     def __init__(self, size: LayerSize, recipe: Recipe) -> None:
         super().__init__()
-        rate, pre_norm = _dropout_rate(size, recipe), recipe.norm == "pre"
+        rate, pre_norm = dropout_rate(recipe, size.dropout), recipe.norm == "pre"
         self.self_attention = SelfAttention(size.dim, size.heads, recipe.attention_dropout)
         self.cross_attention = CrossAttention(size.dim, size.heads, recipe.attention_dropout)
         self.feed_forward = FeedForward(size.dim, size.ffn_dim, recipe.activation_dropout)

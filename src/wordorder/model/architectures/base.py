@@ -25,6 +25,7 @@ from wordorder.dropout import Drop, Dropout
 from wordorder.encodings.base import Encoding, Positions, Shape, Stack
 from wordorder.model.attention.base import WeightsReader
 from wordorder.model.batch import PAD
+from wordorder.model.layers import dropout_rate
 from wordorder.registry import Registry
 
 # self-attention of the source and of the target, and the attention of the target to the source
@@ -102,7 +103,7 @@ class Translator(nn.Module, ABC):
             nn.init.normal_(self.output.weight, std=size.dim**-0.5)
         else:
             self.output.weight = self.target_embedding.weight
-        self.dropout = Dropout(size.dropout if recipe.dropout is None else recipe.dropout)
+        self.dropout = Dropout(dropout_rate(recipe, size.dropout))
 
     @classmethod
     @abstractmethod

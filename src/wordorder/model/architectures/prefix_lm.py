@@ -38,7 +38,7 @@ from wordorder.model.architectures.base import Translator, register
 from wordorder.model.attention.base import WeightsReader
 from wordorder.model.attention.multihead import KeyValueCache, Prefix
 from wordorder.model.batch import PAD
-from wordorder.model.layers import EncoderLayer
+from wordorder.model.layers import EncoderLayer, heads_divide_dim
 from wordorder.model.layout import layout_of
 from wordorder.model.masks import causal_mask, padding_mask
 from wordorder.model.places import refuse_idle, refuse_rotation_of_one_side
@@ -52,11 +52,7 @@ class PrefixLMSize(ArchitectureSize):
     ffn_dim: Positive = Field(description="Size of the hidden layer of the feed-forward networks.")
     heads: Positive = Field(description="Number of attention heads.")
 
-    @model_validator(mode="after")
-    def _heads_divide_dim(self) -> PrefixLMSize:
-        if self.dim % self.heads:
-            raise ValueError(f"dim ({self.dim}) must be a multiple of heads ({self.heads})")
-        return self
+    _heads_divide_dim = model_validator(mode="after")(heads_divide_dim)
 
 
 @dataclass

@@ -24,7 +24,7 @@ from wordorder.encodings.base import Encoding, Positions, Shape
 from wordorder.model.architectures.base import Translator, register
 from wordorder.model.attention.lineage import SUPPORTS, Lineage, LineageCache
 from wordorder.model.attention.multihead import KeyValueCache
-from wordorder.model.layers import DecoderLayer, EncoderLayer
+from wordorder.model.layers import DecoderLayer, EncoderLayer, heads_divide_dim
 from wordorder.model.layout import Layout, layout_of
 from wordorder.model.masks import causal_mask, padding_mask, sentence_mask
 from wordorder.model.places import refuse_idle
@@ -44,11 +44,7 @@ class TransformerSize(ArchitectureSize):
     ffn_dim: Positive = Field(description="Size of the hidden layer of the feed-forward networks.")
     heads: Positive = Field(description="Number of attention heads.")
 
-    @model_validator(mode="after")
-    def _heads_divide_dim(self) -> TransformerSize:
-        if self.dim % self.heads:
-            raise ValueError(f"dim ({self.dim}) must be a multiple of heads ({self.heads})")
-        return self
+    _heads_divide_dim = model_validator(mode="after")(heads_divide_dim)
 
 
 @dataclass
