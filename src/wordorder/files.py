@@ -35,7 +35,8 @@ _ENDLESS = {os.makedev(1, minor) for minor in (5, 7, 8, 9)}
 
 def user_cache() -> Path:
     """Return the folder of the user's cache of this program, which may not exist."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "wordorder"
+    # Unlike Path.expanduser, this does not fail for a user without a home, as in some containers.
+    return Path(os.path.expanduser(os.environ.get("XDG_CACHE_HOME") or "~/.cache")) / "wordorder"
 
 
 @contextmanager
