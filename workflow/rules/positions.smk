@@ -14,6 +14,7 @@ rule write_gold_positions:
         positions_files("gold", "{split}"),
     log:
         "logs/write_gold_positions/{dataset}/{split}.log",
+    priority: 1
     group:
         "parse"
     params:
@@ -34,6 +35,7 @@ rule write_identity_positions:
         positions_files("identity", "{split}"),
     log:
         "logs/write_identity_positions/{dataset}/{split}.log",
+    priority: 1
     group:
         "parse"
     params:
@@ -54,6 +56,7 @@ rule write_ordered_positions:
         "logs/write_ordered_positions/{dataset}/{kind}.{reorderer}/{split}.log",
     wildcard_constraints:
         kind="oracle|predicted",
+    priority: 1
     group:
         "parse"
     params:
@@ -76,6 +79,7 @@ rule write_noisy_positions:
     wildcard_constraints:
         kind=rf"gold|identity|(oracle|predicted)\.[^/]+?",
         ratio=r"[0-9.e-]+",
+    priority: 1
     group:
         "parse"
     params:

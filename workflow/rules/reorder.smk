@@ -171,6 +171,7 @@ rule gather_orders:
         f"{REORDERING}/predicted/train.orders",
     log:
         "logs/gather_orders/{dataset}/{reorderer}.log",
+    priority: 1
     group:
         "parse"
     shell:
