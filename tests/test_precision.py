@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,13 @@ from torch.testing import assert_close
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from training_passes import CONFIGURATIONS, LENGTHS, SIZES, batch_of, model_of, results
+from training_runs import cell, write_reversals
 from wordorder.config.decoding import Decoding
 from wordorder.config.sizes import ArchitectureSize
 from wordorder.decoding.translate import translate
 from wordorder.encodings.base import EncodingConfig
 from wordorder.precision import Bf16Products, lacks_instructions, products
+from wordorder.training import run as run_module
 
 
 class SlowProducts(TorchDispatchMode):
@@ -118,6 +121,19 @@ def test_no_product_of_a_search_is_left_to_pytorch(size: str, monkeypatch: pytes
     with SlowProducts() as slow:
         (found,) = translate(model, [np.array([5, 6, 7])], Decoding(beam=2, max_length_b=2, precision="bf16"))
     assert found and not slow.names
+
+
+def test_no_product_of_a_whole_run_is_left_to_pytorch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
+    monkeypatch.setattr(run_module, "_listen", lambda: lambda: False)  # the signals stay pytest's
+    train, valid = (write_reversals(tmp_path / name, pairs=30, seed=1) for name in ("train", "valid"))
+    names = {"model": "model.pt", "metrics": "metrics.jsonl", "record": "record.json", "state": "state"}
+    asked = cell(precision="bf16", max_epochs=None, max_updates=2, validate_every=1)
+    with SlowProducts() as slow:
+        run_module.run(
+            asked, train=train, valid=valid, **{key: tmp_path / name for key, name in names.items()}, threads=1
+        )
+    assert (tmp_path / "model.pt").exists() and not slow.names
 
 
 def test_only_bfloat16_on_a_processor_can_lack_instructions(monkeypatch: pytest.MonkeyPatch) -> None:
