@@ -235,10 +235,7 @@ def dataset_problems(data: Any, stem: str) -> list[Problem]:
     problems += _language_problems(data)
     problems += _split_problems(data)
     for location in _test_locations(data):
-        if location[-1] in _RESERVED_TESTS:
-            sentence = f"a test set cannot have the name '{location[-1]}'; choose another name."
-            problems.append(Problem(location, sentence, "reserved-name", found=location[-1]))
-        problems += _dot_problems(location, "a test set")
+        problems += _test_name_problems(location)
     for location, parts in _parts(data):
         if parts == [] and location[0] == "tests":
             sentence = f"{quoted(location)} has no parts; write its source and target files."
@@ -378,7 +375,46 @@ def derived_problems(data: Any, stem: str, names: Collection[str], originals: Ma
                 "dataset of files, or derive this one with 'variant_of'."
             )
             problems.append(Problem(location, sentence, "inconsistent-keys", found=name))
+        elif isinstance(original, dict):
+            problems += _derived_split_problems(data, name, original)
     return problems
+
+
+def _derived_split_problems(data: Any, name: str, original: dict[str, Any]) -> Iterator[Problem]:
+    """Check that derived splits are made from splits of the original, and no held-out set from training pairs."""
+    splits = _get(data, "splits")
+    if not isinstance(splits, dict) or not splits:
+        return
+    if _get(original, "generator") is not None:
+        sentence = (
+            f"'splits' selects sentences from files, but a generator makes those of '{name}'. Set 'generator.lengths' in "
+            "a copy of its file instead."
+        )
+        yield Problem(("splits",), sentence, "inconsistent-keys", found=name)
+        return
+    known = [split for (*_, split), _ in _parts(original)]
+    for split, derived in splits.items():
+        location = ("splits", split)
+        if split not in ("train", "valid"):
+            yield from _test_name_problems(location)
+        sources = _list(derived, "of") or [split]
+        for place, source in enumerate(sources):
+            here = (*location, "of", place) if _list(derived, "of") else location
+            if source not in known:
+                yield _foreign(here, source, f"a split of '{name}'", known, "splits")
+            elif (source == "train") != (split == "train"):
+                sentence = (
+                    f"{quoted(location)} is made from '{source}' of '{name}'. Make only 'train' from training pairs, and "
+                    "the others from held-out ones."
+                )
+                yield Problem(here, sentence, "inconsistent-keys", found=source)
+
+
+def _test_name_problems(location: Location) -> Iterator[Problem]:
+    if location[-1] in _RESERVED_TESTS:
+        sentence = f"a test set cannot have the name '{location[-1]}'; choose another name."
+        yield Problem(location, sentence, "reserved-name", found=location[-1])
+    yield from _dot_problems(location, "a test set")
 
 
 def _test_locations(data: Any) -> Iterator[Location]:

@@ -125,18 +125,43 @@ class Choice(Model):
         return self
 
 
+class Words(Model):
+    """A selection of pairs by their lengths in words, before any preprocessing.
+
+    Words are separated by spaces. Two Han or kana characters without a space between them count as one word.
+    """
+
+    source: tuple[Positive, Positive] | None = Field(
+        default=None, description="Smallest and largest number of words of the source sentence."
+    )
+    target: tuple[Positive, Positive] | None = Field(
+        default=None, description="Smallest and largest number of words of the target sentence."
+    )
+
+    @model_validator(mode="after")
+    def _some_length(self) -> Words:
+        if self.source is None and self.target is None:
+            raise ValueError("'source' or 'target' must be given")
+        for side, limits in (("source", self.source), ("target", self.target)):
+            if limits is not None and limits[0] > limits[1]:
+                raise ValueError(f"'{side}' is from {limits[0]} to {limits[1]} words, which no sentence has")
+        return self
+
+
 class Part(Model):
     """Two line-aligned text files, or two sides of one file."""
 
     source: AnyTextFile = Field(description="The file with the source sentences.")
     target: AnyTextFile = Field(description="The file with the target sentences.")
     choose: Choice | None = Field(default=None, description="The pairs of the part to use; all if missing.")
+    words: Words | None = Field(default=None, description="The lengths of the pairs to use; any if missing.")
 
     def reversed(self) -> Part:
         """Return the part with its sides exchanged."""
         sides = {"line": "line", "source": "target", "target": "source"}
         choose = self.choose and self.choose.model_copy(update={"by": sides[self.choose.by]})
-        return Part(source=self.target, target=self.source, choose=choose)
+        words = self.words and Words(source=self.words.target, target=self.words.source)
+        return Part(source=self.target, target=self.source, choose=choose, words=words)
 
 
 class Cleaning(Model):
@@ -339,6 +364,17 @@ class PublishedPairs(RootModel[dict[Name, PairCount]]):
     """The slice of a 'count-pairs' job."""
 
 
+class DerivedSplit(Model):
+    """A split that is made from splits of the original dataset."""
+
+    of: list[Name] = Field(
+        default=[], description="Splits of the original whose parts are concatenated; by default the one of this name."
+    )
+    words: Words | None = Field(
+        default=None, description="The lengths of the pairs to use, instead of those that the original uses."
+    )
+
+
 class DerivedDataset(Model):
     """A dataset file that contains only its differences from another dataset, whose downloads it shares."""
 
@@ -353,6 +389,11 @@ class DerivedDataset(Model):
         default=None,
         description="Replaces 'preprocessing.cleaning.max_length', such as for tests of longer sentences than those of "
         "training.",
+    )
+    splits: dict[Name, DerivedSplit] = Field(
+        default={},
+        description="Replaces 'train', 'valid' or the test sets. If a test set is named, those that are not named are "
+        "left out.",
     )
 
     @model_validator(mode="after")
@@ -384,4 +425,26 @@ class DerivedDataset(Model):
                 "valid": [part.reversed() for part in original.valid],
                 "tests": {test: [part.reversed() for part in parts] for test, parts in original.tests.items()},
             }
-        return original.model_copy(update=own)
+        return self._split(original.model_copy(update=own))
+
+    def _split(self, dataset: Dataset) -> Dataset:
+        """Replace the splits of a dataset by those that 'splits' makes from them."""
+        known = {"train": dataset.train, "valid": dataset.valid, **dataset.tests}
+        made = {
+            name: [
+                part if split.words is None else part.model_copy(update={"words": split.words})
+                for original in split.of or [name]
+                for part in known[original]
+            ]
+            for name, split in self.splits.items()
+        }
+        tests = {name: parts for name, parts in made.items() if name not in ("train", "valid")} or dataset.tests
+        kept = {"train", "valid", *tests} - made.keys()
+        return dataset.model_copy(
+            update={
+                "train": made.get("train", dataset.train),
+                "valid": made.get("valid", dataset.valid),
+                "tests": tests,
+                "published_pairs": {name: count for name, count in dataset.published_pairs.items() if name in kept},
+            }
+        )

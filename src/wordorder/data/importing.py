@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from wordorder.config.datasets import Choice, Import, Part, TextFile
+from wordorder.config.datasets import Choice, Import, Part, TextFile, Words
 from wordorder.data.archive import open_member
+from wordorder.data.clean import count_tokens
 from wordorder.data.formats.base import Sentence, read_sentences
 from wordorder.data.overlap import bucket, letters
 from wordorder.data.text import strict_pairs, write_pairs
@@ -57,14 +58,16 @@ def import_parts(
         empty = True
         for part in parts:
             found = _pairs(part, Path(downloads), by_hand)
-            for pair in choose(found, part.choose) if part.choose else found:
+            if part.choose:
+                found = choose(found, part.choose)
+            for pair in of_length(found, part.words) if part.words else found:
                 empty = False
                 yield pair
         if empty:
             names = dict.fromkeys(_name(text, Path(downloads)) for part in parts for text in (part.source, part.target))
             raise WordorderError(
                 f"The split has no pairs for {source} and {target}: there are none in {', '.join(names)}, or 'choose' "
-                "takes none of them. Nothing can be learned from it or scored; correct the split's parts in the "
+                "and 'words' take none of them. Nothing can be learned from it or scored; correct the split's parts in the "
                 "dataset's file, or leave the test set out.",
                 code="empty-file",
                 path=source,
@@ -89,6 +92,17 @@ def choose(pairs: Iterable[tuple[str, str]], choice: Choice) -> Iterator[tuple[s
                 continue
             taken.add(letters(sentence))
         yield pair
+
+
+def of_length(pairs: Iterable[tuple[str, str]], words: Words) -> Iterator[tuple[str, str]]:
+    """Yield the pairs whose sides have as many words as asked."""
+    limits = words.source, words.target
+    for pair in pairs:
+        if all(
+            limit is None or limit[0] <= count_tokens(side) <= limit[1]
+            for side, limit in zip(pair, limits, strict=True)
+        ):
+            yield pair
 
 
 def _pairs(part: Part, downloads: Path, by_hand: str | None) -> Iterator[tuple[str, str]]:
