@@ -132,6 +132,22 @@ def test_splits_that_may_share_a_file(root: Path, change: tuple[str, str]) -> No
     load_dataset("pair", root)
 
 
+def test_splits_of_different_lengths_may_share_a_file(root: Path) -> None:
+    path = root / "datasets/pair.yaml"
+    replace(
+        path,
+        ("choose: {by: line, of: 9, drop: [0, 1]}", "words: {source: [1, 8]}"),
+        ("choose: {by: line, of: 9, keep: [0]}", "words: {source: [9, 12]}"),
+        ("choose: {by: line, of: 9, keep: [1]}", "words: {source: [1, 99], target: [9, 12]}"),
+    )
+    duplicate = {"code": "duplicate-entry", "line": 15, "key": "tests.test[0]"}
+    assert found(path, load_dataset, "pair", root) == [duplicate]
+    replace(path, ("{source: [1, 8]}", "{source: [1, 8], target: [1, 8]}"))
+    load_dataset("pair", root)
+    replace(path, ("{source: [9, 12]}", "{source: [8, 12]}"))
+    assert found(path, load_dataset, "pair", root) == [{"code": "duplicate-entry", "line": 12, "key": "valid[0]"}]
+
+
 @pytest.mark.parametrize("file", ["a.zip", "a.tar", "a.tgz", "a.tar.gz", "a.tar.bz2"])
 def test_of_an_archive_a_member_is_named(root: Path, file: str) -> None:
     path = root / "datasets/pair.yaml"

@@ -10,8 +10,9 @@ import pytest
 
 from corpus_files import own_pairs, write_downloads
 from raises import raises
+from small_config import replace, write_config
 from snakemake_runs import dry_run, job_counts, outputs, snakemake
-from wordorder.config.datasets import Choice, Dataset, Download
+from wordorder.config.datasets import Choice, Dataset, Download, Words
 from wordorder.config.load import dataset_names, load_dataset, load_published_scores
 from wordorder.data.download import download
 from wordorder.data.importing import import_parts
@@ -46,7 +47,7 @@ def test_every_part_can_be_read_as_it_is_described(name: str, tmp_path: Path) ->
         described = parts(dataset, split)
         import_parts(described, tmp_path / "downloads", tmp_path / "s", tmp_path / "t")
         found = list(read_pairs(tmp_path / "s", tmp_path / "t"))
-        if all(part.choose is None for part in described):
+        if all(part.choose is None and part.words is None for part in described):
             assert found == pairs
         else:
             assert set(found) < set(pairs)
@@ -107,6 +108,79 @@ def test_a_variant_may_train_on_shorter_sentences() -> None:
     assert (
         short.preprocessing.model_copy(update={"cleaning": original.preprocessing.cleaning}) == original.preprocessing
     )
+
+
+def test_splits_of_other_lengths_are_made_from_those_of_the_original() -> None:
+    lengths, original = (load_dataset(name, ROOT) for name in ("multi30k_lengths", "multi30k"))
+    assert [part.words for part in (*lengths.train, *lengths.valid)] == [Words(source=(1, 11))] * 2
+    assert [part.source for part in lengths.train] == [part.source for part in original.train]
+    assert lengths.test_names == ["words_1_11", "words_12_17", "words_18_40"]
+    joined = [
+        part.source
+        for test in ("2016_flickr", "2017_flickr", "2018_flickr", "2017_mscoco")
+        for part in original.tests[f"test_{test}"]
+    ]
+    for parts_of_one in lengths.tests.values():
+        assert [part.source for part in parts_of_one] == joined
+
+
+SPLITS = """
+splits:
+  valid: {words: {target: [1, 3]}}
+  long: {of: [test], words: {source: [4, 9]}}
+"""
+
+
+def test_a_reversed_dataset_selects_lengths_in_its_own_direction(tmp_path: Path) -> None:
+    write_config(tmp_path)
+    new = tmp_path / "datasets/new.yaml"
+    new.write_text(f"name: new\ntitle: New\nreverse_of: pair{SPLITS}")
+    dataset, original = load_dataset("new", tmp_path), load_dataset("pair", tmp_path)
+    assert dataset.train == [part.reversed() for part in original.train]
+    (long,) = dataset.tests["long"]
+    assert long.words == Words(source=(4, 9)) and long.source == original.tests["test"][0].target
+    assert dataset.test_names == ["long"] and dataset.valid[0].words == Words(target=(1, 3))
+    assert long.reversed().words == Words(target=(4, 9))
+    new.write_text("name: new\ntitle: New\nvariant_of: pair\nsplits: {train: {words: {source: [1, 3]}}}\n")
+    assert load_dataset("new", tmp_path).tests == original.tests
+
+
+def test_published_numbers_of_other_pairs_are_not_inherited(tmp_path: Path) -> None:
+    write_config(tmp_path)
+    replace(
+        tmp_path / "datasets/pair.yaml",
+        ("licence: free", "licence: free\npublished_pairs: {train: 9, valid: 4, test: 2}"),
+    )
+    (tmp_path / "datasets/new.yaml").write_text(f"name: new\ntitle: New\nvariant_of: pair{SPLITS}")
+    assert load_dataset("new", tmp_path).published_pairs == {"train": 9}
+
+
+@pytest.mark.parametrize(
+    ("splits", "problem"),
+    [
+        ("long: {of: [tset]}", {"code": "unknown-name", "key": "splits.long.of[0]", "suggestion": "test"}),
+        ("long: {words: {source: [1, 2]}}", {"code": "unknown-name", "key": "splits.long"}),
+        ("long: {of: [test, train]}", {"code": "inconsistent-keys", "key": "splits.long.of[1]", "found": "train"}),
+        ("train: {of: [valid]}", {"code": "inconsistent-keys", "key": "splits.train.of[0]", "found": "valid"}),
+        ("a.b: {of: [test]}", {"code": "reserved-name", "key": "splits.a.b"}),
+        ("test: {words: {source: [9, 8]}}", {"code": "invalid-value", "key": "splits.test.words"}),
+        ("test: {words: {}}", {"code": "invalid-value", "key": "splits.test.words"}),
+        ("test: {words: {source: [0, 8]}}", {"code": "out-of-range", "key": "splits.test.words.source[0]"}),
+        ("test: {word: {}}", {"code": "unknown-key", "key": "splits.test.word", "suggestion": "words"}),
+    ],
+)
+def test_mistakes_in_derived_splits(tmp_path: Path, splits: str, problem: dict[str, Any]) -> None:
+    write_config(tmp_path)
+    (tmp_path / "datasets/new.yaml").write_text(f"name: new\ntitle: New\nvariant_of: pair\nsplits:\n  {splits}\n")
+    with raises(**problem, line=5):
+        load_dataset("new", tmp_path)
+
+
+def test_a_generated_dataset_has_no_derived_splits(tmp_path: Path) -> None:
+    write_config(tmp_path)
+    (tmp_path / "datasets/new.yaml").write_text("name: new\ntitle: New\nvariant_of: toy\nsplits: {valid: {}}\n")
+    with raises("inconsistent-keys", key="splits", says="generator.lengths"):
+        load_dataset("new", tmp_path)
 
 
 @pytest.mark.parametrize(

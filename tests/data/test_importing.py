@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from raises import raises
-from wordorder.config.datasets import Choice, Part
+from wordorder.config.datasets import Choice, Part, Words
 from wordorder.data.importing import import_parts
 from wordorder.files import remove
 
@@ -90,7 +90,33 @@ def test_a_split_without_pairs_is_refused(downloads: Path, tmp_path: Path) -> No
     for bad, names in (
         (nothing, "downloads/empty"),
         (GOOD[0].model_copy(update={"choose": Choice(by="line", of=9, keep=[8])}), "a.en"),
+        (GOOD[0].model_copy(update={"words": Words(source=(9, 10))}), "a.en"),
     ):
         with raises("empty-file", says=names):
             import_parts([bad], downloads, tmp_path / "s", tmp_path / "t")
         assert [path.name for path in tmp_path.iterdir()] == ["downloads"]
+
+
+def test_the_chosen_pairs_have_the_asked_numbers_of_words(tmp_path: Path) -> None:
+    (tmp_path / "en").write_text("one\none two\n\none two three\nhat 車車車車\n")
+    (tmp_path / "de").write_text("eins zwei\neins\neins\neins zwei drei\neins\n")
+
+    def chosen(**words: Any) -> list[str]:
+        asked = part("en", "de").model_copy(update={"words": Words(**words)})
+        import_parts([asked], tmp_path, tmp_path / "s", tmp_path / "t")
+        return (tmp_path / "s").read_text().splitlines()
+
+    assert chosen(source=(1, 2)) == ["one", "one two"]
+    assert chosen(target=(2, 2)) == ["one"]
+    assert chosen(source=(2, 9), target=(1, 1)) == ["one two", "hat 車車車車"]
+    assert chosen(source=(3, 3)) == ["one two three", "hat 車車車車"]  # two such characters count as a word
+
+
+def test_lengths_are_those_of_the_chosen_pairs(tmp_path: Path) -> None:
+    (tmp_path / "en").write_text("one two\none\none two three\none two\n")
+    (tmp_path / "de").write_text("1\n2\n3\n4\n")
+    asked = part("en", "de").model_copy(
+        update={"choose": Choice(by="line", of=2, keep=[0]), "words": Words(source=(2, 2))}
+    )
+    assert import_parts([asked], tmp_path, tmp_path / "s", tmp_path / "t") == 1
+    assert (tmp_path / "t").read_text() == "4\n"  # the fourth line is even, though it is the second of two words

@@ -86,14 +86,23 @@ SENTENCES = {
 
 
 def own_pairs(dataset: Dataset, number: int) -> PairsOf:
-    """Generate about this many pairs per split, all different except the first pair, which all splits share."""
+    """Generate about this many pairs per split, all different except the first pair, which all splits share.
+
+    If a part of the dataset selects lengths, half of the pairs are twice as long.
+    """
+    splits = ("train", "valid", *dataset.test_names)
+    varied = any(part.words for split in splits for part in parts(dataset, split))
     fresh = count(1)
     sides = [SENTENCES[language] for language in (dataset.source_language, dataset.target_language)]
 
     def pairs_of(split: str, part: int) -> Pairs:
         places = range(number // len(parts(dataset, split)))
         numbers = [0 if (part, place) == (0, 0) else next(fresh) for place in places]
-        source, target = ([side[own % len(side)].format(own) for own in numbers] for side in sides)
+        repeats = [2 if varied and own % 16 > 7 else 1 for own in numbers]
+        source, target = (
+            [" ".join([side[own % len(side)].format(own)] * times) for own, times in zip(numbers, repeats, strict=True)]
+            for side in sides
+        )
         return list(zip(source, target, strict=True))
 
     return pairs_of

@@ -5,6 +5,7 @@ The checks look at raw data of any shape, so that their findings appear together
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
@@ -298,17 +299,16 @@ def _same_text_problems(data: Any) -> Iterator[Problem]:
                     "column or language of it."
                 )
                 yield Problem(location, sentence, "duplicate-entry")
-            choice = _get(part, "choose")
             if split == ("train",):
-                trained.append((location, sides, choice))
+                trained.append((location, sides, part))
                 continue
-            for place, texts, chosen in trained:
-                if without_overlap or texts != sides or not _overlap(choice, chosen):
+            for place, texts, other in trained:
+                if without_overlap or texts != sides or not _overlap(part, other):
                     continue
                 sentence = (
                     f"{quoted(location)} has pairs that {quoted(place)} has, too. Name another file, or give both a "
-                    "'choose' with the same 'by' and 'of' and different buckets, or set 'preprocessing.remove_overlap' "
-                    "to true."
+                    "'choose' with the same 'by' and 'of' and different buckets, or 'words' without a common length, "
+                    "or set 'preprocessing.remove_overlap' to true."
                 )
                 yield Problem(location, sentence, "duplicate-entry")
                 break
@@ -321,7 +321,25 @@ def _text(side: Any) -> dict[str, Any] | None:
     return {"format": "text"} | {key: value for key, value in side.items() if key != "unescape" and value is not None}
 
 
-def _overlap(one: Any, other: Any) -> bool:
+def _overlap(part: Any, other: Any) -> bool:
+    """Return whether two parts of the same text use some of the same pairs; False if that is not known."""
+    for side in ("source", "target"):
+        (least, most), (others_least, others_most) = _lengths(part, side), _lengths(other, side)
+        if most < others_least or others_most < least:
+            return False
+    return _choices_overlap(_get(part, "choose"), _get(other, "choose"))
+
+
+def _lengths(part: Any, side: str) -> tuple[float, float]:
+    """Return the smallest and largest number of words of one side; no limits if they are missing or malformed."""
+    match _get(_get(part, "words"), side):
+        case [int() as least, int() as most]:
+            return least, most
+        case _:
+            return 0, math.inf
+
+
+def _choices_overlap(one: Any, other: Any) -> bool:
     """Return whether two values of 'choose' select some of the same pairs; False if that is not known."""
     if one is None or other is None:
         return True
@@ -387,8 +405,8 @@ def _derived_split_problems(data: Any, name: str, original: dict[str, Any]) -> I
         return
     if _get(original, "generator") is not None:
         sentence = (
-            f"'splits' selects sentences from files, but a generator makes those of '{name}'. Set 'generator.lengths' in "
-            "a copy of its file instead."
+            f"'splits' selects sentences from files, but a generator makes those of '{name}'. Set "
+            "'generator.lengths' in a copy of its file instead."
         )
         yield Problem(("splits",), sentence, "inconsistent-keys", found=name)
         return
@@ -404,7 +422,7 @@ def _derived_split_problems(data: Any, name: str, original: dict[str, Any]) -> I
                 yield _foreign(here, source, f"a split of '{name}'", known, "splits")
             elif (source == "train") != (split == "train"):
                 sentence = (
-                    f"{quoted(location)} is made from '{source}' of '{name}'. Make only 'train' from training pairs, and "
+                    f"{quoted(location)} is made from '{source}' of '{name}'. Make 'train' from training pairs, and "
                     "the others from held-out ones."
                 )
                 yield Problem(here, sentence, "inconsistent-keys", found=source)

@@ -425,10 +425,11 @@ class DerivedDataset(Model):
                 "valid": [part.reversed() for part in original.valid],
                 "tests": {test: [part.reversed() for part in parts] for test, parts in original.tests.items()},
             }
-        return self._split(original.model_copy(update=own))
+        dataset = original.model_copy(update=own)
+        return self._split(dataset) if self.splits else dataset
 
     def _split(self, dataset: Dataset) -> Dataset:
-        """Replace the splits of a dataset by those that 'splits' makes from them."""
+        """Replace the splits of a dataset by those that 'splits' makes from them, and drop files that none needs."""
         known = {"train": dataset.train, "valid": dataset.valid, **dataset.tests}
         made = {
             name: [
@@ -439,12 +440,15 @@ class DerivedDataset(Model):
             for name, split in self.splits.items()
         }
         tests = {name: parts for name, parts in made.items() if name not in ("train", "valid")} or dataset.tests
-        kept = {"train", "valid", *tests} - made.keys()
+        splits = {"train": dataset.train, "valid": dataset.valid, **tests} | made
+        used = {side.file for parts in splits.values() for part in parts for side in (part.source, part.target)}
+        counts = dataset.published_pairs.items()
         return dataset.model_copy(
             update={
-                "train": made.get("train", dataset.train),
-                "valid": made.get("valid", dataset.valid),
+                "train": splits["train"],
+                "valid": splits["valid"],
                 "tests": tests,
-                "published_pairs": {name: count for name, count in dataset.published_pairs.items() if name in kept},
+                "downloads": {name: file for name, file in dataset.downloads.items() if name in used},
+                "published_pairs": {name: count for name, count in counts if name in splits.keys() - made.keys()},
             }
         )

@@ -67,8 +67,8 @@ def import_parts(
             names = dict.fromkeys(_name(text, Path(downloads)) for part in parts for text in (part.source, part.target))
             raise WordorderError(
                 f"The split has no pairs for {source} and {target}: there are none in {', '.join(names)}, or 'choose' "
-                "and 'words' take none of them. Nothing can be learned from it or scored; correct the split's parts in the "
-                "dataset's file, or leave the test set out.",
+                "and 'words' take none of them. Nothing can be learned from it or scored; correct the split's parts in "
+                "the dataset's file, or leave the test set out.",
                 code="empty-file",
                 path=source,
             )
@@ -98,10 +98,8 @@ def of_length(pairs: Iterable[tuple[str, str]], words: Words) -> Iterator[tuple[
     """Yield the pairs whose sides have as many words as asked."""
     limits = words.source, words.target
     for pair in pairs:
-        if all(
-            limit is None or limit[0] <= count_tokens(side) <= limit[1]
-            for side, limit in zip(pair, limits, strict=True)
-        ):
+        sides = zip(pair, limits, strict=True)
+        if all(limit is None or limit[0] <= count_tokens(side) <= limit[1] for side, limit in sides):
             yield pair
 
 
