@@ -22,8 +22,8 @@ PREPARATION = Preparation.model_validate(
 
 @pytest.fixture
 def raw(tmp_path: Path) -> tuple[Path, Path]:
-    """25 pairs with blank lines and separators, the last without a line end."""
-    source = [f"Sentence {n}, isn't it?" if (n + 1) % 6 else "" for n in range(25)]
+    """25 pairs with blank lines, separators and byte order marks, the last without a line end."""
+    source = [f"\ufeffSentence {n}, isn't it?" if (n + 1) % 6 else "" for n in range(25)]
     target = [f"Satz\u2028{n}, oder?" if n % 7 else "sehr " * 20 for n in range(25)]
     (tmp_path / "raw.source").write_bytes("\n".join(source).encode())
     (tmp_path / "raw.target").write_bytes("\r\n".join(target).encode())

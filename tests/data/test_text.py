@@ -43,7 +43,7 @@ def test_a_separator_inside_a_sentence_is_a_space(tmp_path: Path, separator: str
         (b"a\r\r\nb\r", ["a ", "b"]),
         (b"\r\n\r\n", ["", ""]),
         (b" a \n", [" a "]),
-        (b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n", ["a", "\ufeffb"]),
+        (b"\xef\xbb\xbfa\n\xef\xbb\xbfb\xef\xbb\xbf\n", ["a", "b\ufeff"]),
         (b"\xef\xbb\xbf", [""]),
         ("Bär\u00a0Ω\u200b\n".encode(), ["Bär\u00a0Ω\u200b"]),
     ],
@@ -124,9 +124,7 @@ def test_a_separator_does_not_shift_one_side(tmp_path: Path) -> None:
 def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, lines: list[str]) -> None:
     path = tmp_path_factory.mktemp("text") / "lines"
     assert write_lines(path, lines) == len(lines)
-    if lines:
-        lines[0] = lines[0].removeprefix("\ufeff")
-    assert list(read_lines(path)) == lines
+    assert list(read_lines(path)) == [line.lstrip("\ufeff") for line in lines]
 
 
 @given(st.binary())

@@ -33,9 +33,9 @@ def one_line(text: str) -> str:
 def read_lines(path: str | Path) -> Iterator[str]:
     r"""Yield the lines of a UTF-8 file (``.gz`` is decompressed), without their ends, in constant memory.
 
-    One ``\r`` before ``\n`` and a byte order mark at the start of the file are dropped. Control characters and the
-    other Unicode line separators become spaces. A byte that is not UTF-8 and a line of more than LONGEST_LINE bytes
-    are a :class:`WordorderError`.
+    One ``\r`` before ``\n`` is dropped, and so are byte order marks at the start of a line: concatenated files have
+    them there, too. Control characters and the other Unicode line separators become spaces. A byte that is not UTF-8
+    and a line of more than LONGEST_LINE bytes are a :class:`WordorderError`.
     """
     with open_bytes(path) as file:
         yield from decode_lines(file, path)
@@ -75,7 +75,7 @@ def decode_lines(
             )
             raise at_line(str(name), number, sentence, code="not-utf-8") from error
         offset += len(line)
-        yield control.sub(control_as, text.removeprefix(_BYTE_ORDER_MARK) if number == 1 else text)
+        yield control.sub(control_as, text.lstrip(_BYTE_ORDER_MARK))
 
 
 T = TypeVar("T")
