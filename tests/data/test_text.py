@@ -127,13 +127,23 @@ def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, lines
     assert list(read_lines(path)) == [line.lstrip("\ufeff") for line in lines]
 
 
+@pytest.mark.parametrize("content", [b"a\rb\r", b"a\rb", b"\xef\xbb\xbf\ra"])
+def test_text_without_a_line_feed_is_refused(tmp_path: Path, content: bytes) -> None:
+    with raises("wrong-line-ends", line=1):
+        lines_of(tmp_path, content)
+    assert lines_of(tmp_path, content + b"\n") == [content.decode("utf-8-sig").replace("\r", " ").removesuffix(" ")]
+
+
 @given(st.binary())
 def test_any_bytes_are_lines_or_an_error(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     path = tmp_path_factory.mktemp("text") / "bytes"
     path.write_bytes(content)
     try:
         lines = list(read_lines(path))
-    except WordorderError:
+    except WordorderError as error:
+        if error.code == "wrong-line-ends":
+            assert b"\r" in content and b"\n" not in content
+            return
         with pytest.raises(UnicodeDecodeError):
             content.decode()
         return

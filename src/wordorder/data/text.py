@@ -35,7 +35,8 @@ def read_lines(path: str | Path) -> Iterator[str]:
 
     One ``\r`` before ``\n`` is dropped, and so are byte order marks at the start of a line: concatenated files have
     them there, too. Control characters and the other Unicode line separators become spaces. A byte that is not UTF-8
-    and a line of more than LONGEST_LINE bytes are a :class:`WordorderError`.
+    and a line of more than LONGEST_LINE bytes are a :class:`WordorderError`, and so is text whose only line ends are
+    ``\r``.
     """
     with open_bytes(path) as file:
         yield from decode_lines(file, path)
@@ -74,6 +75,12 @@ def decode_lines(
                 "it is compressed, let its name end in .gz."
             )
             raise at_line(str(name), number, sentence, code="not-utf-8") from error
+        if number == 1 and not line.endswith(b"\n") and "\r" in text.rstrip("\r"):
+            sentence = (
+                "the text has carriage returns but no line feed, so that all of it is one line. A line ends with a "
+                "line feed; convert the file (for example with tr '\\r' '\\n')."
+            )
+            raise at_line(str(name), number, sentence, code="wrong-line-ends")
         offset += len(line)
         yield control.sub(control_as, text.lstrip(_BYTE_ORDER_MARK))
 
