@@ -195,12 +195,27 @@ def test_diverged_cells_were_run_and_what_shares_no_seed_with_the_baseline_says_
     nan = float("nan")
     ours = scores({"sinusoidal": [nan, nan], "opr": [27.4, nan], "relative": [nan, nan]})
     ours.loc[ours["score"].isna(), "status"] = "diverged"
+    ours.loc[(ours["encoding"] == "opr") & (ours["seed"] == 2), "status"] = "not run"
     gaps = changed(**APE_ALONE, OPR={"scores": [], "gaps": [0.5]})
     frame = published_frame(ours, [(Shown(table="paper_table1"), gaps)]).set_index("row")
     assert frame["status"].to_dict() == {"APE": "diverged", "OPR": "baseline diverged", "RPE": "diverged"}
-    ours.loc[(ours["encoding"] == "sinusoidal") & (ours["seed"] == 2), ["score", "status"]] = [27.0, "scored"]
+    of_baseline = ours["encoding"] == "sinusoidal"
+    ours.loc[of_baseline, "status"] = "not run"
+    ours.loc[of_baseline & (ours["seed"] == 2), ["score", "status"]] = [27.0, "scored"]
     frame = published_frame(ours, [(Shown(table="paper_table1"), gaps)]).set_index("row")
     assert frame.loc["OPR", "status"] == "no seed in common with the baseline"
+
+
+@pytest.mark.parametrize(("diverged", "status"), [("opr", "diverged"), ("sinusoidal", "baseline diverged")])
+def test_a_system_with_one_diverged_run_has_no_verdict(diverged: str, status: str) -> None:
+    ours = scores(OURS)
+    one = (ours["encoding"] == diverged) & (ours["seed"] == ours["seed"].max())
+    ours.loc[one, ["score", "status"]] = [float("nan"), "diverged"]
+    printed = changed(**APE_ALONE, OPR={"scores": [], "gaps": [0.5]})
+    opr = published_frame(ours, [(Shown(table="paper_table1"), printed)]).set_index("row").loc["OPR"]
+    assert opr["status"] == status and opr["mean"] > 0 and opr["n"] == 3 - (diverged == "opr")
+    alone = published_frame(ours, [(Shown(table="paper_table1"), PRINTED)]).set_index("row").loc["OPR"]
+    assert (alone["status"] == "diverged") == (diverged == "opr")
 
 
 def test_what_was_scored_by_other_metrics_was_run() -> None:

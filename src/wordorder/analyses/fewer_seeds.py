@@ -106,13 +106,16 @@ class FewerSeeds(ScoresAnalysis):
 
     def _rows(self, model: Blocked, encodings: Sequence[str], asked: Analysed) -> Iterator[Row]:
         """Compare subsets of the seeds of a model, which lacks the encodings that the study excludes."""
+        from wordorder.comparison.levels import level_of
+
         baseline, alpha = asked.report.baseline, asked.report.alpha
+        level = level_of(alpha, model.seeds, asked.report.looks).level if model.seeds else alpha
         possible = [count for count in self.counts if 2 * count <= model.n]
         others = [name for name in encodings if name != baseline]
         if baseline in encodings and others:
             tested = possible if baseline in model.systems and model.k > 1 else []
             for count in self.counts:
-                found = _pairs(model, baseline, count, self.draws, alpha) if count in tested else {}
+                found = _pairs(model, baseline, count, self.draws, alpha, level) if count in tested else {}
                 for pair in [*((name, baseline) for name in others), *combinations(others, 2)]:
                     yield _row(pair, count) | found.get(pair, {})
         for name in encodings:
@@ -170,7 +173,7 @@ def _row(pair: Pair, count: int) -> Row:
     return {"encoding": pair[0], "other": pair[1], "count": count, "subsets": 0}
 
 
-def _pairs(model: Blocked, baseline: str, count: int, draws: int, alpha: float) -> dict[Pair, Row]:
+def _pairs(model: Blocked, baseline: str, count: int, draws: int, alpha: float, level: float) -> dict[Pair, Row]:
     """Compare systems on each subset of ``count`` seeds: with the baseline by Dunnett's test, other pairs by Tukey's.
 
     Args:
@@ -178,13 +181,14 @@ def _pairs(model: Blocked, baseline: str, count: int, draws: int, alpha: float) 
         baseline: The baseline.
         count: Number of seeds of a subset.
         draws: Largest number of subsets.
-        alpha: The level of the tests.
+        alpha: The level of the tests of the subsets.
+        level: The level of the tests of all seeds.
 
     Returns:
         The results of each pair.
     """
     subsets = _subsets(model.n, count, draws)
-    whole = _directions(model, baseline, alpha)
+    whole = _directions(model, baseline, level)
     found = [_directions(_subset(model, subset), baseline, alpha) for subset in subsets] if count > 1 else []
     rows: dict[Pair, Row] = {}
     for pair, direction in whole.items():

@@ -7,7 +7,6 @@ for systems that vary more than the others.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -20,7 +19,7 @@ from wordorder.comparison.verdicts import sentence
 from wordorder.config.models import Comparison, Family
 from wordorder.metrics.base import Metric
 from wordorder.statistics.all_pairs import Pairs, declared_pairs
-from wordorder.statistics.blocked import Blocked, Difference, block
+from wordorder.statistics.blocked import Blocked, Difference, block, learned_nothing
 from wordorder.statistics.dunnett import AgainstBaseline, against_baseline
 from wordorder.statistics.power import Procedure, critical, detectable_of, seeds_needed, sigma_range
 from wordorder.statistics.resampling import Array
@@ -69,8 +68,7 @@ class FamilyTest:
         by_system: dict[str, dict[int, float]] = {name: {} for name in self.family.encodings}
         for (name, seed), score in self.scores.items():
             by_system[name][seed] = score
-        # Models that have learned nothing are not equivalent: their scores are alike because none can be lower.
-        floor = -math.inf if self.margin is None or self.metric.lower_is_better else self.margin
+        floor = learned_nothing(self.margin, lower_is_better=self.metric.lower_is_better)
         return block(by_system, seeds=self.family.seeds, diverged=self.diverged, floor=floor)
 
     @cached_property
@@ -83,7 +81,8 @@ class FamilyTest:
     def test(self) -> AgainstBaseline | Pairs:
         """The differences of all comparisons."""
         if self.baseline is not None:
-            return against_baseline(self.model, self.baseline, alpha=self.level.level)
+            systems = {comparison.system for comparison in self.family.comparisons}
+            return against_baseline(self.model, self.baseline, alpha=self.level.level, among=systems)
         pairs = [(comparison.system, comparison.baseline) for comparison in self.family.comparisons]
         return declared_pairs(self.model, pairs, alpha=self.level.level)
 

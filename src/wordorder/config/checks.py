@@ -410,7 +410,7 @@ def _derived_split_problems(data: Any, name: str, original: dict[str, Any]) -> I
         )
         yield Problem(("splits",), sentence, "inconsistent-keys", found=name)
         return
-    known = [split for (*_, split), _ in _parts(original)]
+    known = [str(location[-1]) for location, _ in _parts(original)]
     for split, derived in splits.items():
         location = ("splits", split)
         if split not in ("train", "valid"):
@@ -419,7 +419,7 @@ def _derived_split_problems(data: Any, name: str, original: dict[str, Any]) -> I
         for place, source in enumerate(sources):
             here = (*location, "of", place) if _list(derived, "of") else location
             if source not in known:
-                yield _foreign(here, source, f"a split of '{name}'", known, "splits")
+                yield _foreign(here, str(source), f"a split of '{name}'", known, "splits")
             elif (source == "train") != (split == "train"):
                 sentence = (
                     f"{quoted(location)} is made from '{source}' of '{name}'. Make 'train' from training pairs, and "

@@ -8,7 +8,6 @@ not rerun it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -158,11 +157,6 @@ class Comparison(Model):
     baseline: Name = Field(description="Encoding with which it is compared.")
 
 
-def compared_encodings(comparisons: Iterable[Comparison]) -> set[str]:
-    """Return the encodings that comparisons name."""
-    return {name for each in comparisons for name in (each.system, each.baseline)}
-
-
 class Significance(Model):
     """Settings of the significance tests."""
 
@@ -205,7 +199,7 @@ class SystemsScoring(Model):
 class Family(Model):
     """The slice of a significance job: the comparisons declared for one dataset, which are one family."""
 
-    encodings: list[Name]
+    encodings: list[Name] = Field(description="All systems; those that no comparison names estimate the variance, too.")
     seeds: list[int]
     baseline: Name
     comparisons: list[Comparison] = Field(description="All comparisons; an empty list compares nothing.")
@@ -216,12 +210,9 @@ class Family(Model):
     looks: Looks | None = None
 
     def among(self, encodings: list[str]) -> Family:
-        """Return the comparisons of these encodings only."""
+        """Return the comparisons of these encodings, which are those of a size."""
         kept = [each for each in self.comparisons if {each.system, each.baseline} <= set(encodings)]
-        if kept == self.comparisons:
-            return self
-        compared = compared_encodings(kept)
-        own = [name for name in self.encodings if name in compared]
+        own = [name for name in self.encodings if name in encodings] if kept else []
         return self.model_copy(update={"encodings": own, "comparisons": kept})
 
 

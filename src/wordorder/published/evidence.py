@@ -11,8 +11,9 @@ import numpy as np
 from scipy import stats
 
 from wordorder.statistics.all_pairs import declared_pairs
-from wordorder.statistics.blocked import Blocked, Difference, block
+from wordorder.statistics.blocked import Blocked, Difference, block, learned_nothing
 from wordorder.statistics.power import TARGET, power_of, seeds_needed
+from wordorder.statistics.resampling import TIE
 from wordorder.statistics.verdicts import Outcome, verdict
 
 Values = Mapping[str, Mapping[int, float]]
@@ -115,7 +116,7 @@ class Family:
             One piece of evidence per pair, in the order of the pairs.
         """
         known = {name: of for name, of in self.values.items() if of}
-        model = block(known)
+        model = block(known, floor=learned_nothing(self.margin, lower_is_better=self.lower_is_better))
         tested = declared_pairs(model, list(self.pairs), alpha=level)
         found = []
         for pair in self.pairs:
@@ -183,7 +184,7 @@ class Family:
         )
 
     def _needed(self, pair: tuple[str, str], difference: Difference, model: Blocked, level: float) -> int | None:
-        """Return the number of seeds that detects the difference that is sought with 80 % power.
+        """Return the number of seeds that detects the difference that is sought with 80 % power, at least one more.
 
         That is the published difference; without one the margin; without a margin a difference as large as ours.
         """
@@ -191,7 +192,7 @@ class Family:
         sought = published or self.margin or abs(difference.value)
         if not sought:
             return None
-        return seeds_needed(
+        needed = seeds_needed(
             sought,
             difference.standard_error * math.sqrt(model.n / 2),  # that of this pair, one of which may vary more
             model.k,
@@ -200,6 +201,7 @@ class Family:
             m=len(self.pairs),
             freedom=difference.nu / (model.n - 1),
         )
+        return needed and max(needed, model.n + 1)
 
 
 _OUTCOMES = {
@@ -235,7 +237,7 @@ def slope_evidence(
     """
     n, sign = len(slopes), 1 if rises else -1
     mean = sign * float(np.mean(slopes))
-    if n < 2 or not (spread := float(np.std(slopes, ddof=1))):
+    if n < 2 or (spread := float(np.std(slopes, ddof=1))) <= TIE:
         note = "fewer than two seeds, or no spread"
         return Evidence(Found.UNDECIDED, place, about, mean, units=n, note=note, stands_in=stands_in)
     error, critical = spread / math.sqrt(n), float(stats.t.isf(level / 2, n - 1))
@@ -273,7 +275,8 @@ def gain_evidence(
     """
     value = float(np.mean(larger)) - float(np.mean(smaller))
     n = min(len(larger), len(smaller))
-    if n < 2 or not (variance := float(np.var(larger, ddof=1) / len(larger) + np.var(smaller, ddof=1) / len(smaller))):
+    variance = sum(float(np.var(gains, ddof=1)) / len(gains) for gains in (larger, smaller)) if n > 1 else 0.0
+    if math.sqrt(variance) <= TIE:
         note = "fewer than two seeds, or no spread"
         return Evidence(Found.UNDECIDED, place, about, value, units=n, note=note, stands_in=stands_in)
     test = stats.ttest_ind(larger, smaller, equal_var=False)

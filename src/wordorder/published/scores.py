@@ -179,7 +179,8 @@ def published_frame(
                 if printed is None and published_gap is None and row is not base:
                     continue
                 place = dataset, test, size = ours.place(column, row.size)
-                own, own_base = (ours.of(column, each.encoding, each.size) for each in (row, base))
+                own, lack = ours.of(column, row.encoding, row.size), ours.lack(column, row.encoding, row.size)
+                own_base = (ours.tested if column.is_score else ours.of)(column, base.encoding, base.size)
                 compared = _Compared(
                     values=list(own.values()),
                     gaps=[own[seed] - own_base[seed] for seed in own if seed in own_base],
@@ -192,8 +193,8 @@ def published_frame(
                     half_digit=0.5 * 10**-column.decimals if column.metric == PARAMETERS else None,
                     runs=table.runs,
                 )
-                if not own:
-                    judgement = Judgement(ours.lack(column, row.encoding, row.size))
+                if not own or (column.is_score and lack is Status.DIVERGED):
+                    judgement = Judgement(lack)
                 elif column.test is None and size != row.size:
                     judgement = Judgement(Status.ANOTHER_SIZE)
                 else:

@@ -25,7 +25,7 @@ from wordorder.report.records import Record
 from wordorder.report.translations import Translated, token_pattern
 from wordorder.results.frames import groups, load_significance
 from wordorder.statistics.all_pairs import all_pairs
-from wordorder.statistics.blocked import Blocked, block
+from wordorder.statistics.blocked import Blocked, block, learned_nothing
 from wordorder.statistics.verdicts import verdict
 from wordorder.tables.comparisons import all_exact, is_small
 
@@ -87,11 +87,12 @@ def _metric(name: str, rows: pd.DataFrame, diverged: set[str], tested: dict[str,
         row["encoding"]: {int(seed.removeprefix("seed ")): row[seed] for seed in seeds if not pd.isna(row[seed])}
         for row in rows.to_dict("records")
     }
-    model = block({system: own for system, own in of.items() if own}, diverged=diverged)
-    systems = list(model.systems) if model.seeds else []  # systems without a common seed cannot be compared
-    found = all_pairs(model, alpha=alpha)
     chosen = metric(name)
     margin = tested["family"] and tested["family"]["margin"]
+    floor = learned_nothing(margin, lower_is_better=chosen.lower_is_better)
+    model = block({system: own for system, own in of.items() if own}, diverged=diverged, floor=floor)
+    systems = list(model.systems) if model.seeds else []  # systems without a common seed cannot be compared
+    found = all_pairs(model, alpha=alpha)
     differences = list(found.differences.values())
     decided = [
         verdict(each, margin=margin or 0.0, alpha=alpha, lower_is_better=chosen.lower_is_better).outcome.value

@@ -185,6 +185,14 @@ def block(
     )
 
 
+def learned_nothing(margin: float | None, *, lower_is_better: bool) -> float:
+    """Return the largest score of models that have learned nothing: the margin of equivalence, if there is one.
+
+    Such models are not equivalent: their scores are alike because none can be lower.
+    """
+    return -math.inf if margin is None or lower_is_better else margin
+
+
 @dataclass(frozen=True)
 class Difference:
     """A tested difference of two systems.

@@ -7,7 +7,7 @@ an interval may contain 0 although the step-down p-value is below alpha.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from wordorder.statistics.blocked import Blocked, Difference, Problem, around
@@ -44,9 +44,23 @@ class AgainstBaseline:
     differences: Mapping[str, Difference]
 
 
-def against_baseline(model: Blocked, baseline: str, *, alpha: float = 0.05) -> AgainstBaseline:
-    """Compare every system of a model with the baseline."""
-    m, problem = model.declared - 1, model.problem
+def against_baseline(
+    model: Blocked, baseline: str, *, alpha: float = 0.05, among: Collection[str] | None = None
+) -> AgainstBaseline:
+    """Compare systems with the baseline.
+
+    Args:
+        model: The scores.
+        baseline: The baseline.
+        alpha: The level.
+        among: The declared systems to compare, of which the model may lack some; by default all. The others only
+            contribute to the residual variance and to the check of the baseline.
+
+    Returns:
+        The comparisons.
+    """
+    m = model.declared - 1 if among is None else len({*among} - {baseline})
+    problem = model.problem
     if baseline in model.excluded or (baseline not in model.systems and problem is None):
         problem = "baseline diverged" if model.excluded.get(baseline) == "diverged" else "baseline unfinished"
     if problem is not None:
@@ -59,7 +73,8 @@ def against_baseline(model: Blocked, baseline: str, *, alpha: float = 0.05) -> A
     error, nu = model.standard_error, float(model.nu)
     if baseline in unstable:
         error, nu = math.sqrt(unstable[baseline].variance), unstable[baseline].nu
-    values = {name: model.difference(name, baseline) for name in model.systems if name != baseline}
+    compared = [name for name in model.systems if name != baseline and (among is None or name in among)]
+    values = {name: model.difference(name, baseline) for name in compared}
     errors = {name: model.error(name, baseline, unstable) for name in values}
     t = {name: values[name] / errors[name][0] for name in values}
     single = {name: dunnett_sf(t[name], m, errors[name][1]) for name in values}

@@ -46,7 +46,7 @@ def score_groups(
 ) -> dict[str, str]:
     """Assign letters by Tukey's test of all pairs on the seeds that all systems share.
 
-    Systems that diverged or have fewer than two seeds have no letter. If nothing varies, all share one letter.
+    Systems that diverged or have fewer than two seeds have no letter. If nothing can be tested, no system has one.
 
     Args:
         scores: system -> seed -> score.
@@ -58,7 +58,7 @@ def score_groups(
         The letters of each system.
     """
     model = block({name: of for name, of in scores.items() if of}, diverged=diverged)
-    if model.problem not in (None, "no variance"):
+    if model.problem is not None:
         return {}
     different = [pair for pair, found in all_pairs(model, alpha=alpha).differences.items() if found.p < alpha]
     sign = 1 if lower_is_better else -1

@@ -64,23 +64,27 @@ def permutation_test(published: Array, ours: Array, *, samples: int = 9_999, see
     Args:
         published: Published scores, (k,), or of all columns of a table, (C, k); higher is better, or lower in both.
         ours: Our scores of the same systems. A permutation is the same for all columns. In either, nan marks a missing
-            score, whose pairs count 0.
+            score, whose pairs count 0. In a column, only the systems that have both scores are exchanged, in the order
+            that the permutation gives them.
         samples: The number of random permutations for more than eight systems.
         seed: The seed of the random permutations.
 
     Returns:
         The test.
     """
-    signs, others = (_signs(np.atleast_2d(scores)) for scores in (published, ours))
-    k = signs.shape[1]
+    columns = list(zip(np.atleast_2d(published), np.atleast_2d(ours), strict=True))
+    k = len(columns[0][0])
     if k <= EXACT:
         orders = np.array(list(permutations(range(k))))
     else:
         orders = np.random.default_rng(seed).permuted(np.tile(np.arange(k), (samples, 1)), axis=1)
-    observed = int((signs * others).sum()) // 2
-    by_chance = np.zeros(len(orders), dtype=int)
-    for one, other in zip(signs, others, strict=True):
-        by_chance += (one * other[orders[:, :, None], orders[:, None, :]]).sum(axis=(1, 2)) // 2
+    observed, by_chance = 0, np.zeros(len(orders), dtype=int)
+    for published_scores, our_scores in columns:
+        known = np.flatnonzero(~np.isnan(published_scores + our_scores))
+        one, other = _signs(published_scores[known]), _signs(our_scores[known])
+        own = orders[:, known].argsort(axis=1).argsort(axis=1)
+        observed += int((one * other).sum()) // 2
+        by_chance += (one * other[own[:, :, None], own[:, None, :]]).sum(axis=(1, 2)) // 2
     more, less = int((by_chance >= observed).sum()), int((by_chance <= observed).sum())
     if k <= EXACT:
         return Order(k, observed, more / len(orders), less / len(orders))
@@ -88,8 +92,8 @@ def permutation_test(published: Array, ours: Array, *, samples: int = 9_999, see
 
 
 def _signs(scores: Array) -> Array:
-    """Compute the sign of each difference, (C, k) to (C, k, k)."""
-    signs: Array = np.nan_to_num(np.sign(scores[:, :, None] - scores[:, None, :])).astype(int)
+    """Compute the sign of each difference, (k,) to (k, k)."""
+    signs: Array = np.sign(scores[:, None] - scores[None, :]).astype(int)
     return signs
 
 

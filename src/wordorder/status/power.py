@@ -15,7 +15,7 @@ from tabulate import tabulate
 from wordorder.comparison.levels import level_of
 from wordorder.comparison.power import FamilyPower
 from wordorder.comparison.verdicts import common_test
-from wordorder.config.models import Report, Study, compared_encodings, metric_name
+from wordorder.config.models import Report, Study, metric_name
 from wordorder.errors import WordorderError
 from wordorder.metrics.base import metric
 from wordorder.results.bundle import STUDY, read_study, unpack_data
@@ -131,7 +131,7 @@ def spreads(
 
 def _assumed(study: Study, name: str, sigma: float, nu: float, place: str, *, small: bool = False) -> Spread:
     family = comparisons(study)
-    systems = len(compared_encodings(family))
+    systems = max(len(study.encodings_of(size)) for size in study.sizes)  # of the largest family
     procedure: Procedure = "baseline" if len({c.baseline for c in family}) == 1 else "declared pairs"
     seeds = len(study.seed_numbers)
     level = level_of(study.significance.alpha, study.seed_numbers, study.looks)

@@ -13,7 +13,7 @@ from wordorder.config.pages import CONTROLS, Controls
 from wordorder.metrics.base import metric
 from wordorder.results.frames import groups
 from wordorder.statistics.all_pairs import declared_pairs
-from wordorder.statistics.blocked import block
+from wordorder.statistics.blocked import block, learned_nothing
 from wordorder.statistics.verdicts import verdict
 from wordorder.tables.comparisons import NOT_EXACT, all_exact
 from wordorder.tables.table import Block, Cell, Row, Table, interval, mean_and_sd, number, p_values, text
@@ -85,19 +85,19 @@ def _test(
     """Test all pairs of one size, test set and metric together."""
     trained = list(column["encoding"].unique())
     wanted = [pair for each, of in pairs.items() for _, pair in _pairs(each, of, report, trained)]
-    named = {each for pair in wanted for each in pair}
-    kept = column[column["encoding"].isin(named)]
-    by_system: dict[str, dict[int, float]] = {each: {} for each in trained if each in named}
-    for row in kept.dropna(subset="score").to_dict("records"):
+    by_system: dict[str, dict[int, float]] = {each: {} for each in trained}
+    for row in column.dropna(subset="score").to_dict("records"):
         by_system[row["encoding"]][int(row["seed"])] = float(row["score"])
-    diverged = frozenset(kept.loc[kept["status"] == "diverged", "encoding"])
-    level = level_of(report.alpha, report.seeds, report.looks).level
-    tested = declared_pairs(block(by_system, seeds=report.seeds, diverged=diverged), wanted, alpha=level)
+    diverged = frozenset(column.loc[column["status"] == "diverged", "encoding"])
+    level, lower = level_of(report.alpha, report.seeds, report.looks).level, metric(name).lower_is_better
+    floor = learned_nothing(margin, lower_is_better=lower)
+    model = block(by_system, seeds=report.seeds, diverged=diverged, floor=floor)
+    tested = declared_pairs(model, wanted, alpha=level)
     found = {}
     for pair in wanted:
         difference = tested.differences.get(pair)
         low, high = difference.interval if difference else (None, None)
-        judged = verdict(difference, margin=margin or 0.0, alpha=level, lower_is_better=metric(name).lower_is_better)
+        judged = verdict(difference, margin=margin or 0.0, alpha=level, lower_is_better=lower)
         found[pair] = {
             "difference": difference and difference.value,
             "low": low,

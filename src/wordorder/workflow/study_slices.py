@@ -19,7 +19,6 @@ from wordorder.config.models import (
     Study,
     SystemsScoring,
     Untrained,
-    compared_encodings,
     metric_name,
 )
 from wordorder.config.pages import Companion, Controls, Page, Paper, PublishedReport
@@ -60,9 +59,8 @@ def significance_slice(study: Study, dataset: Dataset, size: str) -> str:
 def family_of(study: Study, dataset: Dataset) -> Family:
     """Return a study's family of comparisons on one dataset."""
     family = comparisons(study)
-    compared = compared_encodings(family)
     return Family(
-        encodings=[name for name in study.encodings if name in compared],
+        encodings=study.encodings if family else [],
         seeds=study.seed_numbers,
         baseline=study.baseline,
         comparisons=family,
