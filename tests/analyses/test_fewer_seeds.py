@@ -13,8 +13,10 @@ from scipy import stats
 from analysis_runs import drawn
 from evaluation_samples import report
 from wordorder.analyses.fewer_seeds import SHARES
+from wordorder.comparison.levels import level_of
 from wordorder.config.load import load_study
 from wordorder.config.models import Analysed
+from wordorder.config.seeds import Looks
 from wordorder.drawing.hints import hints
 from wordorder.errors import WordorderError
 from wordorder.results import frames
@@ -211,3 +213,18 @@ def test_a_study_with_too_few_seeds_is_refused(config: Path) -> None:
     with pytest.raises(WordorderError) as caught:
         check_analyses(load_study("demo", config), shipped)
     assert (caught.value.code, caught.value.key) == ("unsuitable-analysis", "analyses.fewer_seeds.counts")
+
+
+def test_all_seeds_are_tested_at_the_level_of_the_present_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    draws = np.random.default_rng(19)
+    scores = {"sinusoidal": draws.normal(20, 1, 10), "opr": draws.normal(21, 1, 10)}
+    difference = scores["opr"] - scores["sinusoidal"]
+    p = stats.ttest_1samp(difference, 0).pvalue
+    usual = asked(["sinusoidal", "opr"], counts=[3])
+    looks = Looks.model_validate({"looks": [10, 20], "until": 10})
+    looked = usual.model_copy(update={"report": usual.report.model_copy(update={"looks": looks})})
+    level = level_of(0.05, range(1, 11), looks).level
+    assert level < p < 0.05
+    first, second = (computed(each, scores, monkeypatch).loc["opr", "sinusoidal", 3] for each in (usual, looked))
+    assert first["as all seeds"] == pytest.approx(second["otherwise"]), "found by subsets, and by all seeds in one case"
+    assert first["undecided"] == pytest.approx(second["as all seeds"])

@@ -15,7 +15,7 @@ from wordorder.comparison.levels import level_of, looks_file, read_looks, rememb
 from wordorder.config.models import Comparison, Family
 from wordorder.config.seeds import Looks
 from wordorder.metrics.base import build
-from wordorder.statistics.distributions import dunnett_critical
+from wordorder.statistics.distributions import dunnett_critical, dunnett_sf
 from wordorder.statistics.power import detectable_of, power
 
 # The worked example of the statistics' documentation; the first system is the baseline.
@@ -272,3 +272,16 @@ def test_looks_are_remembered_beside_the_comparison(tmp_path: Path) -> None:
     path.write_text('{"seeds": 3}')
     with raises("damaged-file", path=path):
         read_looks(path)
+
+
+def test_systems_that_no_comparison_names_estimate_the_variance_only() -> None:
+    test = family_test(KNOWN, [("one", "base"), ("two", "base")])
+    assert (test.summary["nu"], test.summary["comparisons"]) == (6, 2)
+    assert test.summary["sigma"] == pytest.approx(0.0541667**0.5, abs=1e-6)
+    assert list(test.test.differences) == ["one", "two"]
+    found = test.compare(test.family.comparisons[0])["test"]
+    assert found["t"] == pytest.approx(4.385290, abs=1e-6)
+    assert found["p_single_step"] == pytest.approx(dunnett_sf(4.385290, 2, 6), abs=1e-6)
+    assert found["interval"][1] - found["value"] == pytest.approx(dunnett_critical(2, 6, 0.05) * 0.190029, abs=1e-5)
+    lost = family_test(KNOWN | {"wild": [1.0, 2.0, 3.0]}, [("one", "base")], diverged=frozenset(["wild"]))
+    assert (lost.summary["nu"], lost.summary["comparisons"]) == (6, 1)

@@ -176,6 +176,32 @@ def test_mistakes_in_derived_splits(tmp_path: Path, splits: str, problem: dict[s
         load_dataset("new", tmp_path)
 
 
+@pytest.mark.parametrize("derived", ["variant_of: pair", "reverse_of: pair"])
+def test_derived_splits_do_not_bring_test_pairs_into_training(tmp_path: Path, derived: str) -> None:
+    write_config(tmp_path)
+    one, other = ("source", "target") if "variant" in derived else ("target", "source")
+    replace(
+        tmp_path / "datasets/pair.yaml",
+        ("choose: {by: line, of: 9, drop: [0, 1]}", "words: {source: [1, 8]}"),
+        ("choose: {by: line, of: 9, keep: [0]}", "words: {source: [9, 20]}"),
+        ("choose: {by: line, of: 9, keep: [1]}", "words: {source: [21, 30]}"),
+    )
+    new = tmp_path / "datasets/new.yaml"
+    heading = f"name: new\ntitle: New\n{derived}\nsplits:\n"
+    new.write_text(heading + f"  train: {{words: {{{one}: [1, 9]}}}}\n  valid: {{words: {{{one}: [10, 20]}}}}\n")
+    load_dataset("new", tmp_path)
+    for splits, key in (
+        (f"  train: {{words: {{{one}: [1, 20]}}}}\n", "splits.train"),
+        (f"  train: {{words: {{{one}: [1, 9]}}}}\n", "splits.train"),
+        (f"  valid: {{words: {{{one}: [8, 20]}}}}\n", "splits.valid"),
+        (f"  test: {{words: {{{one}: [8, 30]}}}}\n", "splits.test"),
+        (f"  test: {{words: {{{other}: [31, 90]}}}}\n", "splits.test"),
+    ):
+        new.write_text(heading + splits)
+        with raises("duplicate-entry", key=key, line=5):
+            load_dataset("new", tmp_path)
+
+
 def test_a_generated_dataset_has_no_derived_splits(tmp_path: Path) -> None:
     write_config(tmp_path)
     (tmp_path / "datasets/new.yaml").write_text("name: new\ntitle: New\nvariant_of: toy\nsplits: {valid: {}}\n")

@@ -510,3 +510,26 @@ def test_mistakes_in_claims_are_sentences(config: Path) -> None:
         load_claims("posnet", config)
     with raises("unknown-proposition"):
         proposition("nothing")
+
+
+def test_more_seeds_than_did_not_decide_are_needed() -> None:
+    values = {
+        name: {seed: 20.0 + 0.3 * ((seed * at) % 5 - 2) for seed in range(1, 6)} for at, name in enumerate("abcd", 1)
+    }
+    found = only(Family("here", values, [("a", "b")], {("a", "b"): 30.0}).evidence(0.05))
+    assert found.found is Found.UNDECIDED and found.needed == 6
+
+
+def test_models_that_have_learned_nothing_decide_nothing() -> None:
+    values = {"one": {1: 0.02, 2: 0.05, 3: 0.03}, "other": {1: 0.04, 2: 0.03, 3: 0.06}}
+    asked = Family("here", values, [("one", "other")], {}, margin=0.5, relation="not worse")
+    found = only(asked.evidence(0.05))
+    assert found.found is Found.UNDECIDED and "no score above the margin" in found.note
+
+
+def test_slopes_and_gains_that_are_equal_up_to_rounding_have_no_spread() -> None:
+    equal = [0.1 + 0.2, 0.3, 0.3]
+    assert equal[0] != equal[1]
+    assert slope_evidence("", "", equal, rises=True, level=0.05).found is Found.UNDECIDED
+    gain = gain_evidence("", "", equal, [0.1, 0.1, 0.1], published=None, level=0.05)
+    assert gain.found is Found.UNDECIDED and gain.p is None

@@ -53,3 +53,7 @@ def test_groups_are_those_of_the_test_of_all_pairs() -> None:
     without = score_groups(SCORES, alpha=0.05, diverged=["high"])
     assert without == {"low": "a", "between": "a"}, "a diverged system has no letter"
     assert score_groups({"low": SCORES["low"], "one seed": {1: 20.0}}, alpha=0.05) == {}
+
+
+def test_scores_that_do_not_vary_have_no_letters() -> None:
+    assert score_groups({"one": {1: 20.0, 2: 20.0}, "other": {1: 25.0, 2: 25.0}}, alpha=0.05) == {}

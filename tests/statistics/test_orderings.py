@@ -90,3 +90,10 @@ def test_pairs() -> None:
     assert pair_outcome(0.02, same_order=True, columns=1) == PairOutcome.CONFIRMED
     assert pair_outcome(0.02, same_order=False, columns=1) == PairOutcome.CONTRADICTED
     assert pair_outcome(0.02, same_order=True, columns=3) == PairOutcome.NOT_TOLD_APART
+
+
+def test_columns_that_lack_different_systems_agree_independently() -> None:
+    published = np.array([[1.0, 2.0, 3.0, NAN, NAN, NAN], [NAN, NAN, NAN, 1.0, 2.0, 3.0]])
+    assert order_test(published, published) == Order(6, 6, pytest.approx(1 / 36), 1.0)
+    ours = np.array([[1.0, 2.0, 3.0, 9.0, NAN, NAN], [NAN, 5.0, NAN, 1.0, 2.0, 3.0]])
+    assert order_test(published, ours) == order_test(published, published), "systems of one side only change nothing"

@@ -13,14 +13,9 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from wordorder.config.alignments import GoldSet, GoldSets
-from wordorder.config.checks import (
-    DERIVED_KEYS,
-    dataset_problems,
-    derived_problems,
-    reorderer_problems,
-    study_problems,
-)
+from wordorder.config.checks import reorderer_problems, study_problems
 from wordorder.config.claims import ByAnalysis, ByCount, ByGain, ByPrinted, ByTable, ByTrend, PaperClaims
+from wordorder.config.dataset_checks import DERIVED_KEYS, dataset_problems, derived_problems
 from wordorder.config.datasets import Dataset, DerivedDataset
 from wordorder.config.derived import derive, is_derived, with_recipe
 from wordorder.config.document import Document, parse_json, read_yaml

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from wordorder.config.checks import DERIVED_KEYS
+from wordorder.config.dataset_checks import DERIVED_KEYS
 from wordorder.config.derived import KEY as BASED_ON
 from wordorder.config.document import read_yaml
 from wordorder.config.load import load_study
