@@ -205,6 +205,16 @@ def test_missing_and_diverged_seeds_are_listed(tmp_path: Path) -> None:
     json.dumps(result, allow_nan=False)
 
 
+def test_systems_that_no_comparison_names_are_scored_for_the_variance(tmp_path: Path) -> None:
+    rates = {"base": 0.5, "good": 0.2, "other": 0.3}
+    references = write_study(tmp_path, report(list(rates), [1, 2, 3], ("test_1",)), rates)
+    asked = family(list(rates), [1, 2, 3])
+    asked = asked.model_copy(update={"comparisons": asked.comparisons[:1]})
+    files = translations(tmp_path, asked, "test_1")
+    found = compare(asked, files, "tiny", "test_1", references / "test_1.target")["metrics"]["bleu"]["family"]
+    assert (found["nu"], found["comparisons"], found["excluded"]) == (4, 1, {})
+
+
 def test_one_seed_gives_a_difference_but_no_verdict(tmp_path: Path) -> None:
     (entry,) = compared(tmp_path, {"base": 0.5, "good": 0.2}, [1])["metrics"]["bleu"]["comparisons"]
     assert entry["t_test"]["p"] is None

@@ -141,7 +141,8 @@ def compare(
     """
     lines: dict[_Cell, list[str]] = {}
     listed: list[dict[str, Any]] = []
-    for encoding in dict.fromkeys(name for c in family.comparisons for name in (c.baseline, c.system)):
+    compared = (name for c in family.comparisons for name in (c.baseline, c.system))
+    for encoding in dict.fromkeys([*compared, *family.encodings]):
         for seed in family.seeds:
             path = translations.get((encoding, seed))
             found = read_pair(path, references)[0] if path is not None and Path(path).is_file() else None
