@@ -1,4 +1,4 @@
-"""Run the blocks of docs/python.md in one process, and compare what they print with the page."""
+"""Run the blocks of pages with Python code in one process, and compare what they print with the page."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 from guide import DOCS, blocks
 from snakemake_runs import ROOT
 
 
-def test_the_page_prints_what_it_shows() -> None:
-    own = blocks("python.md")
+@pytest.mark.parametrize("page", ["python.md", "statistics.md"])
+def test_the_page_prints_what_it_shows(page: str) -> None:
+    own = blocks(page)
     code = "\n".join(each.text for each in own if each.language == "python")
     shown = "".join(each.text for each in own if each.language == "text")
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
