@@ -132,6 +132,52 @@ def test_what_was_put_there_by_hand_is_verified_and_copied(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("name", ["x.txt", "x.gz", "x.zip"])
+def test_a_file_that_only_its_text_identifies_is_verified(
+    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    described = entry(**BY_HAND | {"lines": None, "mirror": None, "text_sha256": sha256(TEXT), "text_member": "deep/x"})
+    place = tmp_path / "by_hand" / name
+    place.parent.mkdir()
+
+    def put(text: bytes) -> None:
+        place.write_bytes(gzip.compress(text) if name == "x.gz" else text)
+        if name == "x.zip":
+            with zipfile.ZipFile(place, "w") as archive:
+                archive.writestr("deep/x", text)
+                archive.writestr("readme", b"of the archive")
+
+    put(TEXT)
+    assert get(described, tmp_path / name) == place.read_bytes()
+    assert f"{name} is known by the SHA-256 of its text. It has" in capsys.readouterr().err
+    for damage in (lambda: put(TEXT[1:]), lambda: place.write_bytes(b"anything")):
+        damage()
+        (tmp_path / name).unlink(missing_ok=True)
+        with raises("manual-download", says=f"the file with text with SHA-256 {sha256(TEXT)} at {place}"):
+            get(described, tmp_path / name)
+        assert not (tmp_path / name).exists()
+
+
+def test_a_copy_with_the_right_md5_was_not_compressed_otherwise(
+    mirror: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (mirror / "corpus/x").write_bytes(TEXT)
+    md5 = hashlib.md5(TEXT, usedforsecurity=False).hexdigest()
+    get(entry(md5=md5, text_sha256=sha256(TEXT)), tmp_path / "out", mirror)
+    assert "out is known by MD5." in capsys.readouterr().err
+
+
+def test_the_size_of_a_copy_is_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    described = entry(**BY_HAND | {"lines": None, "mirror": None, "bytes": len(TEXT)})
+    (tmp_path / "by_hand").mkdir()
+    (tmp_path / "by_hand/out").write_bytes(TEXT[1:])
+    with raises("manual-download", says=f"has {len(TEXT) - 1} bytes instead of {len(TEXT)}"):
+        get(described, tmp_path / "out")
+    (tmp_path / "by_hand/out").write_bytes(TEXT)
+    assert get(described, tmp_path / "out") == TEXT
+    assert f"out is known by its {len(TEXT)} bytes." in capsys.readouterr().err
+
+
 def test_a_file_that_only_people_can_get_is_missing_until_it_can_be_copied(tmp_path: Path) -> None:
     described = entry(**BY_HAND | {"mirror": None})
     (tmp_path / "out").write_bytes(TEXT)  # made anew where its job runs, so Snakemake deletes it before

@@ -108,7 +108,7 @@ def _look(entry: Download, output: Path, mirror: str | Path | None) -> Place:
         where = f"{place} is " if place.parent == by_hand(output).parent else ""
         try:
             if not candidate.compressed and fault(entry, place, name=output.name) is None:
-                known = expected(entry) or entry.lines
+                known = expected(entry) or entry.text_sha256 or entry.lines
                 return Place(True, f"{where}right" if known else f"{where}there; no checksum is known")
         except WordorderError as error:  # damaged, a folder, or not permitted
             wrong.append(str(error).removesuffix("."))

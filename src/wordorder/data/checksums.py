@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 from wordorder.config.datasets import Download
+from wordorder.errors import WordorderError
 from wordorder.files import open_bytes, reading
 
 _BLOCK = 1 << 20
@@ -33,6 +37,10 @@ def fault(entry: Download, path: Path, *, name: str | None = None) -> str | None
     for kind, value in expected(entry).items():
         if found[kind] != value:
             return f"has {kind} {found[kind]} instead of {value}"
+    if entry.text_sha256 is not None and not found and (why := _fault_of_text(entry, path, name or path.name)):
+        return why
+    if entry.bytes is not None and (size := path.stat().st_size) != entry.bytes:
+        return f"has {size} bytes instead of {entry.bytes}"
     if entry.lines is not None and (lines := count_lines(path, name or path.name)) != entry.lines:
         return f"has {lines} lines instead of {entry.lines}"
     return None
@@ -52,6 +60,37 @@ def _digests(path: Path, kinds: dict[str, str]) -> dict[str, str]:
             for digest in wanted.values():
                 digest.update(block)
     return {kind: digest.hexdigest() for kind, digest in wanted.items()}
+
+
+def _fault_of_text(entry: Download, path: Path, name: str) -> str | None:
+    digest = hashlib.sha256()
+    try:
+        with _open_text(path, name, entry.text_member) as text:
+            while block := text.read(_BLOCK):
+                digest.update(block)
+    except (WordorderError, zipfile.BadZipFile, KeyError, RuntimeError):  # an absent member, a password
+        return "is damaged, or is not compressed as its name says"
+    return text_fault(entry, digest.hexdigest())
+
+
+def text_fault(entry: Download, found: str) -> str | None:
+    """Describe how the SHA-256 of a text differs from that of the description, like :func:`fault`."""
+    return None if found == entry.text_sha256 else f"has text with SHA-256 {found} instead of {entry.text_sha256}"
+
+
+def text_member(name: str, member: str | None) -> str:
+    """Return the member of a .zip archive that holds the text: that of its name if the description names none."""
+    return member or Path(name).stem
+
+
+@contextmanager
+def _open_text(path: Path, name: str, member: str | None) -> Iterator[IO[bytes]]:
+    if not name.endswith(".zip"):
+        with open_bytes(path, name=name) as file:
+            yield file
+        return
+    with reading(path), zipfile.ZipFile(path) as archive, archive.open(text_member(name, member)) as text:
+        yield text
 
 
 def count_lines(path: Path, name: str) -> int:

@@ -59,8 +59,8 @@ def download(config: Download, output: str | Path, *, mirror: str | Path | None 
     for candidate in candidates(config, output, mirror):
         try:
             with atomic(output) as temporary:
-                copy(candidate, config, temporary, name=output.name)
-            _tell(config, output)
+                recompressed = copy(candidate, config, temporary, name=output.name)
+            _tell(config, output, recompressed=recompressed)
             return
         except Unusable as error:
             tried.append(f"{candidate.path} {error}.")
@@ -104,20 +104,24 @@ def _advice(entry: Download, output: Path) -> str:
     network = "Without a network, set" if entry.url else "Then set"
     mirror = f"{network} WORDORDER_MIRROR to a folder that holds it as {entry.mirror}, or put" if entry.mirror else ""
     kinds = " and ".join(f"{kind} {value}" for kind, value in expected(entry).items())
+    if not kinds and entry.text_sha256:
+        kinds = f"text with SHA-256 {entry.text_sha256}"
     kinds = kinds or (f"{entry.lines} lines" if entry.lines else "")
     start = mirror or ("Without a network, put" if entry.url else "Then put")
     return f"{start} the file{f' with {kinds}' if kinds else ''} at {by_hand(output)}, from where it is copied."
 
 
-def _tell(entry: Download, output: Path) -> None:
+def _tell(entry: Download, output: Path, *, recompressed: bool = False) -> None:
     """Report how the file was identified, if not by its SHA-256."""
     found = sha256(output)
     if found == entry.sha256:
         return
-    if entry.sha256 is not None or entry.text_sha256 is not None:
-        known = "the SHA-256 of its text, which was compressed otherwise"
+    text = "the SHA-256 of its text" if entry.text_sha256 else ""
+    if recompressed:
+        known = f"{text}, which was compressed otherwise"
     else:
-        known = " and ".join(expected(entry)) or (f"its {entry.lines} lines" if entry.lines else "nothing but its name")
+        numbers = [f"its {n} {kind}" for kind, n in (("bytes", entry.bytes), ("lines", entry.lines)) if n]
+        known = " and ".join(expected(entry)) or text or " and ".join(numbers) or "nothing but its name"
     print(f"wordorder: {output.name} is known by {known}. It has SHA-256 {found} here.", file=sys.stderr)
 
 

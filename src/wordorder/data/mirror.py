@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, NamedTuple, cast
 
 from wordorder.config.datasets import Download
-from wordorder.data.checksums import fault
+from wordorder.data.checksums import fault, text_fault, text_member
 from wordorder.errors import WordorderError
 from wordorder.files import open_bytes, reading
 from wordorder.progress import Progress
@@ -46,7 +46,7 @@ def candidates(entry: Download, output: str | Path, mirror: str | Path | None) -
                 yield copy
 
 
-def copy(candidate: Copy, entry: Download, output: Path, *, name: str, quiet: bool = False) -> None:
+def copy(candidate: Copy, entry: Download, output: Path, *, name: str, quiet: bool = False) -> bool:
     """Write the described file to ``output`` from a copy.
 
     A copy with the right text but another compression is recompressed.
@@ -57,6 +57,9 @@ def copy(candidate: Copy, entry: Download, output: Path, *, name: str, quiet: bo
         output: The file to write.
         name: The name that determines the compression.
         quiet: Whether to print nothing.
+
+    Returns:
+        Whether the text was recompressed.
 
     Raises:
         Unusable: The copy cannot be used.
@@ -72,12 +75,14 @@ def copy(candidate: Copy, entry: Download, output: Path, *, name: str, quiet: bo
             else:
                 _pour(file, copy, name, size)
         why = fault(entry, output, name=name)
-        if why is not None and entry.text_sha256 is not None:
+        recompressed = why is not None and entry.text_sha256 is not None
+        if recompressed:
             why = _recompress(place, entry, output, name)
     except WordorderError as error:  # from reading(): damaged or not permitted
         raise Unusable(f"cannot be used ({error})") from error
     if why is not None:
         raise Unusable(why)
+    return recompressed
 
 
 @contextmanager
@@ -93,9 +98,7 @@ def _recompress(candidate: Path, entry: Download, output: Path, name: str) -> st
         while block := text.read(_BLOCK):
             digest.update(block)
             file.write(block)
-    if digest.hexdigest() != entry.text_sha256:
-        return f"has text with SHA-256 {digest.hexdigest()} instead of {entry.text_sha256}"
-    return None
+    return text_fault(entry, digest.hexdigest())
 
 
 @contextmanager
@@ -104,7 +107,7 @@ def _compressed(output: Path, name: str, member: str | None) -> Iterator[IO[byte
     with output.open("wb") as raw:
         if name.endswith(".zip"):
             with zipfile.ZipFile(raw, "w") as archive:
-                info = zipfile.ZipInfo(member or Path(name).stem)
+                info = zipfile.ZipInfo(text_member(name, member))
                 info.compress_type = zipfile.ZIP_DEFLATED
                 with archive.open(info, "w", force_zip64=True) as file:
                     yield file
