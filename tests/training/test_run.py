@@ -171,6 +171,31 @@ def test_another_configuration_starts_from_the_beginning(make_run: RunMaker) -> 
     assert changed.record()["epochs"] == 1
 
 
+def test_a_resumed_training_averages_the_checkpoints_of_its_state(
+    tmp_path: Path, corpora: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process ends before the model is written, and a file is lost."""
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    def train() -> None:
+        run(cell(max_epochs=2), train=corpora[0], valid=corpora[1], **outputs(tmp_path))
+
+    monkeypatch.setattr(run_module, "_listen", lambda: lambda: False)  # The signals are those of the tests.
+    monkeypatch.setattr(device, "prepare", lambda precision: None)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(run_module, "_finish", killed)
+        train()
+    first, _ = sorted((tmp_path / "state").glob("checkpoint-*.pt"))
+    moved = first.rename(tmp_path / first.name)
+    with raises("missing-file", path=first, says="average of 2 checkpoints"):
+        train()
+    moved.rename(first)
+    train()
+    assert read_json(tmp_path / "record.json")["averaged_checkpoints"] == 2
+
+
 @pytest.mark.slow
 def test_an_interrupted_training_does_not_go_on_with_another_validation_set(
     make_run: RunMaker, corpora: tuple[Path, Path], tmp_path: Path

@@ -117,6 +117,28 @@ def test_only_the_newest_checkpoints_are_kept_and_averaged(tmp_path: Path) -> No
     assert mean["count"].item() == 4 and mean["count"].dtype == torch.int64
 
 
+def test_a_resumed_training_keeps_the_checkpoints_of_its_state_and_no_others(tmp_path: Path) -> None:
+    for update in (1, 2, 9):
+        save_tensors(tmp_path / f"checkpoint-{update:09d}.pt", {"weight": torch.zeros(1)})
+    directory = StateDirectory(tmp_path)
+    directory.keep([1, 2])  # the state is older than the last checkpoint
+    assert [path.name for path in directory.checkpoints()] == ["checkpoint-000000001.pt", "checkpoint-000000002.pt"]
+    directory.save_checkpoint(3, {"weight": torch.zeros(1)}, keep=2)
+    assert directory.kept == [2, 3]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint-000000002.pt", "checkpoint-000000003.pt"]
+    (tmp_path / "checkpoint-000000002.pt").unlink()
+    with raises("missing-file", path=tmp_path / "checkpoint-000000002.pt", says=f"Delete {tmp_path}"):
+        directory.checkpoints()
+
+
+def test_a_state_of_an_earlier_version_names_no_checkpoints_and_keeps_all(tmp_path: Path) -> None:
+    for update in (1, 2):
+        save_tensors(tmp_path / f"checkpoint-{update:09d}.pt", {"weight": torch.zeros(1)})
+    directory = StateDirectory(tmp_path)
+    directory.keep(None)
+    assert directory.kept == [1, 2] and len(directory.checkpoints()) == 2
+
+
 def test_a_damaged_state_is_an_error_that_names_the_file(tmp_path: Path) -> None:
     directory = StateDirectory(tmp_path)
     (tmp_path / "last.pt").write_bytes(b"not a state")

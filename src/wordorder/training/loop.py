@@ -429,6 +429,7 @@ class Trainer:
                 "weights": self.objective.transformer.state_dict(),
                 "optimizer": optimizer,
                 "precision": self.fabric.strategy.precision.state_dict(),
+                "checkpoints": self.state.kept,
             }
         )
 
@@ -438,6 +439,7 @@ class Trainer:
             return
         self.counters = Counters(**saved["counters"])
         self.counters.restarts += 1
+        self.state.keep(saved.get("checkpoints"))
         self.objective.transformer.load_state_dict(saved["weights"])
         self.optimizer.load_state_dict(saved["optimizer"])
         steps_beside_parameters(self._adam)

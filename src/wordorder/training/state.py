@@ -46,6 +46,7 @@ class StateDirectory:
         self.lock = path / "lock"
         self._progress = path / "progress.json"
         self._last = path / "last.pt"
+        self._kept: list[int] = []  # the updates of the checkpoints to average, oldest first
         self.remedy = f"Delete {path} and run the same command again, which trains from the beginning."
 
     def claim(self, stamp: str, earlier: str | None = None) -> bool:
@@ -130,18 +131,51 @@ class StateDirectory:
 
     def save_checkpoint(self, update: int, weights: dict[str, Tensor], *, keep: int) -> None:
         """Add a checkpoint and remove all except the ``keep`` newest."""
+        self._kept = sorted({*self._kept, update})[-keep:]
+        kept = [self._checkpoint(each) for each in self._kept]
 
         def write(copies: dict[str, Tensor]) -> None:
-            save_tensors(self.path / f"checkpoint-{update:09d}.pt", copies)
-            for old in self._checkpoints()[:-keep]:
-                old.unlink()
+            save_tensors(self._checkpoint(update), copies)
+            for old in self._checkpoints():
+                if old not in kept:
+                    old.unlink()
 
         self._writer.run(write, weights)
 
+    @property
+    def kept(self) -> list[int]:
+        """The updates of the kept checkpoints, which are a part of the saved state."""
+        return list(self._kept)
+
+    def keep(self, updates: list[int] | None) -> None:
+        """Continue with the checkpoints of a saved state.
+
+        Args:
+            updates: Their updates; None if an earlier version saved the state without them, so that all files count.
+        """
+        names = [file.stem.removeprefix("checkpoint-") for file in self._checkpoints()]
+        self._kept = [int(name) for name in names if name.isdecimal()] if updates is None else updates
+
     def checkpoints(self) -> list[Path]:
-        """Return the checkpoints, oldest first."""
+        """Return the kept checkpoints, oldest first.
+
+        Raises:
+            WordorderError: One of them is missing, for example because only a part of the folder was copied.
+        """
         self.wait()
-        return self._checkpoints()
+        kept = [self._checkpoint(update) for update in self._kept]
+        for file in kept:
+            if not file.exists():
+                raise WordorderError(
+                    f"{file} is missing, but the finished model is the average of {len(kept)} checkpoints, and this is "
+                    f"one of them. Put the file back and run the same command again. If it is lost: {self.remedy}",
+                    code="missing-file",
+                    path=file,
+                )
+        return kept
+
+    def _checkpoint(self, update: int) -> Path:
+        return self.path / f"checkpoint-{update:09d}.pt"
 
     def _checkpoints(self) -> list[Path]:
         return sorted(self.path.glob("checkpoint-*.pt"))
@@ -191,7 +225,8 @@ class StateDirectory:
     def clean(self) -> None:
         """Remove the files that only an unfinished run needs."""
         self.wait()
-        for file in (self._last, self.metrics, self._progress, *self.checkpoints()):
+        self._kept = []
+        for file in (self._last, self.metrics, self._progress, *self._checkpoints()):
             remove(file)
 
 
