@@ -11,6 +11,7 @@ import pytest
 from little_study import Workspace
 from wordorder.cli.main import main
 from wordorder.errors import WordorderError
+from wordorder.results.index import write_index
 from wordorder.status.models import StoredModel, remove, stored_models
 from wordorder.workflow.configuration import Configuration
 
@@ -102,6 +103,31 @@ def test_unused_models_are_listed_and_removed(workspace: Workspace, capsys: pyte
     assert run(workspace, "--unused", "--remove") == 0
     assert not old["opr/1"].parent.exists(), "with cell.json, once no seed is left"
     assert new.is_dir() and (new.parent / "cell.json").is_file() and old["sinusoidal/1"].is_dir()
+
+
+def test_models_of_the_results_of_a_study_stay_although_its_file_has_changed_or_is_elsewhere(
+    workspace: Workspace,
+) -> None:
+    results, folder = workspace.folder / "results", workspace.folder / workspace.model_folder("opr", 1)
+    workspace.change("encodings.yaml", "k: 8", "k: 4")
+    assert found(workspace)["opr/1"].studies == []
+    cells = {("pair", "mini", "opr", 1): f"../{folder.relative_to(results)}"}
+    for name in ("little", "elsewhere"):
+        write_index(results / name, cells, {"": "."}, {"pair": "."}, {})
+    assert found(workspace)["opr/1"].studies == ["elsewhere", "little"]
+    assert run(workspace, "--unused", "--remove") == 0
+    assert folder.is_dir() and not folder.with_name("2").exists()
+
+
+def test_a_damaged_index_keeps_every_model(workspace: Workspace) -> None:
+    (workspace.folder / "results/little").mkdir()
+    (workspace.folder / "results/little/models.json").write_text("{")
+    (workspace.config / "studies/other.yaml").unlink()
+    workspace.change("encodings.yaml", "k: 8", "k: 4")
+    assert run(workspace, "--unused", "--remove") == 1
+    assert "opr/1" in {
+        f"{path.parts[-4]}/{path.name}" for path in (workspace.folder / "results").glob("models/*/*/*/*/*")
+    }
 
 
 def test_no_folder_stays_of_an_encoding_without_models(workspace: Workspace) -> None:

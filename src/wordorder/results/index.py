@@ -139,6 +139,23 @@ def read_index(results: str | Path) -> Index:
     return Index(cells)
 
 
+def indexed_folders(results: str | Path) -> dict[str, set[Path]]:
+    """Return the folders of the models that the index of each study names, without symbolic links.
+
+    Args:
+        results: The folder of all results.
+
+    Raises:
+        WordorderError: An index is damaged.
+    """
+    return {
+        path.parent.name: {
+            Path(path.parent, folder).resolve() for folder in read_object(path, "cells")["cells"].values()
+        }
+        for path in sorted(Path(results).glob(f"*/{FILE}"))
+    }
+
+
 def is_old(results: str | Path) -> bool:
     """Return whether a study was run only by a version in which every study had its own models."""
     return Path(results, "cells").is_dir() and not Path(results, FILE).is_file()

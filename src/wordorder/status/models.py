@@ -12,6 +12,7 @@ from pathlib import Path
 from wordorder.config.load import study_names
 from wordorder.errors import WordorderError
 from wordorder.locks import holder
+from wordorder.results.index import indexed_folders
 from wordorder.status.text import disk_size, text_table
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.models import cell_files
@@ -26,7 +27,7 @@ class StoredModel:
         bytes: The size of all files in it, including translations.
         trained: Whether the model has been trained; otherwise its training has only begun.
         weights: Whether its weights exist; those of imported and of removed models do not.
-        studies: The studies that use it.
+        studies: The studies that use it: by the configuration, or by the index of their results.
     """
 
     folder: Path
@@ -40,14 +41,14 @@ def stored_models(results: Path, configuration: Configuration) -> list[StoredMod
     """Find the models in a results folder and the studies that use them.
 
     Args:
-        results: The folder of all results.
+        results: The folder of all results. The index of a study there may name models that its file no longer does.
         configuration: The configuration folder with the studies.
 
     Returns:
         The models, sorted by folder.
 
     Raises:
-        WordorderError: A study file has a mistake, so that its models are unknown.
+        WordorderError: A study file has a mistake, or an index is damaged, so that its models are unknown.
     """
     folders = sorted(path for path in results.glob("models/*/*/*/*/*") if path.is_dir())
     found = {folder: _stored(folder) for folder in folders}
@@ -56,6 +57,10 @@ def stored_models(results: Path, configuration: Configuration) -> list[StoredMod
         for files in cell_files(study, configuration, results).values():
             if files.folder in found and name not in found[files.folder].studies:
                 found[files.folder].studies.append(name)
+    for name, indexed in indexed_folders(results).items():
+        for folder, model in found.items():
+            if folder.resolve() in indexed and name not in model.studies:
+                model.studies.append(name)
     return list(found.values())
 
 
