@@ -52,6 +52,12 @@ def test_a_file_that_raises_is_named(kind: str, plugins: Path) -> None:
     assert NAMES[kind] in registry_of(kind), "once it is mended"
 
 
+def test_a_file_that_ends_the_program_is_named(plugins: Path) -> None:
+    file = write(plugins / "metrics/broken.py", "import sys\nsys.exit()\n")
+    with raises("broken-plugin", path=file, says="SystemExit"):
+        registry_of("metrics").names()
+
+
 def test_a_name_is_taken_once(kind: str, plugins: Path) -> None:
     first = write(plugins / kind / "first.py", plugin(kind))
     second = write(plugins / kind / "second.py", plugin(kind))

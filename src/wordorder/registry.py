@@ -156,6 +156,9 @@ def _loading(what: str, file: Path | None = None) -> Iterator[None]:
     except WordorderError as error:
         code, key = error.code, error.key
         raise WordorderError(f"{what} cannot be loaded. {error}", code=code, path=file, key=key) from error
+    except SystemExit as error:
+        message = f"{what} cannot be loaded: its import ends the program (SystemExit). Remove the call of sys.exit()."
+        raise WordorderError(message, code="broken-plugin", path=file) from error
     except Exception as error:
         line = error.lineno if isinstance(error, SyntaxError) else None
         message = f"{what} cannot be loaded: {type(error).__name__}: {error}."
