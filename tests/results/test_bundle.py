@@ -12,6 +12,7 @@ import pytest
 
 from bundle_files import change_records
 from evaluation_samples import family, report, write_finished_study
+from raises import raises
 from wordorder.errors import WordorderError
 from wordorder.files import read_json, write_json, write_text
 from wordorder.results.bundle import (
@@ -131,7 +132,9 @@ def member(name: str, kind: bytes = tarfile.REGTYPE) -> tarfile.TarInfo:
 
 
 @pytest.mark.parametrize(
-    "entry", [member("../outside"), member("/absolute"), member("pair/link", tarfile.SYMTYPE)], ids=lambda e: e.name
+    "entry",
+    [member("../outside"), member("/absolute"), member("pair/link", tarfile.SYMTYPE), member("."), member("")],
+    ids=lambda e: e.name,
 )
 def test_an_archive_that_leaves_its_folder_is_refused(results: Path, tmp_path: Path, entry: tarfile.TarInfo) -> None:
     bundle = packed(tmp_path / "bundle", results)
@@ -139,7 +142,17 @@ def test_an_archive_that_leaves_its_folder_is_refused(results: Path, tmp_path: P
         archive.addfile(entry, io.BytesIO())
     with pytest.raises(WordorderError) as raised:
         unpack(bundle, tmp_path / "again")
-    assert (raised.value.code, raised.value.key) == ("unsafe-archive", entry.name)
+    assert (raised.value.code, raised.value.key) == ("unsafe-archive", entry.name or ".")
+
+
+def test_a_sparse_file_is_refused_whatever_its_size(results: Path, tmp_path: Path) -> None:
+    bundle = packed(tmp_path / "bundle", results)
+    entry = tarfile.TarInfo("pair/sparse")
+    entry.pax_headers = {"GNU.sparse.major": "0", "GNU.sparse.size": str(1 << 40), "GNU.sparse.map": "0,0"}
+    with tarfile.open(bundle / TRANSLATIONS, "w:xz", format=tarfile.PAX_FORMAT) as archive:
+        archive.addfile(entry, io.BytesIO())
+    with raises("unsafe-archive", key="pair/sparse"):
+        unpack(bundle, tmp_path / "again")
 
 
 def test_an_archive_that_is_too_large_is_refused(

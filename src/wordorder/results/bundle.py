@@ -238,9 +238,11 @@ def _read_archive(path: Path) -> dict[str, bytes]:
         with tarfile.open(fileobj=io.BytesIO(_decompress(path)), mode="r:") as archive:
             members = {}
             for entry in archive:
-                where, file = PurePosixPath(entry.name), archive.extractfile(entry) if entry.isreg() else None
-                if file is None or where.is_absolute() or ".." in where.parts:
-                    raise _unsafe(path, entry.name)
+                # A sparse file of any size takes no space in an archive.
+                file = archive.extractfile(entry) if entry.isreg() and not entry.issparse() else None
+                where = PurePosixPath(entry.name)
+                if file is None or where.is_absolute() or not where.parts or ".." in where.parts:
+                    raise _unsafe(path, entry.name or ".")
                 members[entry.name] = file.read()
             return members
     except (OSError, tarfile.TarError) as error:
@@ -268,7 +270,7 @@ def _damaged(path: Path, error: Exception | str) -> WordorderError:
 
 
 def _unsafe(path: Path, member: str) -> WordorderError:
-    what = f"'{member}', which is not a file below its folder" if member else f"more than {_LARGEST} bytes"
+    what = f"'{member}', which is not an ordinary file below its folder" if member else f"more than {_LARGEST} bytes"
     return WordorderError(
         f"{path} holds {what}. It is not read. Get the bundle again.", code="unsafe-archive", path=path, key=member
     )
