@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -135,6 +136,8 @@ def test_a_slope_is_decided_over_seeds() -> None:
     assert decided(1.0, 1.1, 0.9, rises=False) is Found.CONTRADICTED
     assert decided(1.0, -1.1, 0.9) is Found.UNDECIDED
     assert decided(1.0) is Found.UNDECIDED
+    assert decided(1.0, 1.1, math.nan) is Found.UNDECIDED
+    assert decided(1.0, 1.1, math.inf, rises=False) is Found.UNDECIDED
     near = slope_evidence("here", "score", [1.0, 0.1, 0.5], rises=True, level=0.05)
     assert near.needed is not None and near.needed > 3
 
@@ -275,6 +278,31 @@ def test_each_kind_of_claim_gets_its_verdict_from_the_results(results: Path) -> 
         "computed": "confirmed",
         "refuted": "contradicted",
     }
+
+
+def test_a_system_with_a_diverged_training_has_no_verdict(results: Path, tmp_path: Path) -> None:
+    """The other seeds of 'none' differ clearly from those of 'sinusoidal', and the slopes are clear, too."""
+    rates = {"sinusoidal": 0.1, "none": 0.8}
+    write_finished_study(tmp_path / "small", report(list(rates), SEEDS), rates, diverged=("none", 4))
+    rows = pd.read_csv(results / "small/analyses/ngram_gap.csv")
+    rows.loc[(rows["encoding"] == "none") & (rows["seed"] == 4), "gap"] = math.nan
+    (tmp_path / "small/analyses").mkdir()
+    rows.to_csv(tmp_path / "small/analyses/ngram_gap.csv", index=False)
+    scores = {"kind": "analysis", "analysis": "scores", "value": "score", "where": {"metric": METRICS[0]}}
+    order = {"kind": "analysis", "analysis": "ngram_gap", "value": "gap"}
+    trend = {"kind": "trend", "analysis": "ngram_gap", "value": "gap", "over": "n"}
+    claims = little(
+        scored={**scores, "better": ["sinusoidal"], "worse": ["none"]},
+        best={**order, "better": ["sinusoidal"]},
+        falls={**trend, "direction": "falls", "systems": ["none"]},
+        together={**trend, "direction": "falls"},
+        rises={**trend, "direction": "rises", "systems": ["sinusoidal"]},
+    )
+    table = claims_table(asked(claims), tmp_path).data
+    verdicts = dict(zip(table["claim"], table["verdict"], strict=True))
+    assert verdicts.pop("rises") == "confirmed"
+    assert set(verdicts.values()) == {"not run"}
+    assert set(table.loc[table["claim"] != "rises", "note"]) == {"none diverged"}
 
 
 def test_a_verdict_says_what_stands_in_for_the_paper(results: Path) -> None:

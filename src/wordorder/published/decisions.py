@@ -29,6 +29,7 @@ from wordorder.errors import unknown_name
 from wordorder.metrics.base import metric
 from wordorder.published.evidence import Evidence, Family, Found, gain_evidence, slope_evidence
 from wordorder.published.orderings import DOUBT, Column
+from wordorder.published.statuses import Status
 from wordorder.published.study_results import StudyResults
 from wordorder.results.frames import groups
 
@@ -78,21 +79,13 @@ class Decider:
         reported as missing.
         """
         found = _of_the_paper([(study, family) for study in self.studies for family in families_of(study)])
-        evidence = [
-            (study.name, family.part, each)
-            for study, family in found
-            for each in family.evidence(study.level / len(found))
-        ]
-        ran: dict[tuple[str, str], set[str]] = {}
-        for study, part, each in evidence:
-            if each.found is not Found.NOT_RUN:
-                ran.setdefault((part, each.about), set()).add(study)
-        kept = [
-            each
-            for study, part, each in evidence
-            if each.found is not Found.NOT_RUN or not ran.get((part, each.about), set()) - {study}
-        ]
-        return kept or [_NOTHING]
+        return _without_missing(
+            [
+                (study.name, family.part, each)
+                for study, family in found
+                for each in family.evidence(study.level / len(found))
+            ]
+        )
 
     @cached_property
     def _shown(self) -> list[tuple[StudyResults, PublishedInStudy]]:
@@ -201,10 +194,12 @@ class Decider:
         columns = (decided.systems, decided.unit, decided.value)
         for where, rows in _places(study, decided.analysis, decided.where | rows_of, columns, decided.systems):
             values: dict[str, dict[int, float]] = {}
+            lost = [_text(name) for name in rows.loc[study.diverged(rows), decided.systems].dropna().unique()]
             for (name, unit), each in groups(rows, [decided.systems, decided.unit]):
                 number = each[decided.value].mean()
                 if pd.notna(number):
                     values.setdefault(_text(name), {})[int(unit)] = float(number)
+            values |= {name: {} for name in lost}
             pairs = own.pairs(list(values))
             if not {name for pair in pairs for name in pair} & values.keys():
                 continue
@@ -223,40 +218,33 @@ class Decider:
                 stands_in=", ".join(
                     filter(None, [self._stands_in(where[0], where[1], decided.dataset, decided.size), *other])
                 ),
+                lacks=dict.fromkeys(lost, Status.DIVERGED.label),
                 exact="metric" not in decided.where,
             )
 
     def _slopes(self, decided: ByTrend) -> list[Evidence]:
-        found: list[tuple[StudyResults, str, str, list[float], str]] = []
+        found: list[_Line] = []
         for study in self.studies:
             for where, rows in _places(study, decided.analysis, decided.where, (decided.value, decided.over)):
                 stands_in = self._stands_in(where[0], where[1], decided.dataset, decided.size)
-                shown = rows.dropna(subset=[decided.value, decided.over])
-                shown = shown.assign(line=shown["encoding"] if decided.systems else "all")
+                lines = rows.assign(line=rows["encoding"] if decided.systems else "all", lost=study.diverged(rows))
+                shown = lines[lines[decided.over].notna() & (lines[decided.value].notna() | lines["lost"])]
                 place = f"{study.name}: {decided.analysis} ({', '.join(where)})"
                 for line, own in groups(shown, ["line"]):
                     name = str(line[0] if isinstance(line, tuple) else line)
                     if decided.systems and name not in decided.systems:
                         continue
+                    lost = list(own.loc[own["lost"], "encoding"].unique()) if own["lost"].any() else []
                     slopes = [
                         float(np.polyfit(each[decided.over], each[decided.value], 1)[0])
                         for _, each in groups(own, ["seed"])
-                        if each[decided.over].nunique() > 1
+                        if each[decided.over].nunique() > 1 and not lost
                     ]
-                    if slopes:
-                        found.append((study, place, name, slopes, stands_in))
-        found = [each for each in found if not each[-1]] or found  # the paper's own data decide where they are
-        return [
-            slope_evidence(
-                place,
-                f"{decided.value} of {name} {decided.direction} with {decided.over}",
-                slopes,
-                rises=decided.direction == "rises",
-                level=study.level / len(found),
-                stands_in=stands_in,
-            )
-            for study, place, name, slopes, stands_in in found
-        ] or [_NOTHING]
+                    if slopes or lost:
+                        found.append(_Line(study, place, name, slopes, stands_in, lost))
+        if any(each.slopes and not each.stands_in for each in found):
+            found = [each for each in found if not each.stands_in]  # the paper's own data decide where they are
+        return _without_missing([(each.study.name, "", each.evidence(decided, len(found))) for each in found])
 
     # -------------------------------------------------------------------------------------------- gains, and print
 
@@ -372,6 +360,26 @@ class Decider:
 
 
 @dataclass(frozen=True)
+class _Line:
+    """The slopes of a line, one per seed; none if trainings of its encodings ``lost`` diverged."""
+
+    study: StudyResults
+    place: str
+    name: str
+    slopes: list[float]
+    stands_in: str
+    lost: list[str]
+
+    def evidence(self, decided: ByTrend, lines: int) -> Evidence:
+        about = f"{decided.value} of {self.name} {decided.direction} with {decided.over}"
+        if self.lost:
+            reason = " and ".join(f"{name} {Status.DIVERGED.label}" for name in self.lost)
+            return Evidence(Found.NOT_RUN, self.place, about, note=reason)
+        level, rises = self.study.level / lines, decided.direction == "rises"
+        return slope_evidence(self.place, about, self.slopes, rises=rises, level=level, stands_in=self.stands_in)
+
+
+@dataclass(frozen=True)
 class _Gained:
     """A gain by seed, with our and the paper's dataset, test set and metric, and the published gain."""
 
@@ -400,6 +408,20 @@ def _of_the_paper(found: list[tuple[StudyResults, Family]]) -> list[tuple[StudyR
 
 
 _NOTHING = Evidence(Found.NOT_RUN, "", "", note="no study of these has been run for it")
+
+
+def _without_missing(evidence: list[tuple[str, str, Evidence]]) -> list[Evidence]:
+    """Drop what one study lacks and another one has: evidence with its study and the part of the claim."""
+    ran: dict[tuple[str, str], set[str]] = {}
+    for study, part, each in evidence:
+        if each.found is not Found.NOT_RUN:
+            ran.setdefault((part, each.about), set()).add(study)
+    kept = [
+        each
+        for study, part, each in evidence
+        if each.found is not Found.NOT_RUN or not ran.get((part, each.about), set()) - {study}
+    ]
+    return kept or [_NOTHING]
 
 
 def propositions(decided: ByProposition) -> list[Evidence]:

@@ -237,6 +237,8 @@ def slope_evidence(
     """
     n, sign = len(slopes), 1 if rises else -1
     mean = sign * float(np.mean(slopes))
+    if not np.isfinite(slopes).all():
+        return Evidence(Found.UNDECIDED, place, about, units=n, note="a slope is not finite", stands_in=stands_in)
     if n < 2 or (spread := float(np.std(slopes, ddof=1))) <= TIE:
         note = "fewer than two seeds, or no spread"
         return Evidence(Found.UNDECIDED, place, about, mean, units=n, note=note, stands_in=stands_in)

@@ -13,7 +13,7 @@ from wordorder.comparison.levels import level_of
 from wordorder.config.pages import PublishedReport
 from wordorder.files import read_text
 from wordorder.published.quantities import load_printed
-from wordorder.results.frames import cell_folders, load_metrics, load_records, load_significance
+from wordorder.results.frames import cell_folders, load_metrics, load_records, load_significance, training_status
 from wordorder.tables.comparisons import all_exact, small_families
 
 
@@ -69,6 +69,26 @@ class StudyResults:
     @cached_property
     def _tested(self) -> list[dict[str, Any]]:
         return load_significance(self.config.report, self.folder)
+
+    @cached_property
+    def _diverged(self) -> set[tuple[str, str, str]]:
+        cells = cell_folders(self.config.report, self.folder)
+        return {
+            (cell["dataset"], cell["size"], cell["encoding"])
+            for cell, files in cells
+            if training_status(files) == "diverged"
+        }
+
+    def diverged(self, rows: pd.DataFrame) -> pd.Series:
+        """Return which rows of the data of an analysis are of a system of which a training diverged.
+
+        A system is an encoding with all its seeds. Rows without a seed, such as measured times, do not depend on it.
+        """
+        columns = ["dataset", "size", "encoding"]
+        if not {*columns, "seed"} <= set(rows):
+            return pd.Series(False, index=rows.index)
+        systems = zip(*(rows[column].astype(str) for column in columns), strict=True)
+        return pd.Series([system in self._diverged for system in systems], index=rows.index, dtype=bool)
 
     @property
     def _trained(self) -> bool:
