@@ -147,6 +147,13 @@ def test_classes_come_back_from_their_file(tmp_path: Path) -> None:
     assert other.tolist() == [0, 2, 0, 3] and other.dtype == np.int32
 
 
+def test_units_with_byte_order_marks_come_back(tmp_path: Path) -> None:
+    vocabulary = Vocabulary(["foo", "\ufeff", "\ufefffoo", "\ufeff\ufeffbar", "b\ufeff"])
+    classes = np.array([0, 1, 2, 3, 4, 5], dtype=np.int32)
+    write_classes(tmp_path / "classes.tsv", vocabulary, classes)
+    assert read_classes(tmp_path / "classes.tsv", vocabulary, 50).tolist() == classes.tolist()
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [

@@ -43,7 +43,13 @@ def read_lines(path: str | Path) -> Iterator[str]:
 
 
 def decode_lines(
-    file: IO[bytes], name: object, *, keep_tabs: bool = False, encoding: str = "utf-8", control_as: str = " "
+    file: IO[bytes],
+    name: object,
+    *,
+    keep_tabs: bool = False,
+    keep_marks: bool = False,
+    encoding: str = "utf-8",
+    control_as: str = " ",
 ) -> Iterator[str]:
     """Apply :func:`read_lines` to an open binary file; ``name`` is its name in error messages.
 
@@ -51,6 +57,7 @@ def decode_lines(
         file: The file.
         name: See above.
         keep_tabs: Whether tabs stay as they are.
+        keep_marks: Whether byte order marks at the start of a line stay, because they belong to a token.
         encoding: The encoding of the file.
         control_as: What replaces a control character.
 
@@ -82,7 +89,7 @@ def decode_lines(
             )
             raise at_line(str(name), number, sentence, code="wrong-line-ends")
         offset += len(line)
-        yield control.sub(control_as, text.lstrip(_BYTE_ORDER_MARK))
+        yield control.sub(control_as, text if keep_marks else text.lstrip(_BYTE_ORDER_MARK))
 
 
 T = TypeVar("T")

@@ -28,10 +28,10 @@ from scipy.sparse import coo_array, csc_array, csr_array
 
 from wordorder.compiled import compiled
 from wordorder.data.ragged import Ragged
-from wordorder.data.text import read_lines
+from wordorder.data.text import decode_lines
 from wordorder.data.units import UNKNOWN_UNIT, Vocabulary
 from wordorder.errors import WordorderError, at_line
-from wordorder.files import write_text
+from wordorder.files import open_bytes, write_text
 
 RARE_CLASS = 0
 
@@ -248,14 +248,15 @@ def read_classes(path: str | Path, vocabulary: Vocabulary, classes: int) -> NDAr
     """
     listed: dict[str, int] = {}
     rule = f"A line should hold a unit, a tab and the number of its class, from 0 to {classes - 1}."
-    for number, line in enumerate(read_lines(path), start=1):
-        unit, _, found = line.rpartition(" ")  # read_lines would replace every tab by a space
-        if not (unit and found.isascii() and found.isdecimal() and len(found) < 10 and int(found) < classes):
-            raise at_line(path, number, f"'{line}' is not a word class. {rule}", found=line)
-        if unit in listed:
-            sentence = f"'{unit}' has a class already. List every unit once."
-            raise at_line(path, number, sentence, code="duplicate-name", found=unit)
-        listed[unit] = int(found)
+    with open_bytes(path) as file:
+        for number, line in enumerate(decode_lines(file, path, keep_tabs=True, keep_marks=True), start=1):
+            unit, _, found = line.rpartition("\t")
+            if not (unit and found.isascii() and found.isdecimal() and len(found) < 10 and int(found) < classes):
+                raise at_line(path, number, f"'{line}' is not a word class. {rule}", found=line)
+            if unit in listed:
+                sentence = f"'{unit}' has a class already. List every unit once."
+                raise at_line(path, number, sentence, code="duplicate-name", found=unit)
+            listed[unit] = int(found)
     if not listed:
         raise WordorderError(f"{path} is empty. {rule}", code="empty-file", path=path)
     return np.array([RARE_CLASS, *(listed.get(unit, RARE_CLASS) for unit in vocabulary.units)], dtype=np.int32)
