@@ -132,6 +132,17 @@ def test_what_others_read_does_not_name_the_users_home(files: Files, monkeypatch
     assert files.result()["reason"].endswith("in Hugging Face's cache (~/.cache/huggingface/hub).")
 
 
+def test_a_user_without_a_home_is_told_what_is_missing(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", lambda user: {}[user])
+    monkeypatch.setenv(PYTHON, "~/bin/python")
+    assert find_python() is None
+    assert files.command("Unbabel/wmt22-comet-da") == 0
+    assert files.result()["status"] == "not scored"
+    assert files.result()["reason"].endswith("in Hugging Face's cache (~/.cache/huggingface/hub).")
+
+
 def test_without_an_environment_it_is_said_how_to_make_one(files: Files) -> None:
     (files.folder / "model.ckpt").write_text("weights")
     assert files.command("model.ckpt") == 0

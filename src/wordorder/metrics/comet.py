@@ -174,7 +174,7 @@ def _check_length(path: str | Path, lines: list[str], references: str | Path, wa
 
 def find_python(named: str | Path | None = None) -> Path | None:
     """Find the Python of the COMET environment: ``named``, that of the environment variable, or ``.venv-comet``."""
-    path = Path(named or os.environ.get(PYTHON) or ENVIRONMENT).expanduser()
+    path = _expanded(named or os.environ.get(PYTHON) or ENVIRONMENT)
     return path if path.is_file() else None
 
 
@@ -187,7 +187,7 @@ def find_checkpoint(model: str) -> Path | None:
     Returns:
         The path, or None if there is none.
     """
-    path = Path(model).expanduser()
+    path = _expanded(model)
     if path.is_file():
         return path
     if path.is_dir():
@@ -208,9 +208,14 @@ def _cache() -> Path:
     """Return Hugging Face's cache folder, from the variables that its own library reads."""
     for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
         if os.environ.get(name):
-            return Path(os.environ[name]).expanduser()
+            return _expanded(os.environ[name])
     home = os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "huggingface")
-    return Path(home, "hub").expanduser()
+    return _expanded(Path(home, "hub"))
+
+
+def _expanded(path: str | Path) -> Path:
+    """Replace ``~`` by the home, or leave it for a user without one, for whom ``Path.expanduser`` fails."""
+    return Path(os.path.expanduser(path))
 
 
 def _stripped(path: str | Path) -> list[str]:
@@ -231,7 +236,7 @@ def _version(python: Path) -> str | None:
 
 
 def _no_model(model: str) -> str:
-    cache, home = _cache(), Path.home()
+    cache, home = _cache(), _expanded("~")
     if cache.is_relative_to(home):  # Tables that people share show the reason, so it names no private path.
         cache = "~" / cache.relative_to(home)
     return f"The COMET model '{model}' is neither a file or folder here nor in Hugging Face's cache ({cache})."
