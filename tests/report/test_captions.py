@@ -32,6 +32,14 @@ def test_everything_has_a_caption(kind: str, wildcards: dict[str, str]) -> None:
     assert not first_sentence(text).startswith("The data are in"), "there is none of its own"
 
 
+@pytest.mark.parametrize("test", ["dev_", "dev__", "0-__", "Mozilla+_", "a_.b_"])
+def test_the_name_of_a_test_set_is_no_markup(test: str) -> None:
+    assert f" of {test} whose " in caption("reordering", split=test, figure="tau").striptags()
+    assert first_sentence(caption("reordering", split=test, figure="matrix")).startswith(
+        f"One sentence of {test}: its "
+    )
+
+
 def test_the_tables_with_captions_are_those_of_the_command() -> None:
     assert {*NAMES, *PAPER_TABLES, CONTROLS} == set(get_args(TableName))
 
