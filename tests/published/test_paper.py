@@ -38,7 +38,7 @@ from wordorder.config.load import (
 )
 from wordorder.config.pages import Paper, PublishedReport
 from wordorder.config.published_scores import PublishedInStudy, PublishedScores, Shown
-from wordorder.files import read_json, write_json
+from wordorder.files import read_json, write_json, write_text
 from wordorder.published import stated
 from wordorder.published.evidence import (
     Evidence,
@@ -51,6 +51,7 @@ from wordorder.published.evidence import (
 )
 from wordorder.published.paper import claims_table, contradictions_table, paper_table
 from wordorder.published.stated import proposition
+from wordorder.published.study_results import StudyResults
 
 PAPERS = sorted(path.stem for path in (CONFIG / "published/claims").glob("*.yaml"))
 CLEAR = {"good": [30.0, 30.3, 30.1, 30.2], "bad": [20.0, 20.2, 20.3, 20.0], "same": [30.1, 30.1, 30.2, 30.2]}
@@ -216,6 +217,17 @@ def asked(claims: PaperClaims) -> Paper:
     shown = PublishedInStudy(shown=Shown(table="little_table1"), printed=TABLE)
     own = PublishedReport(report=report(["sinusoidal", "none"], SEEDS), published=[shown], analyses=["ngram_gap"])
     return Paper(claims=claims, studies=[own])
+
+
+@pytest.mark.parametrize("name", ["05", "1e3", "true", "NA", "None"])
+def test_the_names_in_an_analysis_are_read_as_they_are(name: str, tmp_path: Path) -> None:
+    frame = pd.DataFrame({"dataset": name, "encoding": name, "seed": [1, 2], "gap": [0.5, None]})
+    write_text(tmp_path / "analyses/ngram_gap.csv", frame.to_csv(index=False))
+    study = asked(little(any={"kind": "table", "table": "little_table1", "better": ["OPR"]})).studies[0]
+    found = StudyResults(study, tmp_path).data("ngram_gap")
+    assert found is not None
+    assert {*found["dataset"], *found["encoding"]} == {name}
+    assert found["seed"].tolist() == [1, 2] and found["gap"].isna().tolist() == [False, True]
 
 
 def test_each_kind_of_claim_gets_its_verdict_from_the_results(results: Path) -> None:

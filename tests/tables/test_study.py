@@ -459,6 +459,17 @@ def test_text_in_a_column_of_numbers_is_said(study: Report, tmp_path: Path) -> N
         summary(tmp_path)
 
 
+def test_names_that_look_like_values_are_read_as_they_are(tmp_path: Path) -> None:
+    names = ["05", "1e3", "0612", "true", "NA", "null", "None", "nan"]
+    for name in names:
+        columns = {key: [name, name] for key in ("dataset", "test", "size", "encoding")}
+        frame = pd.DataFrame({**columns, "mean": [1.5, None], "n": [3, 0]})
+        write_text(tmp_path / "table.csv", frame.to_csv(index=False))
+        found = read_table(tmp_path / "table.csv", columns, numbers=["mean", "n"])
+        assert found[[*columns]].to_numpy().tolist() == [[name] * 4] * 2
+        assert found["n"].tolist() == [3, 0] and found["mean"].isna().tolist() == [False, True]
+
+
 def test_frames_have_a_row_for_every_cell(study: Report, tmp_path: Path) -> None:
     assert len(load_scores(study, tmp_path)) == len(ENCODINGS) * len(SEEDS) * 2 * 2
     assert list(load_records(study, tmp_path)["status"].value_counts().items()) == [

@@ -11,10 +11,10 @@ import pandas as pd
 
 from wordorder.comparison.levels import level_of
 from wordorder.config.pages import PublishedReport
-from wordorder.files import read_text
 from wordorder.published.quantities import load_printed
 from wordorder.results.frames import cell_folders, load_metrics, load_records, load_significance, training_status
 from wordorder.tables.comparisons import all_exact, small_families
+from wordorder.tables.summary import read_table
 
 
 @dataclass(frozen=True)
@@ -121,5 +121,4 @@ class StudyResults:
         path = self.folder / "analyses" / f"{analysis}.csv"
         if analysis not in self.config.analyses or not path.is_file():
             return None
-        read_text(path)  # verifies the checksum
-        return pd.read_csv(path)
+        return read_table(path)

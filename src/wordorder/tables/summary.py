@@ -20,6 +20,12 @@ _SCORES = ("dataset", "test", "size", "encoding", "metric", "mean", "sd", "n", "
 # columns of the comparisons that the summary reads
 VERDICTS = ("dataset", "size", "test", "metric", "verdict", "exact", "detectable", "margin", "seeds_for_margin")
 
+# columns with names, which may look like numbers or truth values
+_NAMES = (
+    *("dataset", "size", "test", "encoding", "metric", "system", "control", "baseline"),
+    *("better_encoding", "worse_encoding", "better_size", "worse_size"),
+)
+
 
 def summary(results: str | Path) -> str:
     """Format scores (mean ± sd, n), signatures and verdicts from the tables in ``results/tables``."""
@@ -91,8 +97,9 @@ def read_table(path: Path, columns: Iterable[str] = (), *, numbers: Iterable[str
             path=path,
         )
     try:
-        # An encoding may have the name "null" or "NA", which pandas would read as a missing value.
-        frame = pd.read_csv(io.BytesIO(read_bytes(path)), keep_default_na=False, na_values=[""])
+        # An encoding may have the name "null" or "NA", which pandas would read as a missing value, or "05".
+        content, kinds = io.BytesIO(read_bytes(path)), dict.fromkeys(_NAMES, str)
+        frame = pd.read_csv(content, keep_default_na=False, na_values=[""], dtype=kinds)
         demand(path, dict.fromkeys(frame.columns), *columns)
         frame = frame.assign(**{name: pd.to_numeric(frame[name]) for name in numbers})
     except pd.errors.EmptyDataError as error:
