@@ -49,6 +49,11 @@ def test_batches_are_as_full_as_they_can_be(corpus: ParallelCorpus) -> None:
         assert longest * len(together) > 64
 
 
+def test_a_batch_may_hold_more_tokens_than_there_are(corpus: ParallelCorpus) -> None:
+    (all_together,) = plan_batches(corpus, 10**12)
+    assert sorted(all_together) == list(range(len(corpus)))
+
+
 def test_the_order_depends_only_on_seed_and_epoch(corpus: ParallelCorpus) -> None:
     def order(seed: int, epoch: int) -> list[int]:
         return [int(sentence) for batch in epoch_batches(corpus, 64, seed=seed, epoch=epoch) for sentence in batch]

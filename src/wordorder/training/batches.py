@@ -101,7 +101,7 @@ def _starts(longest: NDArray[np.int32], batch_tokens: int) -> list[int]:
         batch_tokens: The maximum of a batch's longest pair times its number of pairs.
     """
     starts, start = [], 0
-    counts = np.arange(1, batch_tokens + 1)
+    counts = np.arange(1, min(batch_tokens, len(longest)) + 1)
     while start < len(longest):
         starts.append(start)
         window = longest[start : start + batch_tokens // int(longest[start])]
