@@ -137,6 +137,17 @@ def test_a_killed_training_is_not_running(workspace: Workspace) -> None:
     assert state()[0] == "done"
 
 
+@pytest.mark.parametrize("content", ["{}", "[]", '{"update": 5}', "3"])
+def test_a_report_of_progress_in_another_form_counts_as_missing(workspace: Workspace, content: str) -> None:
+    name, folder = CellName("pair", "sinusoidal", "mini", 1), folder_of(workspace, 1)
+    write_running(folder, update=5, seconds_an_update=1.0)
+    (folder / "state" / "progress.json").write_text(content)
+    (folder / "state" / "metrics.jsonl").write_text(f'{{"update": 4, "tokens_per_second": 3.0}}\n{content}\n')
+    found = look(name, CellFiles(folder, {}, "", {}), [], None)
+    assert (found.state, found.planned) == ("running", None)
+    assert found.update == (5 if "update" in content else 4)
+
+
 def test_companions_are_shown_too(
     workspace: Workspace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

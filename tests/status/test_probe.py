@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,10 @@ from snakemake_runs import ROOT
 from wordorder.cli.main import main
 from wordorder.config.load import load_study
 from wordorder.config.models import Study
-from wordorder.files import write_json
+from wordorder.files import read_json, write_json
 from wordorder.status.estimate import Part, estimate
 from wordorder.status.plan import Cluster
-from wordorder.status.probes import load_probes, speeds_of, to_probe
+from wordorder.status.probes import load_probes, run_probes, speeds_of, to_probe
 from wordorder.status.rows import proposed_row
 from wordorder.workflow.configuration import Configuration
 
@@ -142,6 +143,24 @@ def test_a_probe_is_kept_and_used(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert measured["passes"] == load_study("demo", CONFIG).recipe.accumulate and "operations" not in measured
     (part,) = estimate(study("demo"), CONFIGURATION, tmp_path)
     assert not part.estimated and part.speed.of("sinusoidal") == speeds["sinusoidal"]
+
+
+@pytest.mark.parametrize("earlier", ["{}", "[]", '{"encodings": []}', "{"])
+def test_a_probe_replaces_a_file_that_is_none(earlier: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    measured = {"measured": True, "hardware": "A B", "encodings": {"none": {"target_tokens_per_second": 3.0}}}
+
+    class Pool(ThreadPoolExecutor):
+        def __init__(self, workers: int, _: object) -> None:
+            super().__init__(workers)
+
+    monkeypatch.setattr("wordorder.status.probes.ProcessPoolExecutor", Pool)
+    monkeypatch.setattr("wordorder.status.probes._probe", lambda *_: measured)
+    (probed,) = to_probe([study("demo")])
+    file = tmp_path / "hardware" / "A-B" / probed.file
+    file.parent.mkdir(parents=True)
+    file.write_text(earlier)
+    assert run_probes([probed], CONFIGURATION, tmp_path, minutes=1) == [measured]
+    assert read_json(file) == measured
 
 
 @pytest.mark.slow

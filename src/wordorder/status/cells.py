@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from wordorder.errors import WordorderError
-from wordorder.files import read_json, read_object
+from wordorder.files import first_missing, read_object
 from wordorder.locks import Holder, holder
 from wordorder.results.index import CellFiles
 from wordorder.status.queue import Job
@@ -26,6 +26,7 @@ _ERROR = re.compile(
     r"^(wordorder: error: .+|[\w.]*(?:Error|Exception)\b.*|.*(?:oom.kill|out of memory|killed|cancelled).*)$", re.I
 )
 _LAST_LINES = 30  # of a log, which may tell why the run ended
+_PROGRESS = ("update", "planned_updates", "updates_per_second", "target_tokens_per_second")  # in progress.json
 _ASKED_TO_STOP = re.compile(r"was asked to stop and was saved after update (\d+)")
 
 
@@ -139,14 +140,14 @@ def _record(folder: Path, state: Path) -> dict[str, Any] | None:
 def _progress(state: Path) -> dict[str, Any]:
     """Return the known fields of :class:`CellStatus` that describe progress."""
     try:
-        reported = read_json(state / "progress.json")
-    except WordorderError:  # The file does not exist yet, or an older version wrote it.
+        reported = read_object(state / "progress.json", *_PROGRESS)
+    except WordorderError:  # The file does not exist yet, is damaged, or an older version wrote it.
         return _progress_of_metrics(state / "metrics.jsonl")
-    update, planned, speed = reported["update"], reported["planned_updates"], reported["updates_per_second"]
+    update, planned, speed, tokens_per_second = (reported[key] for key in _PROGRESS)
     return {
         "update": update,
         "planned": planned,
-        "tokens_per_second": reported["target_tokens_per_second"],
+        "tokens_per_second": tokens_per_second,
         "seconds_left": (planned - update) / speed if planned and speed else None,
     }
 
@@ -157,6 +158,8 @@ def _progress_of_metrics(metrics: Path) -> dict[str, Any]:
         try:
             row = json.loads(line)
         except ValueError:  # The run is still writing this line.
+            continue
+        if first_missing(row, ["update"]):  # not written by a training
             continue
         found["update"] = row["update"]
         found["tokens_per_second"] = row.get("tokens_per_second", found.get("tokens_per_second"))

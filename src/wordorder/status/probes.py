@@ -17,6 +17,7 @@ from typing import Any
 
 from wordorder.config.load import load_encodings, load_sizes
 from wordorder.config.models import Cell, Recipe, Study
+from wordorder.errors import WordorderError
 from wordorder.files import read_object, write_json
 from wordorder.status.data_size import vocabulary_size
 from wordorder.status.hardware import peak
@@ -139,9 +140,18 @@ def _probe(
 def _keep(probed: Probed, measured: dict[str, Any], results: Path) -> None:
     """Write a probe and keep the encodings that only an earlier probe measured on the same hardware."""
     file = results / "hardware" / _slug(measured["hardware"]) / probed.file
-    earlier = read_object(file)["encodings"] if file.exists() else {}
+    earlier = _earlier(file)
     own = {name: entry for name, entry in measured["encodings"].items() if _speed(entry) or name not in earlier}
     write_json(file, measured | {"encodings": earlier | own})
+
+
+def _earlier(file: Path) -> dict[str, Any]:
+    """Return the encodings of an earlier probe. A file that is no probe has none, so that the new one replaces it."""
+    try:
+        encodings = read_object(file, "encodings")["encodings"] if file.exists() else {}
+    except WordorderError:
+        return {}
+    return encodings if isinstance(encodings, dict) else {}
 
 
 def load_probes(results: Path, dataset: str, size: str, precision: str) -> list[dict[str, Any]]:
