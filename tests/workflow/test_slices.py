@@ -342,6 +342,16 @@ def test_positions_of_a_reorderer_bear_its_name(needing: Path) -> None:
     assert used_reorderers(needing) == ["btg"]
 
 
+@pytest.mark.parametrize(
+    ("noise", "name"),
+    [("1", "1"), ("0.5", "0.5"), ("1.0e-05", "1e-05"), ("0.12345678", "0.12345678"), ("0.12345679", "0.12345679")],
+)
+def test_noise_is_named_exactly(needing: Path, noise: str, name: str) -> None:
+    edit = f"reordering: {{train: gold, noise: {noise}}}\nbaseline:"
+    replace(needing / "studies/demo.yaml", "baseline:", edit)()
+    assert kinds(needing, "needing") == [f"gold.noise{name}", "gold", "gold"]
+
+
 def test_test_sets_may_have_the_positions_of_their_references(needing: Path) -> None:
     edit = "reordering: {train: identity, test: oracle, reorderer: btg}\nbaseline:"
     replace(needing / "studies/demo.yaml", "baseline:", edit)()

@@ -40,7 +40,13 @@ def positions_name(study: Study, dataset: Dataset, encoding: str, split: str) ->
             key=f"reordering.{key}",
         ) from error
     name = kind if kind in ("gold", "identity") else f"{kind}.{positions.reorderer}"
-    return f"{name}.noise{positions.noise:g}" if split == "train" and positions.noise else name
+    return f"{name}.noise{_ratio(positions.noise)}" if split == "train" and positions.noise else name
+
+
+def _ratio(noise: float) -> str:
+    """Return the shortest text of a ratio that is read as the same number: '0.1', and '1' for 1.0."""
+    short = f"{noise:g}"
+    return short if float(short) == noise else repr(noise)
 
 
 def check_positions(dataset: Dataset, kind: PositionsKind) -> None:
