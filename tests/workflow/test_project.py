@@ -111,6 +111,40 @@ def test_run_needs_no_project(tmp_path: Path) -> None:
     assert job_counts(found.stdout)["train_model"] == 12
 
 
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ([], ["config_dir=config"]),
+        (["--config", "study=a", "b=1", "--quiet", "rules"], ["config_dir=config", "study=a", "b=1"]),
+        (["-C", "b=1"], ["config_dir=config", "b=1"]),
+        (["--config=b=1", "train_all"], ["config_dir=config", "b=1"]),
+        (["--config", "config_dir=elsewhere", "b=1"], ["config_dir=elsewhere", "b=1"]),
+        (["--configfile", "x.yaml"], None),
+    ],
+)
+def test_run_without_a_snakefile_uses_the_configuration_of_the_folder(
+    options: list[str], expected: list[str] | None, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from snakemake.cli import get_argument_parser
+
+    monkeypatch.chdir(project)
+    started: list[list[str]] = []
+    monkeypatch.setattr("os.execv", lambda _, words: started.append(words))
+    main(["run", "my_study", *options])
+    assert "config_dir=config" not in started[0], "the project's Snakefile reads it"
+    (project / "Snakefile").unlink()
+    main(["run", "my_study", *options])
+    found = get_argument_parser().parse_args(started[1][3:])
+    assert found.config == expected
+    assert found.targets == ["my_study", *(["train_all"] if "train_all" in options else [])]
+
+
+def test_run_without_a_snakefile_runs_a_study_of_the_folder(project: Path) -> None:
+    (project / "Snakefile").unlink()
+    found = run(project, sys.executable, "-m", "wordorder.cli", "run", "my_study", "--dry-run")
+    assert job_counts(found.stdout)["train_model"] == 6
+
+
 def test_a_copied_study_has_everything_that_it_needs(tmp_path: Path) -> None:
     make_project(tmp_path / "project", ["opr_k_mini"])  # based on opr_k, a companion of opr, on which it is based
     configuration = Configuration(tmp_path / "project" / "config")

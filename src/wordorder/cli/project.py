@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from argparse import ArgumentParser
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -57,19 +58,36 @@ def run(
 ) -> None:
     """Run the missing parts of a study.
 
-    Start Snakemake with the Snakefile of the current folder or, without one, of the installed package. The command
-    passes all other options to Snakemake and returns its exit status.
+    Start Snakemake with the Snakefile of the current folder or, without one, of the installed package. The latter reads
+    the folder config/ of the current folder if it contains studies. The command passes all other options to Snakemake
+    and returns its exit status.
     """
     from wordorder.workflow.packaged import SNAKEFILE
 
-    words = [sys.executable, "-m", "snakemake", _name(study, ctx.args), *ctx.args]
-    if not Path("Snakefile").is_file():
-        words += ["--snakefile", str(SNAKEFILE)]
+    words = [sys.executable, "-m", "snakemake", _name(study, ctx.args)]
+    if Path("Snakefile").is_file():
+        words += ctx.args
+    else:
+        words += [*_with_own_configuration(ctx.args), "--snakefile", str(SNAKEFILE)]
     words += ["--profile", _profile(profile or "local")]
     words += ["--cores", cores] if cores else []
     words += ["--dry-run"] if dry_run else []
     words += ["--nocolor"] if os.environ.get("NO_COLOR") else []
     os.execv(sys.executable, words)
+
+
+def _with_own_configuration(arguments: list[str]) -> list[str]:
+    """Add the folder config/, if it has studies, to options for the packaged Snakefile, which has its own folder.
+
+    Snakemake reads only the last option --config, so an option of the user gets the folder, too.
+    """
+    parser = ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--config", "-C", nargs="*", default=[])
+    given, others = parser.parse_known_args(arguments)
+    chosen = any(argument.startswith(("config_dir=", "--configfile")) for argument in [*given.config, *others])
+    if chosen or not Path("config/studies").is_dir():
+        return arguments
+    return [*others, "--config", "config_dir=config", *given.config]
 
 
 def _profile(name: str) -> str:
