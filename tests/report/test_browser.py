@@ -14,7 +14,7 @@ from browser_session import Session, axe
 from page_sample import HOSTILE, SEEDS, write_sample
 from pair_sample import RATES, write_pairs
 from wordorder.config.pages import Page
-from wordorder.files import read_json
+from wordorder.files import read_json, write_json
 from wordorder.report.page import build_page
 from wordorder.statistics.all_pairs import Pairs, all_pairs
 from wordorder.statistics.blocked import block
@@ -229,9 +229,13 @@ return { rows: seen("#table-scores tbody tr"), sentences: seen(".sentence"), ima
     assert looked.found == {"rows": 4, "sentences": 20, "images": 3, "controls": 0, "overflow": 0}
 
 
+READY = """
+while (document.getElementById("compared").hidden) await new Promise((done) => setTimeout(done, 50));
+"""
 # Every ordered pair on every test set: the text, the rows of the table, and the sentences.
-PAIRS = r"""
-await new Promise((done) => setTimeout(done, 200));
+PAIRS = (
+    READY
+    + r"""
 const pick = (name) => document.getElementById(`pick-${name}`);
 const choose = (name, value) => {
   pick(name).value = value;
@@ -264,11 +268,17 @@ document.querySelector(".pick button").click();
 found.swapped = [pick("system").value, pick("other").value, texts("[role=status]")[0]];
 return found;
 """
+)
 
 
 @pytest.fixture(scope="module")
 def pair_study(tmp_path_factory: pytest.TempPathFactory) -> tuple[Page, Path, Path]:
-    return write_pairs(tmp_path_factory.mktemp("pairs"))
+    written = write_pairs(tmp_path_factory.mktemp("pairs"))
+    second = written[1] / "significance" / "pair.tiny.test_2.json"
+    tested = read_json(second)
+    tested["metrics"]["bleu"]["family"]["baseline_check"] = {"f": 9.0, "p": 0.01, "corrects": True}
+    write_json(second, tested)
+    return written
 
 
 @pytest.fixture(scope="module")
@@ -332,6 +342,10 @@ def test_a_declared_comparison_keeps_its_verdict_next_to_that_of_all_pairs(
         for pair in ((entry["system"], entry["baseline"]), (entry["baseline"], entry["system"])):
             assert f"Declared comparison: {entry['verdict']}" in compared.found["pairs"][f"0 {' '.join(pair)}"]["notes"]
     assert compared.found["pairs"]["0 opr learned"]["notes"] == []
+    system, baseline = tested[0]["system"], tested[0]["baseline"]
+    steady, wide = (" ".join(compared.found["pairs"][f"{place} {system} {baseline}"]["notes"]) for place in (0, 1))
+    assert "check of the baseline" not in steady
+    assert f"It uses the spread of {baseline}, which varies more over the seeds" in wide
 
 
 def test_a_system_is_not_compared_with_itself_and_two_can_be_swapped(compared: Visit) -> None:
@@ -342,9 +356,6 @@ def test_a_system_is_not_compared_with_itself_and_two_can_be_swapped(compared: V
 
 
 OPEN = "for (const folded of document.querySelectorAll('details')) folded.open = true;"
-READY = """
-while (document.getElementById("compared").hidden) await new Promise((done) => setTimeout(done, 50));
-"""
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

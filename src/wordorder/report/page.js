@@ -182,7 +182,9 @@ function compare(data, names) {
     if (pair && metric.small) notes.push(`${metric.label}: the seeds vary less than the sentences on which they differ explain, so the interval is probably too narrow.`);
     for (const name of [system, other].filter((name) => pair && metric.unstable.includes(name))) notes.push(`${metric.label}: ${name} varies more over the seeds than the others, so the interval uses its own spread.`);
     for (const [one, two, verdict] of metric.declared) {
-      if ([system, other].includes(one) && [system, other].includes(two)) notes.push(`Declared comparison: ${verdict}`);
+      if (![system, other].includes(one) || ![system, other].includes(two)) continue;
+      const wide = metric.wide ? ` (It uses the spread of ${two}, which varies more over the seeds than the others by the check of the baseline; the interval above does not.)` : "";
+      notes.push(`Declared comparison: ${verdict}${wide}`);
     }
     return row;
   });

@@ -113,6 +113,7 @@ def _metric(name: str, rows: pd.DataFrame, diverged: set[str], tested: dict[str,
         "margin": margin,
         "problem": found.problem,
         "small": is_small(tested["family"] or {}),
+        "wide": bool(((tested["family"] or {}).get("baseline_check") or {}).get("corrects")),
         "why": _why(model, of, systems),
         "declared": [[entry["system"], entry["baseline"], entry["verdict"]] for entry in tested["comparisons"]],
     }
