@@ -47,7 +47,7 @@ def test_the_commands_of_a_page_exist(page: Path) -> None:
         elif program == "wordorder" and not words[0].startswith("-") and words[0] not in ("COMMAND", "stage"):
             command = command_of(words)
             assert command, line
-            given = set(re.findall(r"(?<!\S)(--[a-z-]+)", line))
+            given = set(re.findall(r"(?<!\S)(--[a-z0-9-]+)", line))
             assert given <= options(COMMANDS[command]) | {"--help"} or command == ("run",), line
         elif program == "snakemake" and re.fullmatch(r"[a-z_0-9]+", words[0]):
             assert words[0] in {*study_names(ROOT / "config"), *RULES, *OWN}, line

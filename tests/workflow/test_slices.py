@@ -288,7 +288,8 @@ def test_the_family_is_every_encoding_against_the_baseline_unless_declared(root:
     asked = load_study("demo", root)
     assert [(c.system, c.baseline) for c in study.comparisons(asked)] == [("opr", "none")]
     family = json.loads(study_slices.significance_slice(asked, load_dataset("grammar", root), asked.sizes[0]))
-    assert family["encodings"] == ["none", "opr"]
+    assert family["comparisons"] == [{"baseline": "none", "system": "opr"}]
+    assert set(family["encodings"]) == {"none", "sinusoidal", "opr", "relative"}, "all estimate the variance"
 
 
 def test_a_dataset_without_generator_has_no_generator_slice(root: Path) -> None:
