@@ -19,7 +19,7 @@ from wordorder.comparison.verdicts import sentence
 from wordorder.config.models import Comparison, Family
 from wordorder.metrics.base import Metric
 from wordorder.statistics.all_pairs import Pairs, declared_pairs
-from wordorder.statistics.blocked import Blocked, Difference, block, learned_nothing
+from wordorder.statistics.blocked import Blocked, Difference, block, score_floor
 from wordorder.statistics.dunnett import AgainstBaseline, against_baseline
 from wordorder.statistics.power import Procedure, critical, detectable_of, seeds_needed, sigma_range
 from wordorder.statistics.resampling import Array
@@ -68,7 +68,7 @@ class FamilyTest:
         by_system: dict[str, dict[int, float]] = {name: {} for name in self.family.encodings}
         for (name, seed), score in self.scores.items():
             by_system[name][seed] = score
-        floor = learned_nothing(self.margin, lower_is_better=self.metric.lower_is_better)
+        floor = score_floor(self.margin, lower_is_better=self.metric.lower_is_better)
         return block(by_system, seeds=self.family.seeds, diverged=self.diverged, floor=floor)
 
     @cached_property

@@ -90,6 +90,23 @@ def derived_problems(data: Any, stem: str, names: Collection[str], originals: Ma
     return problems
 
 
+def leaking_splits(splits: Collection[str], dataset: Any) -> list[Problem]:
+    """Find splits of a derived dataset that bring held-out pairs into training.
+
+    Args:
+        splits: The names of the splits that the dataset makes from those of its original.
+        dataset: The complete dataset, as raw data.
+
+    Returns:
+        The problems.
+    """
+    found = _same_text_problems(dataset) if splits else ()
+    return [
+        Problem(("splits", next((name for name in location if name in splits), "train")), sentence, code)
+        for location, sentence, code, *_ in found
+    ]
+
+
 def _language_problems(data: Any) -> Iterator[Problem]:
     """Check language codes, because tokenisers, segmenters and scores silently ignore unknown ones."""
     languages = []
@@ -238,29 +255,6 @@ def _derived_split_problems(data: Any, name: str, original: dict[str, Any]) -> I
                     "the others from held-out ones."
                 )
                 yield Problem(here, sentence, "inconsistent-keys", found=source)
-    for problem in _same_text_problems(_with_splits(data, splits, original)):
-        changed = next((name for name in problem.location if name in splits), "train")
-        yield Problem(("splits", changed), problem.sentence, problem.code)
-
-
-def _with_splits(data: Any, splits: Mapping[str, Any], original: dict[str, Any]) -> dict[str, Any]:
-    """Return the parts that derived splits have, in the direction of the original."""
-    known = {str(location[-1]): parts for location, parts in _parts(original) if isinstance(parts, list)}
-    made = dict(known)
-    for name, split in splits.items():
-        words = get(split, "words")
-        if isinstance(words, dict) and get(data, "reverse_of") is not None:
-            words = {"source": words.get("target"), "target": words.get("source")}
-        made[name] = [
-            part if words is None else {**part, "words": words}
-            for source in list_of(split, "of") or [name]
-            for part in (known.get(source, []) if isinstance(source, str) else [])
-            if isinstance(part, dict)
-        ]
-    tests = {name: made[name] for name in splits if name not in ("train", "valid")}
-    tests = tests or {name: parts for name, parts in known.items() if name not in ("train", "valid")}
-    preprocessing = get(original, "preprocessing")
-    return {"train": made.get("train"), "valid": made.get("valid"), "tests": tests, "preprocessing": preprocessing}
 
 
 def _test_name_problems(location: Location) -> Iterator[Problem]:

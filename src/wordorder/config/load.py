@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from wordorder.config.alignments import GoldSet, GoldSets
 from wordorder.config.checks import reorderer_problems, study_problems
 from wordorder.config.claims import ByAnalysis, ByCount, ByGain, ByPrinted, ByTable, ByTrend, PaperClaims
-from wordorder.config.dataset_checks import DERIVED_KEYS, dataset_problems, derived_problems
+from wordorder.config.dataset_checks import DERIVED_KEYS, dataset_problems, derived_problems, leaking_splits
 from wordorder.config.datasets import Dataset, DerivedDataset
 from wordorder.config.derived import derive, is_derived, with_recipe
 from wordorder.config.document import Document, parse_json, read_yaml
@@ -83,7 +83,10 @@ def load_dataset(name: str | Path, root: str | Path = "config") -> Dataset:
     named = [own for own in names if own in [document.data.get(key) for key in DERIVED_KEYS]]
     originals = {own: read_yaml(_path(own, "datasets", root)).data for own in named}
     given = validated(document, DerivedDataset, derived_problems(document.data, path.stem, names, originals))
-    return given.of(load_dataset(given.original, root))
+    dataset = given.of(load_dataset(given.original, root))
+    if leaks := leaking_splits(given.splits, dataset.model_dump(mode="json")):
+        raise document.error(leaks)
+    return dataset
 
 
 def _is_derived_dataset(document: Document) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import stats
 
 from wordorder.statistics.all_pairs import declared_pairs
-from wordorder.statistics.blocked import Blocked, Difference, block, learned_nothing
+from wordorder.statistics.blocked import Blocked, Difference, block, score_floor
 from wordorder.statistics.power import TARGET, power_of, seeds_needed
 from wordorder.statistics.resampling import TIE
 from wordorder.statistics.verdicts import Outcome, verdict
@@ -116,7 +116,7 @@ class Family:
             One piece of evidence per pair, in the order of the pairs.
         """
         known = {name: of for name, of in self.values.items() if of}
-        model = block(known, floor=learned_nothing(self.margin, lower_is_better=self.lower_is_better))
+        model = block(known, floor=score_floor(self.margin, lower_is_better=self.lower_is_better))
         tested = declared_pairs(model, list(self.pairs), alpha=level)
         found = []
         for pair in self.pairs:

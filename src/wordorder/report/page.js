@@ -183,8 +183,8 @@ function compare(data, names) {
     for (const name of [system, other].filter((name) => pair && metric.unstable.includes(name))) notes.push(`${metric.label}: ${name} varies more over the seeds than the others, so the interval uses its own spread.`);
     for (const [one, two, verdict] of metric.declared) {
       if (![system, other].includes(one) || ![system, other].includes(two)) continue;
-      const wide = metric.wide ? ` (It uses the spread of ${two}, which varies more over the seeds than the others by the check of the baseline; the interval above does not.)` : "";
-      notes.push(`Declared comparison: ${verdict}${wide}`);
+      const own = metric.baselineVaries ? ` (It uses the spread of ${two}, which varies more over the seeds than the others by the check of the baseline; the interval above does not.)` : "";
+      notes.push(`Declared comparison: ${verdict}${own}`);
     }
     return row;
   });
@@ -287,7 +287,7 @@ const showTip = (mark) => {
   tip.hidden = false;
   const at = mark.getBoundingClientRect();
   const left = at.left + at.width / 2 - tip.offsetWidth / 2;
-  const widest = document.documentElement.clientWidth - tip.offsetWidth - 4;
+  const ownst = document.documentElement.clientWidth - tip.offsetWidth - 4;
   const above = at.top - tip.offsetHeight - 6;
   tip.style.left = `${scrollX + Math.max(4, Math.min(left, widest))}px`;
   tip.style.top = `${scrollY + (above > 0 ? above : at.bottom + 6)}px`;

@@ -25,7 +25,7 @@ from wordorder.report.records import Record
 from wordorder.report.translations import Translated, token_pattern
 from wordorder.results.frames import groups, load_significance
 from wordorder.statistics.all_pairs import all_pairs
-from wordorder.statistics.blocked import Blocked, block, learned_nothing
+from wordorder.statistics.blocked import Blocked, block, score_floor
 from wordorder.statistics.verdicts import verdict
 from wordorder.tables.comparisons import all_exact, is_small
 
@@ -89,7 +89,7 @@ def _metric(name: str, rows: pd.DataFrame, diverged: set[str], tested: dict[str,
     }
     chosen = metric(name)
     margin = tested["family"] and tested["family"]["margin"]
-    floor = learned_nothing(margin, lower_is_better=chosen.lower_is_better)
+    floor = score_floor(margin, lower_is_better=chosen.lower_is_better)
     model = block({system: own for system, own in of.items() if own}, diverged=diverged, floor=floor)
     systems = list(model.systems) if model.seeds else []  # systems without a common seed cannot be compared
     found = all_pairs(model, alpha=alpha)
@@ -113,7 +113,7 @@ def _metric(name: str, rows: pd.DataFrame, diverged: set[str], tested: dict[str,
         "margin": margin,
         "problem": found.problem,
         "small": is_small(tested["family"] or {}),
-        "wide": bool(((tested["family"] or {}).get("baseline_check") or {}).get("corrects")),
+        "baselineVaries": bool(((tested["family"] or {}).get("baseline_check") or {}).get("corrects")),
         "why": _why(model, of, systems),
         "declared": [[entry["system"], entry["baseline"], entry["verdict"]] for entry in tested["comparisons"]],
     }

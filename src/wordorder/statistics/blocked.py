@@ -185,7 +185,7 @@ def block(
     )
 
 
-def learned_nothing(margin: float | None, *, lower_is_better: bool) -> float:
+def score_floor(margin: float | None, *, lower_is_better: bool) -> float:
     """Return the largest score of models that have learned nothing: the margin of equivalence, if there is one.
 
     Such models are not equivalent: their scores are alike because none can be lower.

@@ -13,7 +13,7 @@ from wordorder.config.pages import CONTROLS, Controls
 from wordorder.metrics.base import metric
 from wordorder.results.frames import groups
 from wordorder.statistics.all_pairs import declared_pairs
-from wordorder.statistics.blocked import block, learned_nothing
+from wordorder.statistics.blocked import block, score_floor
 from wordorder.statistics.verdicts import verdict
 from wordorder.tables.comparisons import NOT_EXACT, all_exact
 from wordorder.tables.table import Block, Cell, Row, Table, interval, mean_and_sd, number, p_values, text
@@ -90,7 +90,7 @@ def _test(
         by_system[row["encoding"]][int(row["seed"])] = float(row["score"])
     diverged = frozenset(column.loc[column["status"] == "diverged", "encoding"])
     level, lower = level_of(report.alpha, report.seeds, report.looks).level, metric(name).lower_is_better
-    floor = learned_nothing(margin, lower_is_better=lower)
+    floor = score_floor(margin, lower_is_better=lower)
     model = block(by_system, seeds=report.seeds, diverged=diverged, floor=floor)
     tested = declared_pairs(model, wanted, alpha=level)
     found = {}
