@@ -287,7 +287,7 @@ const showTip = (mark) => {
   tip.hidden = false;
   const at = mark.getBoundingClientRect();
   const left = at.left + at.width / 2 - tip.offsetWidth / 2;
-  const ownst = document.documentElement.clientWidth - tip.offsetWidth - 4;
+  const widest = document.documentElement.clientWidth - tip.offsetWidth - 4;
   const above = at.top - tip.offsetHeight - 6;
   tip.style.left = `${scrollX + Math.max(4, Math.min(left, widest))}px`;
   tip.style.top = `${scrollY + (above > 0 ? above : at.bottom + 6)}px`;
