@@ -80,11 +80,14 @@ class Session:
         self._read = b""
         self._number = 0
         self._session: str | None = None
+        # What the page's own scripts threw, which the page would not show.
+        self._thrown: list[str] = []
 
     def __enter__(self) -> Self:
         target = self._call("Target.createTarget", url="about:blank")["targetId"]
         self._session = self._call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         self._call("Page.enable")
+        self._call("Runtime.enable")
         size = {"width": self._width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         self._call("Emulation.setDeviceMetricsOverride", **size)
         self._call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": self._scheme}])
@@ -100,6 +103,7 @@ class Session:
         self._process.wait(timeout=60)
         os.close(self._to)
         os.close(self._from)
+        assert not self._thrown, f"The page's scripts threw: {self._thrown}"
 
     def run(self, script: str) -> Any:
         """Run the body of an asynchronous function, and return what it returns."""
@@ -143,4 +147,6 @@ class Session:
             self._read += more
         message, _, self._read = self._read.partition(b"\0")
         found: dict[str, Any] = json.loads(message)
+        if found.get("method") == "Runtime.exceptionThrown":
+            self._thrown.append(found["params"]["exceptionDetails"]["exception"].get("description", str(found)))
         return found
