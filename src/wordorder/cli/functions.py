@@ -35,6 +35,14 @@ _ACCEPTED: dict[tuple[str, Any], dict[str, Any]] = {
     ("seed", int): {"min": 0, "max": 2**32 - 1},
     ("threads", int): {"min": 1},
 }
+# Functions that use a GPU if there is one. They take one before PyTorch uses any.
+_ON_A_GPU = {
+    "wordorder.analyses.measure.measure",
+    "wordorder.decoding.translate.translate_files",
+    "wordorder.metrics.scores.score_systems",
+    "wordorder.results.evaluate.evaluate",
+    "wordorder.training.run.run",
+}
 
 
 class FunctionCommand(CommandInfo):
@@ -71,6 +79,10 @@ class FunctionCommand(CommandInfo):
 
         def call(**values: Any) -> None:
             output = values.pop("output") if returns else None
+            if f"{self.module}.{self.function}" in _ON_A_GPU:
+                from wordorder.training.gpus import take_gpus
+
+                take_gpus(values.get("devices") or 1)
             arguments = [values.pop(name) for name, each in own.items() if each.kind is Parameter.POSITIONAL_ONLY]
             result = function(*arguments, **values)
             if output:
