@@ -14,6 +14,7 @@ from wordorder.cli.options import complete_study, flag
 TableName = Literal[
     "scores",
     "significance",
+    "retention",
     "variance",
     "parameters",
     "controls",

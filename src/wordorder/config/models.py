@@ -389,8 +389,10 @@ class Study(Model):
         description="By metric: the difference up to which two systems count as equivalent. The defaults are 0.5 BLEU "
         "and, of chrF and COMET, the difference of which people notice as much (docs/statistics.md).",
     )
-    tables: list[Literal["scores", "significance", "variance", "parameters"]] = Field(
-        default=["scores", "significance", "variance", "parameters"], description="Tables of the study."
+    tables: list[Literal["scores", "significance", "retention", "variance", "parameters"]] = Field(
+        default=["scores", "significance", "variance", "parameters"],
+        description="Tables of the study. 'retention' tests what share of its score each encoding keeps on the test "
+        "sets after the first.",
     )
     published: list[Shown] = Field(
         default=[], description="Published tables to compare with our scores, from published/scores.yaml."

@@ -64,6 +64,8 @@ class Metric(ABC):
     label: ClassVar[str]
     """The name of the metric in tables and figures."""
     lower_is_better: ClassVar[bool] = False
+    ratio_scale: ClassVar[bool] = False
+    """Whether a score of 0 means no agreement, so that a share of a score has a meaning."""
     digits: ClassVar[int] = 2
     """The number of decimals with which scores are printed."""
     published_scale: ClassVar[float] = 1.0

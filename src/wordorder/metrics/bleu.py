@@ -24,6 +24,7 @@ class BLEU(SacreBLEUMetric):
     """
 
     label = "BLEU"
+    ratio_scale = True
     is_smoothed: ClassVar[bool] = True
     """Whether sacreBLEU smooths the scores of corpora."""
 

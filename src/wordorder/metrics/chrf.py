@@ -21,6 +21,7 @@ class ChrF(SacreBLEUMetric):
     """F-score of character n-grams of up to 6 characters."""
 
     label = "chrF"
+    ratio_scale = True
     rates_sentences = True
     word_order: ClassVar[int] = 0
     beta: ClassVar[int] = 2

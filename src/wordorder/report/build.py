@@ -16,11 +16,11 @@ from wordorder.published.marks import OurMarks
 from wordorder.published.quantities import load_printed
 from wordorder.results import frames as results
 from wordorder.tables import comparisons as comparison_table
-from wordorder.tables import controls, credibility
+from wordorder.tables import controls, credibility, retention
 from wordorder.tables import study as tables
 from wordorder.tables.table import Table
 
-NAMES = ("scores", "significance", "variance", "parameters", "credibility", *PUBLISHED_TABLES)
+NAMES = ("scores", "significance", "retention", "variance", "parameters", "credibility", *PUBLISHED_TABLES)
 
 
 def build_paper_table(name: str, asked: Paper, results: str | Path) -> Table:
@@ -72,6 +72,9 @@ def build_table(name: str, report: Report, folder: str | Path, shown: Sequence[P
         return tables.scores_table(scores, report, unscored, exact=exact)
     if name == "significance":
         return comparison_table.significance_table(results.load_significance(report, folder), report)
+    if name == "retention":
+        exact = comparison_table.all_exact(results.load_significance(report, folder))
+        return retention.retention_table(results.load_scores(report, folder), report, exact=exact)
     if name == "variance":
         return comparison_table.variance_table(results.load_significance(report, folder), report)
     if name == "parameters":

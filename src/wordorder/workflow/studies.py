@@ -224,9 +224,10 @@ class StudyRules:
         if table in PAPER_TABLES:
             return [] if table == "contradictions" else self.paper_inputs(study)
         # The run records are not inputs, because the evaluations already depend on them.
-        if table in ("scores", CONTROLS, *PUBLISHED_TABLES):
+        tested = ("scores", "retention", CONTROLS, "orderings")
+        if table in (*tested, *PUBLISHED_TABLES):
             more = self._published_inputs(study) if table == "published" else []
-            more += self.significance_files(study) if table in ("scores", CONTROLS, "orderings") else []
+            more += self.significance_files(study) if table in tested else []
             return self.evaluations(study) + self.systems_scores(study) + more
         if table in ("significance", "variance"):
             return self.significance_files(study)
