@@ -72,6 +72,12 @@ def test_a_training_on_two_gpus_takes_two(jobs: Jobs) -> None:
     assert jobs.take(of=4) == "3"
 
 
+def test_a_training_on_all_gpus_takes_them_too(jobs: Jobs) -> None:
+    assert jobs.take(of=2) == "0"
+    assert jobs.take(of=2, number=2) == "0,1"
+    assert jobs.take(of=2) == "1"
+
+
 def test_only_the_visible_gpus_are_taken(jobs: Jobs) -> None:
     visible = {"CUDA_VISIBLE_DEVICES": "2,GPU-5f1,7"}
     assert [jobs.take(of=3, **visible) for _ in range(3)] == ["2", "GPU-5f1", "7"]

@@ -49,9 +49,10 @@ def test_another_run_has_another_stamp(other: Cell) -> None:
     assert stamp(CELL, "corpus") != stamp(CELL, "another corpus")
 
 
-def test_a_corrected_encoding_does_not_continue_a_training_from_before(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("part", ["encoding", "size"])
+def test_a_corrected_part_does_not_continue_a_training_from_before(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before = stamp(CELL, "corpus")
-    monkeypatch.setattr(type(CELL.encoding), "revision", 2)
+    monkeypatch.setattr(type(getattr(CELL, part)), "revision", 2)
     assert stamp(CELL, "corpus") != before
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel
 
+from little_study import Workspace
 from snakemake_runs import ROOT
 from wildcards import Wildcards
 from wordorder.config.canonical import digest, minimal
@@ -19,6 +20,7 @@ from wordorder.config.sizes import Sizes
 from wordorder.encodings.registry import parse
 from wordorder.errors import WordorderError
 from wordorder.files import read_json, write_text
+from wordorder.model.architectures.transformer import TransformerSize
 from wordorder.workflow.addresses import cell_content, decoding_label, evaluation_label
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.models import ModelRules, cell_files
@@ -73,6 +75,18 @@ def test_a_correction_of_an_encoding_counts_inside_others(
     before = parse(outer).revisions
     monkeypatch.setattr(type(parse({"type": "alibi"})), "revision", 2)
     assert parse(outer).revisions == before | {"alibi": 2}
+
+
+def test_a_corrected_architecture_s_models_are_not_those_from_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = []
+    for revision in (1, 2):
+        monkeypatch.setattr(TransformerSize, "revision", revision)
+        workspace = Workspace(tmp_path / str(revision))
+        workspace.write()
+        folders.append(workspace.model_folder("opr"))
+    assert folders[0] != folders[1]
 
 
 def test_labels_of_known_evaluations_never_change() -> None:

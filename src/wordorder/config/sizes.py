@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, RootModel
 
@@ -19,6 +19,15 @@ class ArchitectureSize(Model):
     architecture: str = Field(description="Name of the architecture; a Transformer if missing.")
     dim: Positive = Field(description="Model size d.")
     dropout: Rate = Field(description="Rate of dropout, unless the recipe sets another.")
+
+    # Increased when a correction of the architecture changes what a model of the same configuration learns. It is part
+    # of the address of the model, which distinguishes models from before and after the correction.
+    revision: ClassVar[int] = 1
+
+    @property
+    def revisions(self) -> dict[str, int]:
+        """The revision of the architecture, if it was corrected."""
+        return {f"architectures.{self.architecture}": self.revision} if self.revision > 1 else {}
 
     @classmethod
     def name(cls) -> str:

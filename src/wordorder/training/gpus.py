@@ -22,17 +22,17 @@ def take_gpus(number: int = 1) -> None:
     """Let this process see only the GPUs that it uses: those that the fewest other jobs of this user have taken.
 
     The variable CUDA_VISIBLE_DEVICES is set, so PyTorch must not have used a GPU in this process yet. Nothing changes
-    if the machine has no more GPUs than are needed, if GPUs were assigned to this process, or if the folder for the
-    locks cannot be written.
+    if the machine has fewer than two GPUs, if GPUs were assigned to this process, or if the folder for the locks cannot
+    be written.
 
     Args:
         number: The number of GPUs that this process and those that it starts use.
     """
     visible = [] if any(name in os.environ for name in _ASSIGNED) else _visible()
-    if number >= len(visible):
+    if len(visible) < 2:
         return
     try:
-        os.environ[VISIBLE] = ",".join(_least_used(visible, number, _folder()))
+        os.environ[VISIBLE] = ",".join(_least_used(visible, min(number, len(visible)), _folder()))
     except OSError:
         return
 
@@ -58,14 +58,14 @@ def _folder() -> Path:
 
 
 def _least_used(names: list[str], number: int, folder: Path) -> list[str]:
-    """Take the locks of GPUs; the lock with the number n of a GPU is taken by its n-th job at the same time."""
+    """Take the locks of GPUs; each of the jobs that share a GPU has a lock with another number."""
     taken: list[str] = []
     for place in itertools.count():
         for name in names:
             if name not in taken and _take(folder / f"{name.replace('/', '_')}.{place}"):
                 taken.append(name)
             if len(taken) == number:
-                return taken
+                return sorted(taken, key=names.index)
 
 
 def _take(file: Path) -> bool:

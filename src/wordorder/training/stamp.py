@@ -20,7 +20,7 @@ def stamp(cell: Cell, corpus: str) -> str:
         cell: The model to train.
         corpus: The identification of the training corpus and its positions.
     """
-    content = minimal(cell) | {"revisions": cell.encoding.revisions}
+    content = minimal(cell) | {"revisions": cell.encoding.revisions | cell.size.revisions}
     return _hash(f"{_FORMAT}\n{canonical_json(content)}\n{corpus}")
 
 

@@ -54,7 +54,7 @@ def cell_content(
         size: The minimal form of the size.
         recipe: The recipe of the run.
         positions: The kinds of reordered positions of 'train' and 'test'; empty if the encoding does not need them.
-        revisions: The revisions of corrected encodings.
+        revisions: The revisions of corrected encodings and architectures.
     """
     content = {"version": _VERSION, "encoding": encoding, "size": size, "recipe": minimal(recipe)}
     others = {"positions": dict(positions), "revisions": dict(revisions)}

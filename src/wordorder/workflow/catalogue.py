@@ -40,7 +40,7 @@ class Described(NamedTuple):
         folder: Its name in paths; of several equal entries, the name of the first.
         config: Its minimal form.
         needs_reordered: Whether it needs reordered source positions.
-        revisions: The revisions of corrected encodings.
+        revisions: The revisions of corrected encodings, or of a corrected architecture.
         own_types: The types of an encoding that belong to the package rather than to a plug-in.
     """
 
@@ -163,7 +163,7 @@ class Catalogue:
 
     def _sizes(self) -> Iterator[tuple[str, dict[str, Any]]]:
         for name, size in load_sizes(self.root).items():
-            yield name, self._described(name, minimal(size))
+            yield name, self._described(name, minimal(size), False, size.revisions)
 
     def _described(self, name: str, config: dict[str, Any], *of_encodings: Any) -> dict[str, Any]:
         folder = self._first.setdefault(canonical_json(config), name)

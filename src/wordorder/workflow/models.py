@@ -89,7 +89,7 @@ class ModelRules:
             size.config,
             study.recipe_of(cell.dataset),
             self._positions(study, cell),
-            encoding.revisions,
+            encoding.revisions | size.revisions,
         )
         address = ModelAddress(cell.dataset, encoding.folder, size.folder, digest(content))
         self._known[address] = content
