@@ -42,32 +42,58 @@ def scores(by_test: dict[str, dict[str, list[float]]], metric: str = "bleu") -> 
     return pd.DataFrame(rows)
 
 
+def declared(pairs: list[tuple[str, str]], procedure: str = "dunnett", test: str = "long") -> list[dict[str, Any]]:
+    """Return what the table reads of the significance tests of the scores."""
+    comparisons = [{"system": system, "baseline": baseline} for system, baseline in pairs]
+    family = {"procedure": procedure, "level": {"level": 0.05, "exact": True}}
+    metrics = {name: {"family": family, "comparisons": comparisons} for name in ("bleu", "ter", "comet")}
+    return [{"dataset": "pair", "size": "tiny", "test": test, "metrics": metrics}]
+
+
+ALL = [("alibi", "sinusoidal"), ("none", "sinusoidal")]
+
+
 def only(names: list[str]) -> dict[str, dict[str, list[float]]]:
     return {"short": {name: SHORT[name] for name in names}, "long": {name: LONG[name] for name in names}}
 
 
 def test_two_encodings_are_compared_by_the_paired_t_test_of_their_shares() -> None:
     names = ["sinusoidal", "alibi"]
-    data = retention_table(scores(only(names)), asked(names)).data.set_index("encoding")
+    data = retention_table(scores(only(names)), declared(ALL[:1]), asked(names)).data.set_index("system")
     shares = {name: 100 * np.array(LONG[name]) / np.array(SHORT[name]) for name in names}
     differences = shares["alibi"] - shares["sinusoidal"]
     half = stats.t.isf(0.025, 3) * differences.std(ddof=1) / 2
     row = data.loc["alibi"]
-    assert row["kept"] == pytest.approx(shares["alibi"].mean()) and row["n"] == 4
-    assert row["sd"] == pytest.approx(shares["alibi"].std(ddof=1))
+    assert [row["kept"], row["baseline_kept"]] == pytest.approx(
+        [of.mean() for of in (shares["alibi"], shares["sinusoidal"])]
+    )
     assert [row["difference"], row["low"], row["high"]] == pytest.approx(
         [differences.mean(), differences.mean() - half, differences.mean() + half], rel=1e-4
     )
     assert row["p"] == pytest.approx(stats.ttest_1samp(differences, 0).pvalue, rel=1e-3)
     assert row["outcome"] == "keeps more"
     assert (row["first"], row["test"]) == ("short", "long")
-    assert data.loc["sinusoidal", "outcome"] == "" and np.isnan(data.loc["sinusoidal", "difference"])
 
 
 def test_a_better_encoding_may_keep_as_much() -> None:
     names = ["sinusoidal", "alibi", "none"]
-    data = retention_table(scores(only(names)), asked(names)).data.set_index("encoding")
-    assert data["outcome"].to_dict() == {"sinusoidal": "", "alibi": "keeps more", "none": "undecided"}
+    data = retention_table(scores(only(names)), declared(ALL), asked(names)).data.set_index("system")
+    assert data["outcome"].to_dict() == {"alibi": "keeps more", "none": "undecided"}
+
+
+def test_declared_pairs_are_compared_by_t_tests_with_holms_correction() -> None:
+    names = ["sinusoidal", "alibi", "none"]
+    pairs = [("sinusoidal", "alibi"), ("none", "alibi")]
+    data = retention_table(scores(only(names)), declared(pairs, "declared pairs"), asked(names)).data
+    shares = np.array([100 * np.array(LONG[name]) / np.array(SHORT[name]) for name in names])
+    residual = shares - shares.mean(1, keepdims=True) - shares.mean(0, keepdims=True) + shares.mean()
+    error = np.sqrt(2 * (residual**2).sum() / 6 / 4)
+    p = 2 * stats.t.sf(abs(shares[[0, 2]].mean(1) - shares[1].mean()) / error, 6)
+    first, second = np.argsort(p)
+    p[first] *= 2
+    p[second] = max(p)
+    assert list(data["p"]) == pytest.approx(list(p))
+    assert list(data["outcome"]) == ["keeps less"] * 2
 
 
 def test_diverged_and_unfinished_encodings_are_not_compared() -> None:
@@ -75,22 +101,21 @@ def test_diverged_and_unfinished_encodings_are_not_compared() -> None:
     by_test = only(names)
     by_test["short"]["none"] = by_test["long"]["none"] = [10.0, np.nan, 11.0, 10.0]
     by_test["short"]["alibi"] = [0.0, 0.0, 0.0, 19.0]  # a share of nothing is no number
-    data = retention_table(scores(by_test), asked(names)).data.set_index("encoding")
-    assert data["outcome"].to_dict() == {"sinusoidal": "", "alibi": "not compared", "none": "not compared"}
-    assert data["n"].to_dict() == {"sinusoidal": 4, "alibi": 1, "none": 3}
+    table = retention_table(scores(by_test), declared(ALL), asked(names))
+    assert list(table.data["outcome"]) == ["not compared"] * 2
+    shown = pd.DataFrame(table.blocks[0].texts, columns=table.blocks[0].columns)
+    assert [cell.partition("(")[2] for cell in shown["System's share (%)"]] == ["n = 1 of 4)", "n = 3 of 4)"]
 
 
 def test_test_sets_are_compared_within_a_decoding() -> None:
     names = ["sinusoidal", "alibi"]
     tests = ("short@beam", "short@greedy", "long@beam", "long@greedy")
     by_test = only(names)
-    data = retention_table(scores({name: by_test[name.partition("@")[0]] for name in tests}), asked(names, tests)).data
-    assert list(zip(data["first"], data["test"], strict=True)) == [
-        ("short@beam", "long@beam"),
-        ("short@beam", "long@beam"),
-        ("short@greedy", "long@greedy"),
-        ("short@greedy", "long@greedy"),
-    ]
+    compared = [file for test in tests for file in declared(ALL[:1], test=test)]
+    found = scores({name: by_test[name.partition("@")[0]] for name in tests})
+    data = retention_table(found, compared, asked(names, tests)).data
+    assert list(data["first"]) == ["short@beam", "short@greedy"]
+    assert list(data["test"]) == ["long@beam", "long@greedy"]
 
 
 @pytest.mark.parametrize(
@@ -99,7 +124,8 @@ def test_test_sets_are_compared_within_a_decoding() -> None:
 def test_nothing_to_compare_is_a_sentence(metric: str, tests: tuple[str, ...]) -> None:
     names = ["sinusoidal", "alibi"]
     by_test = {test: only(names)[test] for test in tests}
-    table = retention_table(scores(by_test, metric), asked(names, tests).model_copy(update={"metrics": [metric]}))
+    wanted = asked(names, tests).model_copy(update={"metrics": [metric]})
+    table = retention_table(scores(by_test, metric), declared(ALL[:1]), wanted)
     assert table.data.empty and "no other test set, or no metric" in table.blocks[0].texts[0][0]
 
 
@@ -110,9 +136,9 @@ def test_the_command_writes_the_table_of_a_study(tmp_path: Path) -> None:
     line = ["stage", "table", "retention", "--config", small.model_dump_json(), "--results", str(tmp_path)]
     assert main([*line, "--output-prefix", str(prefix)]) == 0
     written = pd.read_csv(f"{prefix}.csv")
-    assert list(written["encoding"]) == ["sinusoidal", "none"] * 2, "two metrics"
+    assert list(written["system"]) == ["none"] * 2, "two metrics"
     assert set(written["test"]) == {"test_2"} and set(written["first"]) == {"test_1"}
-    assert "Difference from sinusoidal" in Path(f"{prefix}.md").read_text()
+    assert "Baseline's share (%)" in Path(f"{prefix}.md").read_text()
 
 
 def test_a_study_asks_for_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

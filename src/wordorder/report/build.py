@@ -73,8 +73,8 @@ def build_table(name: str, report: Report, folder: str | Path, shown: Sequence[P
     if name == "significance":
         return comparison_table.significance_table(results.load_significance(report, folder), report)
     if name == "retention":
-        exact = comparison_table.all_exact(results.load_significance(report, folder))
-        return retention.retention_table(results.load_scores(report, folder), report, exact=exact)
+        tested = results.load_significance(report, folder)
+        return retention.retention_table(results.load_scores(report, folder), tested, report)
     if name == "variance":
         return comparison_table.variance_table(results.load_significance(report, folder), report)
     if name == "parameters":

@@ -7,63 +7,61 @@ table tests the difference of the shares itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pandas as pd
 
-from wordorder.comparison.levels import level_of
 from wordorder.config.models import Report
 from wordorder.metrics.base import metric
 from wordorder.results.frames import groups
-from wordorder.statistics.blocked import Blocked, block
-from wordorder.statistics.dunnett import AgainstBaseline, against_baseline
-from wordorder.tables.comparisons import NOT_EXACT
+from wordorder.statistics.all_pairs import declared_pairs
+from wordorder.statistics.blocked import Difference, block
+from wordorder.statistics.dunnett import against_baseline
+from wordorder.tables.comparisons import NOT_EXACT, all_exact
 from wordorder.tables.table import Block, Row, Table, interval, mean_and_sd, number, p_values, text
 
 _DIGITS = 1  # of per cent
 
 
-def retention_table(scores: pd.DataFrame, report: Report, *, exact: bool = True) -> Table:
+def retention_table(scores: pd.DataFrame, tested: list[dict[str, Any]], report: Report) -> Table:
     """Make the table of retention: for each other test set, 100 · score / score on the first test set.
 
     Args:
         scores: From :func:`.results.frames.load_scores`.
+        tested: From :func:`.results.frames.load_significance`, for the comparisons of the study.
         report: The study.
-        exact: Whether no undeclared look preceded the tests of the study.
     """
     rows: list[dict[str, Any]] = []
     blocks: list[Block] = []
-    level = level_of(report.alpha, report.seeds, report.looks)
+    metrics = {(file["dataset"], file["size"], file["test"]): file["metrics"] for file in tested}
     for dataset in report.datasets:
         shown: list[Row] = []
         for place, kept in _kept(scores[scores["dataset"] == dataset.name], dataset.tests):
-            model = _model(kept, report)
-            tested = against_baseline(model, report.baseline, alpha=level.level)
-            for (encoding,), own in groups(kept, ["encoding"]):
-                found = _row(encoding, tested, level.level, report)
-                values = list(own["kept"])
-                by_seed = dict(zip(own["seed"], values, strict=True))
-                mean = pd.Series(values, dtype=float)
-                rows.append({"dataset": dataset.name, **place, "encoding": encoding})
-                rows[-1] |= {"kept": mean.mean(), "sd": mean.std(), "n": int(mean.count())} | found
-                rows[-1] |= {f"seed {seed}": by_seed[seed] for seed in by_seed}
+            found = metrics.get((dataset.name, place["size"], place["test"]), {}).get(place["metric"])
+            for pair, outcome in _compare(kept, found, report.seeds):
+                shares = [list(kept.loc[kept["encoding"] == name, "kept"]) for name in pair]
+                means = [pd.Series(each, dtype=float).mean() for each in shares]
+                names = dict(zip(("system", "baseline", "kept", "baseline_kept"), (*pair, *means), strict=True))
+                rows.append({"dataset": dataset.name} | place | names | outcome)
                 cells: Row = {"Size": text(place["size"]), "Test": text(place["test"])}
-                cells |= {"Metric": text(metric(place["metric"]).label), "Encoding": text(encoding)}
-                cells |= {"Kept (%)": mean_and_sd(values, len(report.seeds), _DIGITS)}
-                shown.append(cells | _shown(found, report.baseline))
+                cells |= {"Metric": text(metric(place["metric"]).label)}
+                for heading, name, values in zip(("System", "Baseline"), pair, shares, strict=True):
+                    cells[heading] = text(name)
+                    cells[f"{heading}'s share (%)"] = mean_and_sd(values, len(report.seeds), _DIGITS)
+                shown.append(cells | _shown(outcome))
         caption = f"{dataset.title}: scores in per cent of those on {dataset.tests[0]}, by the same models."
-        nothing: Row = {"Metric": text("There is no other test set, or no metric of which a share has a meaning.")}
-        blocks.append(Block(caption, shown or [nothing]))
-    notes = list(_NOTES) if level.exact and exact else [*_NOTES, NOT_EXACT]
+        blocks.append(Block(caption, shown or [{"Metric": text(_NOTHING)}]))
+    notes = list(_NOTES) if all_exact(tested) else [*_NOTES, NOT_EXACT]
     return Table("retention", pd.DataFrame(rows), blocks, notes)
 
 
+_NOTHING = "No comparisons, no other test set, or no metric of which a share has a meaning."
 _NOTES = (
-    "Kept: the score of a model on the test set, in per cent of its score on the first test set of the dataset; mean ± "
-    "standard deviation over seeds. The difference from the baseline is in percentage points, with a simultaneous "
-    "interval; p and verdict are of the step-down test of Dunnett within one size, test set and metric. Keeping more "
-    "is not the same as a better score, which the table of significance tests.",
+    "Share: the score of a model on the test set, in per cent of its score on the first test set of the dataset; mean "
+    "± standard deviation over seeds. The difference is in percentage points, with a simultaneous interval; p and "
+    "verdict are those of the procedure that the table of significance names, within one size, test set and metric. "
+    "Keeping more is not the same as a better score, which that table tests.",
     "Metrics without a zero that means no agreement, such as COMET, and those of which lower is better have no rows.",
 )
 
@@ -88,28 +86,45 @@ def _kept(scores: pd.DataFrame, tests: list[str]) -> Iterator[tuple[dict[str, st
             yield {"size": size, "first": first, "test": test, "metric": name}, kept
 
 
-def _model(kept: pd.DataFrame, report: Report) -> Blocked:
-    values: dict[str, dict[int, float]] = {name: {} for name in kept["encoding"].unique()}
-    for row in kept.dropna(subset="kept").to_dict("records"):
-        values[row["encoding"]][int(row["seed"])] = float(row["kept"])
-    diverged = frozenset(kept.loc[kept["status"] == "diverged", "encoding"])
-    return block(values, seeds=report.seeds, diverged=diverged)
+def _compare(
+    kept: pd.DataFrame, found: dict[str, Any] | None, seeds: list[int]
+) -> Iterator[tuple[tuple[str, str], dict[str, Any]]]:
+    """Yield each comparison of the study, with the outcome for the shares by the same procedure and level.
+
+    Args:
+        kept: The shares, one row per cell.
+        found: The significance tests of the scores.
+        seeds: The seeds of the study.
+    """
+    pairs = [(entry["system"], entry["baseline"]) for entry in (found or {"comparisons": []})["comparisons"]]
+    family = found and found["family"]
+    differences: Mapping[tuple[str, str], Difference] = {}
+    if family:
+        values: dict[str, dict[int, float]] = {name: {} for name in kept["encoding"].unique()}
+        for row in kept.dropna(subset="kept").to_dict("records"):
+            values[row["encoding"]][int(row["seed"])] = float(row["kept"])
+        diverged = frozenset(kept.loc[kept["status"] == "diverged", "encoding"])
+        model, level = block(values, seeds=seeds, diverged=diverged), family["level"]["level"]
+        if family["procedure"] == "dunnett":
+            (baseline,) = {of for _, of in pairs}
+            tested = against_baseline(model, baseline, alpha=level, among=[system for system, _ in pairs])
+            differences = {(system, baseline): of for system, of in tested.differences.items()}
+        else:
+            differences = declared_pairs(model, pairs, alpha=level).differences
+    for pair in pairs:
+        difference = differences.get(pair)
+        if difference is None:
+            yield pair, {"difference": None, "low": None, "high": None, "p": None, "outcome": "not compared"}
+            continue
+        low, high = difference.interval
+        outcome = "undecided" if difference.p >= level else "keeps more" if difference.value > 0 else "keeps less"
+        yield pair, {"difference": difference.value, "low": low, "high": high, "p": difference.p, "outcome": outcome}
 
 
-def _row(encoding: str, tested: AgainstBaseline, level: float, report: Report) -> dict[str, Any]:
-    difference = tested.differences.get(encoding)
-    if encoding == report.baseline or difference is None:
-        outcome = "" if encoding == report.baseline else "not compared"
-        return {"difference": None, "low": None, "high": None, "p": None, "outcome": outcome}
-    low, high = difference.interval
-    outcome = "undecided" if difference.p >= level else "keeps more" if difference.value > 0 else "keeps less"
-    return {"difference": difference.value, "low": low, "high": high, "p": difference.p, "outcome": outcome}
-
-
-def _shown(found: dict[str, Any], baseline: str) -> Row:
+def _shown(found: dict[str, Any]) -> Row:
     ends = None if found["low"] is None else (found["low"], found["high"])
     return {
-        f"Difference from {baseline}": number(found["difference"], _DIGITS, sign="+"),
+        "Difference": number(found["difference"], _DIGITS, sign="+"),
         "Interval": interval(ends, _DIGITS),
         "p": p_values(found["p"]),
         "Verdict": text(found["outcome"]),

@@ -60,12 +60,12 @@ def _folder() -> Path:
 def _least_used(names: list[str], number: int, folder: Path) -> list[str]:
     """Take the locks of GPUs; each of the jobs that share a GPU has a lock with another number."""
     taken: list[str] = []
-    for place in itertools.count():
-        for name in names:
-            if name not in taken and _take(folder / f"{name.replace('/', '_')}.{place}"):
-                taken.append(name)
-            if len(taken) == number:
-                return sorted(taken, key=names.index)
+    for place, name in ((place, name) for place in itertools.count() for name in names):
+        if name not in taken and _take(folder / f"{name.replace('/', '_')}.{place}"):
+            taken.append(name)
+        if len(taken) == number:
+            break
+    return sorted(taken, key=names.index)
 
 
 def _take(file: Path) -> bool:
