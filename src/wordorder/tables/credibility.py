@@ -157,7 +157,7 @@ def _significance(files: list[dict[str, Any]]) -> Item:
                 if testable and entry["t_test"]["p"] is None and all(row["p"] is None for row in entry["seeds"]):
                     where = f"{file['dataset']}/{file['test']} ({metric(name).label})"
                     missing.append(f"{entry['system']} against {entry['baseline']} was not tested on {where}")
-    evidence = f"{tests} comparisons, declared before the run; verdicts hold for a whole family (Dunnett; declared "
+    evidence = f"{tests} comparisons that the study declares; verdicts hold for a whole family (Dunnett; declared "
     evidence += "pairs: Holm)."
     return Item("A test of significance", SOURCE, evidence if tests else "Nothing is compared.", tuple(missing))
 
