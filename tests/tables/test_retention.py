@@ -126,7 +126,8 @@ def test_nothing_to_compare_is_a_sentence(metric: str, tests: tuple[str, ...]) -
     by_test = {test: only(names)[test] for test in tests}
     wanted = asked(names, tests).model_copy(update={"metrics": [metric]})
     table = retention_table(scores(by_test, metric), declared(ALL[:1]), wanted)
-    assert table.data.empty and "no other test set, or no metric" in table.blocks[0].texts[0][0]
+    assert table.data.empty and "outcome" in table.data.columns, "the CSV keeps its heading"
+    assert "no other test set, or no metric" in table.blocks[0].texts[0][0]
 
 
 def test_the_command_writes_the_table_of_a_study(tmp_path: Path) -> None:

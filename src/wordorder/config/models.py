@@ -379,7 +379,7 @@ class Study(Model):
     )
     baseline: Name = Field(description="Encoding with which the others are compared.")
     comparisons: list[Comparison] = Field(
-        default=[], description="The comparisons to test, to be declared before the run; every encoding with the baseline if empty."
+        default=[], description="Comparisons, to declare before the run; every encoding with the baseline if empty."
     )
     significance: Significance = Field(
         default=Significance(), description="Level, seed and number of resamples of the tests."

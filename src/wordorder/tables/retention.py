@@ -22,6 +22,8 @@ from wordorder.tables.comparisons import NOT_EXACT, all_exact
 from wordorder.tables.table import Block, Row, Table, interval, mean_and_sd, number, p_values, text
 
 _DIGITS = 1  # of per cent
+_OUTCOME = ["difference", "low", "high", "p", "outcome"]
+_COLUMNS = ["dataset", "size", "first", "test", "metric", "system", "baseline", "kept", "baseline_kept", *_OUTCOME]
 
 
 def retention_table(scores: pd.DataFrame, tested: list[dict[str, Any]], report: Report) -> Table:
@@ -53,7 +55,7 @@ def retention_table(scores: pd.DataFrame, tested: list[dict[str, Any]], report: 
         caption = f"{dataset.title}: scores in per cent of those on {dataset.tests[0]}, by the same models."
         blocks.append(Block(caption, shown or [{"Metric": text(_NOTHING)}]))
     notes = list(_NOTES) if all_exact(tested) else [*_NOTES, NOT_EXACT]
-    return Table("retention", pd.DataFrame(rows), blocks, notes)
+    return Table("retention", pd.DataFrame(rows, columns=_COLUMNS), blocks, notes)
 
 
 _NOTHING = "No comparisons, no other test set, or no metric of which a share has a meaning."
@@ -99,7 +101,7 @@ def _compare(
     pairs = [(entry["system"], entry["baseline"]) for entry in (found or {"comparisons": []})["comparisons"]]
     family = found and found["family"]
     differences: Mapping[tuple[str, str], Difference] = {}
-    if family:
+    if family and pairs:
         values: dict[str, dict[int, float]] = {name: {} for name in kept["encoding"].unique()}
         for row in kept.dropna(subset="kept").to_dict("records"):
             values[row["encoding"]][int(row["seed"])] = float(row["kept"])
@@ -114,11 +116,11 @@ def _compare(
     for pair in pairs:
         difference = differences.get(pair)
         if difference is None:
-            yield pair, {"difference": None, "low": None, "high": None, "p": None, "outcome": "not compared"}
+            yield pair, dict.fromkeys(_OUTCOME) | {"outcome": "not compared"}
             continue
-        low, high = difference.interval
         outcome = "undecided" if difference.p >= level else "keeps more" if difference.value > 0 else "keeps less"
-        yield pair, {"difference": difference.value, "low": low, "high": high, "p": difference.p, "outcome": outcome}
+        found_values = (difference.value, *difference.interval, difference.p, outcome)
+        yield pair, dict(zip(_OUTCOME, found_values, strict=True))
 
 
 def _shown(found: dict[str, Any]) -> Row:
