@@ -35,11 +35,10 @@ _ACCEPTED: dict[tuple[str, Any], dict[str, Any]] = {
     ("seed", int): {"min": 0, "max": 2**32 - 1},
     ("threads", int): {"min": 1},
 }
-# Functions that use a GPU if there is one. They take one before PyTorch uses any.
+# Functions that use a GPU if there is one. They take one before PyTorch uses any. COMET, in its environment, does not.
 _ON_A_GPU = {
     "wordorder.analyses.measure.measure",
     "wordorder.decoding.translate.translate_files",
-    "wordorder.metrics.scores.score_systems",
     "wordorder.results.evaluate.evaluate",
     "wordorder.training.run.run",
 }
