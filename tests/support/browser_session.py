@@ -148,5 +148,6 @@ class Session:
         message, _, self._read = self._read.partition(b"\0")
         found: dict[str, Any] = json.loads(message)
         if found.get("method") == "Runtime.exceptionThrown":
-            self._thrown.append(found["params"]["exceptionDetails"]["exception"].get("description", str(found)))
+            details = found["params"]["exceptionDetails"]
+            self._thrown.append(details.get("exception", {}).get("description", details["text"]))
         return found

@@ -7,11 +7,17 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import wraps
+from importlib import import_module
+from inspect import signature
 from pathlib import Path
 
 import pytest
 import torch
 
+from wordorder.cli import functions
+from wordorder.cli.functions import FunctionCommand
+from wordorder.training import gpus
 from wordorder.training.gpus import take_gpus
 
 TAKE = """
@@ -105,3 +111,26 @@ def test_nothing_changes_without_several_gpus(count: int, monkeypatch: pytest.Mo
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     take_gpus()
     assert "CUDA_VISIBLE_DEVICES" not in os.environ and not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", sorted(functions._ON_A_GPU))
+@pytest.mark.parametrize(("options", "number"), [({}, 1), ({"devices": 3}, 3)], ids=["one", "three"])
+def test_a_stage_takes_its_gpus_before_it_begins(
+    name: str, options: dict[str, int], number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, _, function = name.rpartition(".")
+    original = getattr(import_module(module), function)
+    events: list[object] = []
+
+    @wraps(original)
+    def begun(*_: object, **__: object) -> None:
+        events.append("begun")
+
+    monkeypatch.setattr(import_module(module), function, begun)
+    monkeypatch.setattr(gpus, "take_gpus", events.append)
+    command = FunctionCommand("stage", name.removeprefix("wordorder."), None)
+    command.load()
+    assert command.callback is not None
+    positional = [each.name for each in signature(original).parameters.values() if each.kind is each.POSITIONAL_ONLY]
+    command.callback(**dict.fromkeys([*positional, "output"]), **options)
+    assert events == [number, "begun"]

@@ -88,19 +88,13 @@ class FewerSeeds(ScoresAnalysis):
         """
         import pandas as pd
 
-        from wordorder.results.frames import groups, load_scores
-        from wordorder.statistics.blocked import block
+        from wordorder.results.frames import blocked, groups, load_scores
 
         rows: list[Row] = []
         for place, own in groups(load_scores(asked.report, results), ["dataset", "size", "test", "metric"]):
-            scores = {
-                name: dict(cells.dropna(subset="score")[["seed", "score"]].itertuples(index=False, name=None))
-                for (name,), cells in groups(own, ["encoding"])
-            }
-            diverged = set(own.loc[own["status"] == "diverged", "encoding"])
-            model = block(scores, seeds=asked.report.seeds, diverged=diverged)
+            model = blocked(own, asked.report.seeds)
             where = dict(zip(["dataset", "size", "test", "metric"], place, strict=True))
-            rows += [where | row for row in self._rows(model, list(scores), asked)]
+            rows += [where | row for row in self._rows(model, list(own["encoding"].unique()), asked)]
         columns = ["dataset", "size", "test", "metric", "encoding", "other", "count", "subsets", "difference"]
         return pd.DataFrame(rows, columns=[*columns, "same_order", *SHARES, "largest_95"])
 

@@ -379,7 +379,9 @@ class Study(Model):
     )
     baseline: Name = Field(description="Encoding with which the others are compared.")
     comparisons: list[Comparison] = Field(
-        default=[], description="Comparisons, to declare before the run; every encoding with the baseline if empty."
+        default=[],
+        description="Comparisons of two systems, to be declared before the run. If there are none, every encoding is "
+        "compared with the baseline.",
     )
     significance: Significance = Field(
         default=Significance(), description="Level, seed and number of resamples of the tests."

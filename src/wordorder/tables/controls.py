@@ -11,9 +11,9 @@ from wordorder.comparison.levels import level_of
 from wordorder.config.models import Report
 from wordorder.config.pages import CONTROLS, Controls
 from wordorder.metrics.base import metric
-from wordorder.results.frames import groups
+from wordorder.results.frames import blocked, groups
 from wordorder.statistics.all_pairs import declared_pairs
-from wordorder.statistics.blocked import block, score_floor
+from wordorder.statistics.blocked import score_floor
 from wordorder.statistics.verdicts import verdict
 from wordorder.tables.comparisons import NOT_EXACT, all_exact
 from wordorder.tables.table import Block, Cell, Row, Table, interval, mean_and_sd, number, p_values, text
@@ -85,14 +85,9 @@ def _test(
     """Test all pairs of one size, test set and metric together."""
     trained = list(column["encoding"].unique())
     wanted = [pair for each, of in pairs.items() for _, pair in _pairs(each, of, report, trained)]
-    by_system: dict[str, dict[int, float]] = {each: {} for each in trained}
-    for row in column.dropna(subset="score").to_dict("records"):
-        by_system[row["encoding"]][int(row["seed"])] = float(row["score"])
-    diverged = frozenset(column.loc[column["status"] == "diverged", "encoding"])
     level, lower = level_of(report.alpha, report.seeds, report.looks).level, metric(name).lower_is_better
     floor = score_floor(margin, lower_is_better=lower)
-    model = block(by_system, seeds=report.seeds, diverged=diverged, floor=floor)
-    tested = declared_pairs(model, wanted, alpha=level)
+    tested = declared_pairs(blocked(column, report.seeds, floor=floor), wanted, alpha=level)
     found = {}
     for pair in wanted:
         difference = tested.differences.get(pair)

@@ -1,4 +1,4 @@
-"""The table of retention: the share of its score that each encoding keeps on harder test sets.
+"""The table of retention: the share of its score that each system keeps on the test sets after the first.
 
 A difference between systems may grow or shrink from one test set to another, such as one of longer sentences or of
 another domain. Two verdicts, one per test set, do not show that: "better here, undecided there" may be chance. This
@@ -14,9 +14,9 @@ import pandas as pd
 
 from wordorder.config.models import Report
 from wordorder.metrics.base import metric
-from wordorder.results.frames import groups
+from wordorder.results.frames import blocked, groups
 from wordorder.statistics.all_pairs import declared_pairs
-from wordorder.statistics.blocked import Difference, block
+from wordorder.statistics.blocked import Difference
 from wordorder.statistics.dunnett import against_baseline
 from wordorder.tables.comparisons import NOT_EXACT, all_exact
 from wordorder.tables.table import Block, Row, Table, interval, mean_and_sd, number, p_values, text
@@ -52,7 +52,9 @@ def retention_table(scores: pd.DataFrame, tested: list[dict[str, Any]], report: 
                     cells[heading] = text(name)
                     cells[f"{heading}'s share (%)"] = mean_and_sd(values, len(report.seeds), _DIGITS)
                 shown.append(cells | _shown(outcome))
-        caption = f"{dataset.title}: scores in per cent of those on {dataset.tests[0]}, by the same models."
+        caption = (
+            f"{dataset.title}: scores in per cent of those on {dataset.tests[0].partition('@')[0]}, by the same models."
+        )
         blocks.append(Block(caption, shown or [{"Metric": text(_NOTHING)}]))
     notes = list(_NOTES) if all_exact(tested) else [*_NOTES, NOT_EXACT]
     return Table("retention", pd.DataFrame(rows, columns=_COLUMNS), blocks, notes)
@@ -102,11 +104,7 @@ def _compare(
     family = found and found["family"]
     differences: Mapping[tuple[str, str], Difference] = {}
     if family and pairs:
-        values: dict[str, dict[int, float]] = {name: {} for name in kept["encoding"].unique()}
-        for row in kept.dropna(subset="kept").to_dict("records"):
-            values[row["encoding"]][int(row["seed"])] = float(row["kept"])
-        diverged = frozenset(kept.loc[kept["status"] == "diverged", "encoding"])
-        model, level = block(values, seeds=seeds, diverged=diverged), family["level"]["level"]
+        model, level = blocked(kept, seeds, "kept"), family["level"]["level"]
         if family["procedure"] == "dunnett":
             (baseline,) = {of for _, of in pairs}
             tested = against_baseline(model, baseline, alpha=level, among=[system for system, _ in pairs])
