@@ -81,6 +81,15 @@ def test_a_better_encoding_may_keep_as_much() -> None:
     assert data["outcome"].to_dict() == {"alibi": "keeps more", "none": "undecided"}
 
 
+def test_encodings_without_a_comparison_only_add_to_the_estimate_of_the_variance() -> None:
+    names = ["sinusoidal", "alibi", "none"]
+    (row,) = retention_table(scores(only(names)), declared(ALL[:1]), asked(names)).data.to_dict("records")
+    shares = np.array([100 * np.array(LONG[name]) / np.array(SHORT[name]) for name in names])
+    residual = shares - shares.mean(1, keepdims=True) - shares.mean(0, keepdims=True) + shares.mean()
+    half = stats.t.isf(0.025, 6) * np.sqrt(2 * (residual**2).sum() / 6 / 4)
+    assert row["high"] - row["low"] == pytest.approx(2 * half, rel=1e-4)
+
+
 def test_declared_pairs_are_compared_by_t_tests_with_holms_correction() -> None:
     names = ["sinusoidal", "alibi", "none"]
     pairs = [("sinusoidal", "alibi"), ("none", "alibi")]
