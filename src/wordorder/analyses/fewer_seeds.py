@@ -88,7 +88,8 @@ class FewerSeeds(ScoresAnalysis):
         """
         import pandas as pd
 
-        from wordorder.results.frames import blocked, groups, load_scores
+        from wordorder.results.blocks import blocked
+        from wordorder.results.frames import groups, load_scores
 
         rows: list[Row] = []
         for place, own in groups(load_scores(asked.report, results), ["dataset", "size", "test", "metric"]):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from wordorder.files import demand, read_text
 from wordorder.metrics.base import SystemsMetric, metric
 from wordorder.results.index import CellFiles, read_index
 from wordorder.results.typed import Record, Scores, Significance, SystemScores, read_typed
-from wordorder.statistics.blocked import Blocked, block
 
 CELL = ["dataset", "size", "encoding", "seed"]
 
@@ -90,22 +88,6 @@ def load_scores(report: Report, results: str | Path) -> pd.DataFrame:
                 rows.append(row | {"score": found.get("score"), "status": status, "signature": found.get("signature")})
     frame = pd.DataFrame(rows)
     return frame.assign(score=frame["score"].astype(float))
-
-
-def blocked(rows: pd.DataFrame, seeds: Sequence[int], value: str = "score", *, floor: float = -math.inf) -> Blocked:
-    """Arrange the values of one size, test set and metric by encoding and seed.
-
-    Args:
-        rows: One row per cell, with its status.
-        seeds: The declared seeds.
-        value: The column of the values; NaN if a cell has none.
-        floor: As in :class:`.Blocked`.
-    """
-    values: dict[str, dict[int, float]] = {name: {} for name in rows["encoding"].unique()}
-    for row in rows.dropna(subset=value).to_dict("records"):
-        values[row["encoding"]][int(row["seed"])] = float(row[value])
-    diverged = set(rows.loc[rows["status"] == "diverged", "encoding"])
-    return block(values, seeds=seeds, diverged=diverged, floor=floor)
 
 
 def systems_metrics(report: Report) -> list[str]:

@@ -11,7 +11,8 @@ from wordorder.comparison.levels import level_of
 from wordorder.config.models import Report
 from wordorder.config.pages import CONTROLS, Controls
 from wordorder.metrics.base import metric
-from wordorder.results.frames import blocked, groups
+from wordorder.results.blocks import blocked
+from wordorder.results.frames import groups
 from wordorder.statistics.all_pairs import declared_pairs
 from wordorder.statistics.blocked import score_floor
 from wordorder.statistics.verdicts import verdict

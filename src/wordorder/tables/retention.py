@@ -14,7 +14,8 @@ import pandas as pd
 
 from wordorder.config.models import Report
 from wordorder.metrics.base import metric
-from wordorder.results.frames import blocked, groups
+from wordorder.results.blocks import blocked
+from wordorder.results.frames import groups
 from wordorder.statistics.all_pairs import declared_pairs
 from wordorder.statistics.blocked import Difference
 from wordorder.statistics.dunnett import against_baseline
