@@ -50,6 +50,19 @@ def test_sizes_and_data(tmp_path: Path) -> None:
     assert (tmp_path / "a.csv").read_text() == "x,y\n1,0.3\n2,0.333333\n"
 
 
+def test_dollars_in_a_title_are_no_formula(tmp_path: Path) -> None:
+    @styled
+    def titled() -> Figure:
+        figure, (axes,) = panels(1, 1, 3.0, 2.0)
+        axes.set_title("from 5 $ to 9 $")
+        axes.set_xlabel("$x$ with $")
+        return figure
+
+    save(titled(), tmp_path / "a", DATA)
+    drawn = (tmp_path / "a.svg").read_text()
+    assert ">from 5 $ to 9 $<" in drawn and ">$x$ with $<" in drawn
+
+
 def test_nothing_half_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(WordorderError):

@@ -18,6 +18,7 @@ from wordorder.data.text import read_lines
 from wordorder.files import read_json
 from wordorder.report import build, pairs, records, translations
 from wordorder.report.translations import Translated
+from wordorder.statistics.blocked import block
 
 Sample = tuple[Page, Path, Path]
 
@@ -118,6 +119,27 @@ def test_systems_without_a_common_seed_are_not_compared(sample: Sample) -> None:
         for metric in place["metrics"]:
             assert metric["systems"] == [] and set(metric["why"]) == set(asked.report.encodings)
     assert pairs.packed(content)
+
+
+def test_a_system_that_was_not_run_counts_as_in_the_verdicts(sample: Sample) -> None:
+    """The intervals do not become wider when the last systems of a study are trained."""
+    asked, results, data = sample
+    scores = build.build_table("scores", asked.report, results).data
+    columns = [f"seed {seed}" for seed in SEEDS]
+    scores.loc[scores["encoding"] == "none", columns] = None
+    content = pairs.load(
+        asked.report, results, scores, records.load(asked, results), translations.read(asked, results, data)
+    )
+    for place in content["places"]:
+        for metric in place["metrics"]:
+            assert metric["why"] == {"none": "no scores"}
+            model = block({name: dict(zip(SEEDS, row, strict=True)) for name, row in own(metric).items()})
+            quantile = stats.studentized_range.ppf(0.95, len(RATES), model.nu)
+            assert metric["halves"] == pytest.approx([quantile * (model.mse / len(SEEDS)) ** 0.5] * 3, rel=1e-6)
+
+
+def own(metric: dict[str, Any]) -> dict[str, list[float]]:
+    return dict(zip(metric["systems"], metric["scores"], strict=True))
 
 
 def test_equal_translations_and_repeated_sentences_are_left_out() -> None:

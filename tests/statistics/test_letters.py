@@ -45,15 +45,23 @@ def test_groups_are_those_of_the_test_of_all_pairs() -> None:
     p = {pair: found.p for pair, found in all_pairs(block(SCORES)).differences.items()}
     assert list(p) == [("low", "high"), ("low", "between"), ("high", "between")], "of one seed nothing can be tested"
     assert p["low", "high"] < 0.05 < min(p["low", "between"], p["high", "between"])
-    assert score_groups(SCORES, alpha=0.05) == {"high": "a", "between": "ab", "low": "b"}
-    assert score_groups(SCORES, alpha=0.05, lower_is_better=True) == {"low": "a", "between": "ab", "high": "b"}
+    assert score_groups(block(SCORES), alpha=0.05) == {"high": "a", "between": "ab", "low": "b"}
+    assert score_groups(block(SCORES), alpha=0.05, lower_is_better=True) == {"low": "a", "between": "ab", "high": "b"}
     known = block({name: SCORES[name] for name in ("low", "high", "between")})
     t = known.difference("between", "low") / known.standard_error
     assert 2 * stats.t.sf(t, known.nu) < 0.05, "without a correction for the number of pairs it would be told apart"
-    without = score_groups(SCORES, alpha=0.05, diverged=["high"])
+    without = score_groups(block(SCORES, diverged=["high"]), alpha=0.05)
     assert without == {"low": "a", "between": "a"}, "a diverged system has no letter"
-    assert score_groups({"low": SCORES["low"], "one seed": {1: 20.0}}, alpha=0.05) == {}
+    assert score_groups(block({"low": SCORES["low"], "one seed": {1: 20.0}}), alpha=0.05) == {}
 
 
 def test_scores_that_do_not_vary_have_no_letters() -> None:
-    assert score_groups({"one": {1: 20.0, 2: 20.0}, "other": {1: 25.0, 2: 25.0}}, alpha=0.05) == {}
+    assert score_groups(block({"one": {1: 20.0, 2: 20.0}, "other": {1: 25.0, 2: 25.0}}), alpha=0.05) == {}
+
+
+def test_systems_that_were_not_run_count_among_those_that_are_compared() -> None:
+    level = {"one": {1: 20.0, 2: 20.2, 3: 20.1}, "other": {1: 20.5, 2: 20.6, 3: 20.8}}
+    p = [all_pairs(block(scores)).differences["one", "other"].p for scores in (level, level | {"not run": {}})]
+    assert p[0] < p[1]
+    assert score_groups(block(level), alpha=p[1]) == {"other": "a", "one": "b"}
+    assert score_groups(block(level | {"not run": {}}), alpha=p[1]) == {"one": "a", "other": "a"}

@@ -43,6 +43,8 @@ STYLE: dict[Any, Any] = {
     "axes.axisbelow": True,
     "figure.constrained_layout.use": True,
     "savefig.dpi": 200,
+    # A "$" in a title or a sentence is a "$".
+    "text.parse_math": False,
     # Text stays text, so that figures are searchable; equal data give equal bytes.
     "svg.fonttype": "none",
     "svg.hashsalt": "wordorder",

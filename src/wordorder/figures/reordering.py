@@ -181,7 +181,7 @@ def _write_words(
         axis.set_label_text(f"number of the {name} word")
         return
     family, shown = printable(words, numbers)
-    axis.set_ticks(range(len(words)), shown, fontfamily=family, fontsize=min(8.0, 50 * cell), parse_math=False)
+    axis.set_ticks(range(len(words)), shown, fontfamily=family, fontsize=min(8.0, 50 * cell))
     axis.set_label_text(name if shown == list(words) else f"{name} (numbers: no font has the word)")
 
 

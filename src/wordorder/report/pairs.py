@@ -82,15 +82,15 @@ def load(
 
 def _metric(name: str, rows: pd.DataFrame, diverged: set[str], tested: dict[str, Any], alpha: float) -> dict[str, Any]:
     """Test all pairs by one metric."""
-    seeds = [column for column in rows.columns if column.startswith("seed ")]
+    seeds = [int(column.removeprefix("seed ")) for column in rows.columns if column.startswith("seed ")]
     of = {
-        row["encoding"]: {int(seed.removeprefix("seed ")): row[seed] for seed in seeds if not pd.isna(row[seed])}
+        row["encoding"]: {seed: row[f"seed {seed}"] for seed in seeds if not pd.isna(row[f"seed {seed}"])}
         for row in rows.to_dict("records")
     }
     chosen = metric(name)
     margin = tested["family"] and tested["family"]["margin"]
     floor = score_floor(margin, lower_is_better=chosen.lower_is_better)
-    model = block({system: own for system, own in of.items() if own}, diverged=diverged, floor=floor)
+    model = block(of, seeds=seeds, diverged=diverged, floor=floor)
     systems = list(model.systems) if model.seeds else []  # systems without a common seed cannot be compared
     found = all_pairs(model, alpha=alpha)
     differences = list(found.differences.values())
@@ -121,8 +121,10 @@ def _metric(name: str, rows: pd.DataFrame, diverged: set[str], tested: dict[str,
 
 def _why(model: Blocked, of: dict[str, dict[int, float]], systems: Sequence[str]) -> dict[str, str]:
     """Return why systems are in no test."""
-    left_out = {name: str(model.excluded.get(name, "no scores")) for name in of if name not in model.systems}
-    return left_out | {name: "no seed that all have" for name in model.systems if name not in systems}
+    reasons = dict.fromkeys((name for name, own in of.items() if not own), "no scores") | {
+        name: str(reason) for name, reason in model.excluded.items() if of.get(name) or reason == "diverged"
+    }
+    return reasons | {name: "no seed that all have" for name in model.systems if name not in systems}
 
 
 def _texts(found: Translated) -> dict[str, Any]:

@@ -6,10 +6,10 @@ all; each significant pair splits every group that holds both; a group inside an
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 from wordorder.statistics.all_pairs import all_pairs
-from wordorder.statistics.blocked import block
+from wordorder.statistics.blocked import Blocked
 
 
 def letter_display(ranked: Sequence[str], different: Collection[tuple[str, str]]) -> dict[str, str]:
@@ -37,27 +37,19 @@ def _letter(index: int) -> str:
     return alphabet[index] if index < len(alphabet) else f"({index + 1})"
 
 
-def score_groups(
-    scores: Mapping[str, Mapping[int, float]],
-    *,
-    alpha: float,
-    lower_is_better: bool = False,
-    diverged: Collection[str] = (),
-) -> dict[str, str]:
+def score_groups(model: Blocked, *, alpha: float, lower_is_better: bool = False) -> dict[str, str]:
     """Assign letters by Tukey's test of all pairs on the seeds that all systems share.
 
     Systems that diverged or have fewer than two seeds have no letter. If nothing can be tested, no system has one.
 
     Args:
-        scores: system -> seed -> score.
+        model: The scores.
         alpha: The level.
         lower_is_better: Whether a lower score is better.
-        diverged: Systems with a diverged run.
 
     Returns:
         The letters of each system.
     """
-    model = block({name: of for name, of in scores.items() if of}, diverged=diverged)
     if model.problem is not None:
         return {}
     different = [pair for pair, found in all_pairs(model, alpha=alpha).differences.items() if found.p < alpha]

@@ -10,6 +10,7 @@ import pandas as pd
 from wordorder.comparison.levels import level_of
 from wordorder.config.models import Report
 from wordorder.metrics.base import metric
+from wordorder.results.blocks import blocked
 from wordorder.results.frames import CELL, groups
 from wordorder.statistics.letters import score_groups
 from wordorder.tables.table import Block, Cell, Row, Table, mean_and_sd, missing, number, text
@@ -30,7 +31,7 @@ def scores_table(
         exact: Whether no undeclared look preceded the tests of the study.
     """
     level = level_of(report.alpha, report.seeds, report.looks)
-    letters = _letters(scores, level.level)
+    letters = _letters(scores, report.seeds, level.level)
     keys = ["dataset", "size", "encoding", "test", "metric"]
     rows: list[dict[str, Any]] = []
     for key, group in groups(scores, keys):
@@ -79,18 +80,11 @@ _LETTERS = (
 _NOT_EXACT = "Seeds were added after results had been seen, which was not declared: the letters have no exact level."
 
 
-def _letters(scores: pd.DataFrame, alpha: float) -> dict[tuple[str, ...], str]:
+def _letters(scores: pd.DataFrame, seeds: Sequence[int], alpha: float) -> dict[tuple[str, ...], str]:
     """Return the letters by (dataset, size, encoding, test, metric)."""
     found: dict[tuple[str, ...], str] = {}
     for (dataset, size, test, name), column in groups(scores, ["dataset", "size", "test", "metric"]):
-        kept = column.dropna(subset="score")
-        of = {
-            encoding: dict(zip(rows["seed"], rows["score"], strict=True))
-            for (encoding,), rows in groups(kept, ["encoding"])
-        }
-        diverged = set(column.loc[column["status"] == "diverged", "encoding"])
-        lower = metric(name).lower_is_better
-        letters = score_groups(of, alpha=alpha, lower_is_better=lower, diverged=diverged)
+        letters = score_groups(blocked(column, seeds), alpha=alpha, lower_is_better=metric(name).lower_is_better)
         found |= {(dataset, size, encoding, test, name): text for encoding, text in letters.items()}
     return found
 
