@@ -19,12 +19,13 @@ from wordorder.results.frames import systems_path
 from wordorder.tables.credibility import Item, credibility_items, credibility_table, require
 
 ASKED = report(["null", "learned"], [1, 2])
+RATES = {"null": 0.4, "learned": 0.1}
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("study")
-    write_finished_study(folder, ASKED, {"null": 0.4, "learned": 0.1}, diverged=("learned", 2))
+    write_finished_study(folder, ASKED, RATES)
     return folder
 
 
@@ -41,6 +42,17 @@ def test_a_sound_study_meets_every_item(results: Path) -> None:
     assert items[1].evidence.startswith("4 comparisons")
     assert make_table(results) == 0
     assert "| A metric besides BLEU" in (results / "tables" / "credibility.md").read_text(encoding="utf-8")
+
+
+def test_translations_of_diverged_trainings_are_not_counted(tmp_path: Path) -> None:
+    write_finished_study(tmp_path, ASKED, RATES, diverged=("learned", 2))
+    assert "6 translated test sets" in require(ASKED, tmp_path)[0].evidence
+
+
+def test_a_metric_that_scored_only_some_translations_says_how_many(results: Path) -> None:
+    path = next(path for path in sorted(results.rglob("*.scores.json")) if "chrf++" in path.read_text(encoding="utf-8"))
+    edit(path, lambda scored: scored["metrics"].pop("chrf++"))
+    assert "each scored by BLEU; not all by chrF++ (7 of 8)." in credibility_items(ASKED, results)[0].evidence
 
 
 def test_the_order_in_which_metrics_were_scored_does_not_matter(results: Path) -> None:
@@ -88,7 +100,8 @@ def only_bleu(results: Path) -> None:
 
 def untested(results: Path) -> None:
     def forget(tested: dict) -> None:  # type: ignore[type-arg]
-        for row in tested["metrics"]["bleu"]["comparisons"][0]["seeds"]:
+        entry = tested["metrics"]["bleu"]["comparisons"][0]
+        for row in (entry["t_test"], *entry["seeds"]):
             row["p"] = None
 
     edit(results / "significance" / "pair.tiny.test_2.json", forget)
@@ -251,3 +264,21 @@ def test_systems_without_a_common_seed_cannot_be_tested_and_the_study_ends(resul
 
     edit(results / "significance" / "pair.tiny.test_2.json", lose)
     assert credibility_items(ASKED, results)[1].met
+
+
+def test_a_study_in_which_nothing_could_be_tested_gets_a_warning(results: Path) -> None:
+    """All trainings of the baseline diverged."""
+
+    def lose(tested: dict[str, Any]) -> None:
+        for listed in tested["cells"]:
+            listed["status"] = "no hypotheses" if listed["encoding"] == "null" else "translated"
+        for metric in tested["metrics"].values():
+            for entry in metric["comparisons"]:
+                for of in (entry["t_test"], *entry["seeds"]):
+                    of["p"] = None
+
+    for test in ("test_1", "test_2"):
+        edit(results / "significance" / f"pair.tiny.{test}.json", lose)
+    found = credibility_items(ASKED, results)[1]
+    assert found.verdict == "warning"
+    assert found.problems == ("none of the 4 comparisons that the study declares could be tested",)

@@ -130,36 +130,41 @@ def _scored_elsewhere(report: Report, results: str | Path) -> set[tuple[str, str
 
 
 def _more_than_bleu(report: Report, scores: list[_Scores]) -> Item:
-    names = [name for name in report.metrics if any(name in file.metrics for file in scores)]
+    scored = [file for file in scores if file.content["status"] == "scored"]  # A diverged model has no translations.
     missing = [
         f"{file.path} has no metric but BLEU; add one, for example chrf++, to the study's 'metrics'"
-        for file in scores
-        # Without translations there is nothing to score.
-        if file.content["status"] == "scored" and all(issubclass(metric(name), BLEU) for name in file.metrics)
+        for file in scored
+        if all(issubclass(metric(name), BLEU) for name in file.metrics)
     ]
-    labels = listed(metric(name).label for name in names) or "nothing"
-    evidence = f"{len(scores)} translated test sets, each scored by {labels}."
+    counts = {metric(name).label: sum(name in file.metrics for file in scored) for name in report.metrics}
+    labels = [label for label, count in counts.items() if count == len(scored) > 0]
+    fewer = [f"{label} ({count} of {len(scored)})" for label, count in counts.items() if 0 < count < len(scored)]
+    evidence = f"{len(scored)} translated test sets, each scored by {listed(labels) or 'nothing'}"
+    evidence += f"; not all by {listed(fewer)}." if fewer else "."
     return Item("A metric besides BLEU", SOURCE, evidence, tuple(missing))
 
 
 def _significance(files: list[dict[str, Any]]) -> Item:
-    missing, tests = [], 0
+    missing, tests, tested_at_all = [], 0, False
     for file in files:
         seeds: dict[str, set[int]] = {}
         for cell in file["cells"]:
             if cell["status"] == "translated":
                 seeds.setdefault(cell["encoding"], set()).add(cell["seed"])
-        for name, tested in file["metrics"].items():
-            for entry in tested["comparisons"]:
+        for name, family in file["metrics"].items():
+            for entry in family["comparisons"]:
                 tests += 1
+                tested = any(of["p"] is not None for of in (entry["t_test"], *entry["seeds"]))
+                tested_at_all |= tested
                 # Systems without a common translated seed cannot be tested; the tables list them.
                 testable = seeds.get(entry["system"], set()) & seeds.get(entry["baseline"], set())
-                if testable and entry["t_test"]["p"] is None and all(row["p"] is None for row in entry["seeds"]):
+                if testable and not tested:
                     where = f"{file['dataset']}/{file['test']} ({metric(name).label})"
                     missing.append(f"{entry['system']} against {entry['baseline']} was not tested on {where}")
-    evidence = f"{tests} comparisons that the study declares; verdicts hold for a whole family (Dunnett; declared "
-    evidence += "pairs: Holm)."
-    return Item("A test of significance", SOURCE, evidence if tests else "Nothing is compared.", tuple(missing))
+    declared = f"{tests} comparisons that the study declares"
+    evidence = f"{declared}; verdicts hold for a whole family (Dunnett; declared pairs: Holm)."
+    none = () if tested_at_all or not tests else (f"none of the {declared} could be tested",)
+    return Item("A test of significance", SOURCE, evidence if tests else "Nothing is compared.", tuple(missing), none)
 
 
 def _no_copied_scores(report: Report, results: str | Path, scores: list[_Scores]) -> Item:
