@@ -53,6 +53,8 @@ def test_an_unknown_encoding_is_a_sentence(capsys: pytest.CaptureFixture[str], m
     assert json.loads(capsys.readouterr().err)["suggestion"] == "rope"
     assert main(["inspect", "disam", "--root", str(ROOT / "config")]) == 1
     assert json.loads(capsys.readouterr().err)["suggestion"] == "disan", "a name in encodings.yaml, which is no type"
+    assert main(["inspect", "composed", "--root", str(ROOT / "config")]) == 1
+    assert json.loads(capsys.readouterr().err)["code"] == "unknown-name", "a composition needs its parts"
 
 
 @pytest.mark.slow

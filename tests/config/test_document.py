@@ -94,6 +94,7 @@ def test_lines_of_nested_keys() -> None:
         ("a: !!int x", {"code": "yaml-tag", "line": 1, "key": "a"}),
         ("a: 1\nb: [1, 2\n", {"code": "invalid-yaml", "line": 3}),
         ("a: 1\n---\nb: 2\n", {"code": "invalid-yaml", "line": 2}),
+        ("a:\n\t- b\n", {"code": "invalid-yaml", "line": 2, "says": "spaces instead of tabs"}),
         ("a: \x01", {"code": "invalid-yaml"}),
         ("a: " + "[" * 5000 + "]" * 5000, {"code": "invalid-yaml", "says": "nested too deeply"}),
     ],

@@ -20,12 +20,11 @@ from wordorder.data.overlap import HeldOut
 from wordorder.data.pairs import compare_pairs, describe_pairs
 from wordorder.data.text import read_pairs
 from wordorder.workflow.dataset_slices import (
-    download_slice,
     downloads,
     parts,
     preprocessing_slice,
     published_slice,
-    shared_download_slice,
+    shared_download,
 )
 
 ROOT = Path(__file__).parents[2] / "config"
@@ -58,7 +57,7 @@ def test_no_file_of_a_shared_folder_is_described_twice(name: str) -> None:
     datasets = [load_dataset(other, ROOT) for other in DOWNLOADED]
     own = load_dataset(name, ROOT)
     for file in own.downloads:
-        assert shared_download_slice(datasets, own.folder, file) == download_slice(own, file)
+        assert shared_download(datasets, own.folder, file) == own.downloads[file]
 
 
 def test_two_different_descriptions_of_one_file_are_reported() -> None:
@@ -66,9 +65,9 @@ def test_two_different_descriptions_of_one_file_are_reported() -> None:
     file = "wmt14-test-full.tgz"
     changed = {**other.downloads, file: other.downloads[file].model_copy(update={"md5": "0" * 32})}
     with raises("conflicting-downloads", found=file, says="'wmt14_ende' and 'wmt14_enfr'"):
-        shared_download_slice([one, other.model_copy(update={"downloads": changed})], "wmt", file)
+        shared_download([one, other.model_copy(update={"downloads": changed})], "wmt", file)
     with raises("unknown-name", key="downloads", found="x", says="'wmt'"):
-        shared_download_slice([one], "wmt", "x")
+        shared_download([one], "wmt", "x")
 
 
 def test_full_size_datasets_have_published_numbers_and_shards() -> None:

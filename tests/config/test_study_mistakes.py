@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
+from pydantic import TypeAdapter
 
 from raises import raises
 from small_config import STUDY, Problems, found, replace
 from wordorder.config.load import load_study, load_with_companions
+from wordorder.config.models import Study
 from wordorder.config.seeds import Looks
 
 STUDY_MISTAKES = [
@@ -276,6 +279,34 @@ def test_mistakes_in_companions(root: Path, companions: str, problems: Problems)
     assert found(path, load_study, "mini", root) == problems
     path.write_text(f"{STUDY}companions: [maxi]\n")
     assert [study.name for study in load_with_companions("mini", root)] == ["mini", "maxi"]
+
+
+@pytest.mark.parametrize(
+    ("key", "wrong", "example"),
+    [
+        ("seeds", 3, "seeds: [1, 2, 3]"),
+        ("comparisons", [["opr", "sinusoidal"]], "comparisons: [{system: rope, baseline: sinusoidal}]"),
+        ("margin", 0.5, "margin: {bleu: 0.5}"),
+    ],
+)
+def test_a_wrong_type_is_shown_an_example(root: Path, key: str, wrong: object, example: str) -> None:
+    (root / "studies/mini.yaml").write_text(yaml.safe_dump(yaml.safe_load(STUDY) | {key: wrong}))
+    with raises("wrong-type", says=example):
+        load_study("mini", root)
+
+
+def test_examples_are_right() -> None:
+    examples = {name: field.examples for name, field in Study.model_fields.items() if field.examples}
+    assert {"seeds", "comparisons", "margin"} <= set(examples)
+    for name, (example,) in examples.items():
+        TypeAdapter(Study.model_fields[name].annotation).validate_python(example)
+
+
+def test_a_bundle_is_no_study(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "bundle").mkdir()
+    (tmp_path / "bundle/study.json").write_text("{}")
+    with raises("not-a-study", tmp_path / "bundle"):
+        load_study(tmp_path / "bundle", root)
 
 
 def test_companions_of_companions_are_not_followed(root: Path) -> None:

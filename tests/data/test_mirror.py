@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import hashlib
+import os
 import subprocess
 import zipfile
 from pathlib import Path
@@ -16,6 +17,7 @@ from raises import raises
 from wordorder.config.datasets import Download
 from wordorder.data.checksums import fault
 from wordorder.data.download import download, missing
+from wordorder.data.mirror import by_hand, demand_unchanged
 
 TEXT = "ein Satz\nzwei Sätze\n".encode() * 500
 URL = "http://localhost:1/none"  # nobody answers there
@@ -186,6 +188,29 @@ def test_a_file_that_only_people_can_get_is_missing_until_it_can_be_copied(tmp_p
     (tmp_path / "by_hand").mkdir()
     (tmp_path / "by_hand/out").write_bytes(TEXT)
     assert missing(described, tmp_path / "out", mirror=None) is None
+
+
+def test_a_file_that_was_changed_after_it_was_copied_is_noticed(tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    by_hand(output).parent.mkdir()
+    asked = entry(url=None, mirror=None, by_hand="Ask us.")
+    demand_unchanged(asked, output)  # nothing was copied yet
+    by_hand(output).write_bytes(TEXT)
+    assert get(asked, output) == TEXT
+    later = output.stat().st_mtime + 10
+    os.utime(by_hand(output), (later, later))
+    demand_unchanged(asked, output)  # the same text
+    for changed in (TEXT.replace(b"ein", b"das"), TEXT + b"noch einer\n"):
+        by_hand(output).write_bytes(changed)
+        os.utime(by_hand(output), (later, later))
+        with raises("changed-file", by_hand(output), says=f"Delete {output} "):
+            demand_unchanged(asked, output)
+        demand_unchanged(entry(sha256=sha256(TEXT)), output)  # The checksum says which is right.
+    assert output.read_bytes() == TEXT
+    output.unlink()
+    by_hand(output).write_bytes(TEXT * 2)
+    assert get(asked, output) == TEXT * 2
+    demand_unchanged(asked, output)
 
 
 def test_its_lines_are_counted(mirror: Path, tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from wordorder.data.subword import Subword
 from wordorder.data.text import read_pairs, write_pairs
 from wordorder.data.tokenise import tokeniser
 from wordorder.workflow import dataset_slices as slices
+from wordorder.workflow.slices import canonical
 
 pytestmark = pytest.mark.slow
 
@@ -107,7 +108,7 @@ def test_from_the_archives_to_a_binary_corpus(name: str, real: bool, tmp_path: P
         and any(copy.path.exists() for copy in candidates(entry, downloads / file, MIRROR))
     ]
     for file in mirrored if real else ():
-        run("download", "--config", slices.download_slice(dataset, file), "--output", downloads / file)
+        run("download", "--config", canonical(dataset.downloads[file]), "--output", downloads / file)
 
     # import: what was put into the archives comes out of them, and of those of the mirror as much as is published
     raw = {split: [tmp_path / f"raw/{split}.{side}" for side in ("source", "target")] for split in written}

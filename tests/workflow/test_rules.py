@@ -11,6 +11,7 @@ import pytest
 
 from little_study import Workspace
 from raises import raises
+from snakemake_runs import ROOT
 from wildcards import Wildcards
 from wordorder.config.datasets import Download
 from wordorder.config.models import Family, Report
@@ -93,6 +94,24 @@ def test_datasets_share_the_files_of_a_folder_unless_they_differ(config: Path) -
     assert Download.model_validate_json(rules.download_slice(job)) == entry
     with pytest.raises(WordorderError):
         rules.download_slice(Wildcards(folder="multi30k", file="nothing"))
+
+
+def test_a_changed_file_of_ones_own_is_noticed_before_the_first_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The outputs of a finished import would otherwise stay, and a dry run would not say so."""
+    rules = DataRules(Configuration(ROOT / "config"))
+    dataset = rules.configuration.dataset("wat17_jaen")
+    file = next(file for file, entry in dataset.downloads.items() if entry.by_hand and not entry.sha256)
+    monkeypatch.chdir(tmp_path)
+    output = Path("resources/downloads", dataset.folder, file)
+    (output.parent / "by_hand").mkdir(parents=True)
+    job = Wildcards(folder=dataset.folder, file=file)
+    for path in (output, output.parent / "by_hand" / file):
+        rules.download_slice(job)
+        path.write_text(str(path))
+    with raises("changed-file"):
+        rules.download_slice(job)
 
 
 def test_aligners_and_reorderers_decide_what_their_jobs_read(workspace: Workspace) -> None:

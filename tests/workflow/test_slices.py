@@ -56,7 +56,7 @@ def slices(root: Path, name: str) -> dict[tuple[object, ...], str]:
             else:
                 found["import", data.name, split] = dataset_slices.import_slice(data, split)
         for file in data.downloads:
-            found["download", data.name, file] = dataset_slices.download_slice(data, file)
+            found["download", data.name, file] = canonical(data.downloads[file])
     return found
 
 

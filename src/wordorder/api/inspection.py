@@ -14,10 +14,9 @@ from wordorder.config.load import encoding_names, load_encodings
 from wordorder.drawing import style
 from wordorder.encodings.base import Encoding, Shape
 from wordorder.encodings.documentation import body, sections
-from wordorder.encodings.registry import build, parse
+from wordorder.encodings.registry import build, encoding_types, parse
 from wordorder.errors import WordorderError, unknown_name
 from wordorder.figures.inspection import draw_inspection, inspection_frame, matrices
-from wordorder.registry import registry_of
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ def inspect(name: str, *, root: str | Path = "config", dim: int = 64, heads: int
         WordorderError: There is no such encoding, or it does not fit the shape.
     """
     named = encoding_names(root) if Path(root, "encodings.yaml").is_file() else []
-    known = {*named, *registry_of("encodings").names()}
+    known = {*named, *encoding_types()}
     if name not in known:
         raise unknown_name("There is no encoding", name, known, "encodings")
     config = load_encodings(root, [name])[name] if name in named else parse({"type": name})

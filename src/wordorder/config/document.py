@@ -133,8 +133,10 @@ def parse_yaml(text: str, origin: str | Path) -> Document:
         mark = getattr(error, "problem_mark", None)
         place = f", line {mark.line + 1}" if mark else ""
         problem = " ".join(str(getattr(error, "problem", None) or error).split())
+        tab = mark and "\t" in "".join(text.splitlines()[mark.line : mark.line + 1])
+        remedy = " Use spaces instead of tabs." if tab else ""
         raise WordorderError(
-            f"{origin}{place}: this is not valid YAML: {problem}.",
+            f"{origin}{place}: this is not valid YAML: {problem}.{remedy}",
             code="invalid-yaml",
             path=_file(origin),
             line=mark and mark.line + 1,

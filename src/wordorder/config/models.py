@@ -348,9 +348,13 @@ class Study(Model):
         "'plan', 'status' and 'check' include them. Companions of companions are not included, and a study that is "
         "based on this one does not inherit them.",
     )
-    datasets: Annotated[list[Name], Field(min_length=1)] = Field(description="Names of files in datasets/.")
-    encodings: Annotated[list[Name], Field(min_length=1)] = Field(description="Names in encodings.yaml.")
-    sizes: Annotated[list[Name], Field(min_length=1)] = Field(description="Names in sizes.yaml.")
+    datasets: Annotated[list[Name], Field(min_length=1)] = Field(
+        description="Names of files in datasets/.", examples=[["multi30k"]]
+    )
+    encodings: Annotated[list[Name], Field(min_length=1)] = Field(
+        description="Names in encodings.yaml.", examples=[["sinusoidal", "rope"]]
+    )
+    sizes: Annotated[list[Name], Field(min_length=1)] = Field(description="Names in sizes.yaml.", examples=[["tiny"]])
     only: Only = Field(
         default={},
         description="By size: the encodings of its models, if these are not all encodings of the study, such as "
@@ -358,7 +362,8 @@ class Study(Model):
     )
     seeds: Seeds = Field(
         description="Seeds: a list, or {looks: [3, 5]}, which begins with seeds 1 to 3 and may be extended to 5 "
-        "('until')."
+        "('until').",
+        examples=[[1, 2, 3]],
     )
     tests: list[Name] = Field(default=[], description="Test sets to translate; all test sets of the datasets if empty.")
     recipe: Recipe = Field(description="Settings of all trainings, or a name in recipes.yaml.")
@@ -376,12 +381,14 @@ class Study(Model):
     metrics: Annotated[list[Metric], Field(min_length=1)] = Field(
         default=["bleu", "chrf++"],
         description="Names of metrics; one that has settings may be given with them, such as {comet: {model: …}}.",
+        examples=[["bleu", "chrf++"]],
     )
     baseline: Name = Field(description="Encoding with which the others are compared.")
     comparisons: list[Comparison] = Field(
         default=[],
         description="Comparisons of two systems, to be declared before the run. If there are none, every encoding is "
         "compared with the baseline.",
+        examples=[[{"system": "rope", "baseline": "sinusoidal"}]],
     )
     significance: Significance = Field(
         default=Significance(), description="Level, seed and number of resamples of the tests."
@@ -390,6 +397,7 @@ class Study(Model):
         default={},
         description="By metric: the difference up to which two systems count as equivalent. The defaults are 0.5 BLEU "
         "and, of chrF and COMET, the difference of which people notice as much (docs/statistics.md).",
+        examples=[{"bleu": 0.5}],
     )
     tables: list[Literal["scores", "significance", "retention", "variance", "parameters"]] = Field(
         default=["scores", "significance", "variance", "parameters"],

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
+import yaml
 from pydantic import BaseModel, RootModel, Tag, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
@@ -123,7 +124,18 @@ def _problem(details: ErrorDetails, model: type[BaseModel], at: Location, field:
     sentence = f"{name} must be {expected}, but is {describe(found)}."
     if kind == "string_type" and isinstance(found, bool | int | float):
         sentence += " Put it in quotes."
+    if code == "wrong-type":
+        sentence += _example(details["loc"], model)
     return Problem(location, sentence, code, found=found, expected=expected)
+
+
+def _example(location: Location, model: type[BaseModel]) -> str:
+    """Return a sentence with an example of the key at this location of pydantic, if the model has one."""
+    field = model.model_fields.get(str(location[0])) if location else None
+    if field is None or not field.examples:
+        return ""
+    line = yaml.safe_dump({location[0]: field.examples[0]}, default_flow_style=True, sort_keys=False, width=1000)
+    return f" An example is '{line.strip()[1:-1]}'."
 
 
 def _alternatives(location: Location, field: ByName | None) -> list[str | int]:

@@ -13,6 +13,11 @@ from wordorder.data.overlap import bucket, letters
 from wordorder.data.text import strict_pairs, write_pairs
 from wordorder.errors import WordorderError
 
+_REMEDY = (
+    "Correct the original, in the mirror or in the folder 'by_hand', delete its copy in resources/downloads, and run "
+    "again."
+)
+
 
 def import_split(config: Import, downloads: Path, source: Path, target: Path) -> None:
     """Write the parts of one split as two text files, with one sentence per line.
@@ -106,11 +111,11 @@ def of_length(pairs: Iterable[tuple[str, str]], words: Words) -> Iterator[tuple[
 def _pairs(part: Part, downloads: Path, by_hand: str | None) -> Iterator[tuple[str, str]]:
     names = [_name(text, downloads) for text in (part.source, part.target)]
     sides = [_sentences(text, downloads, by_hand) for text in (part.source, part.target)]
-    for source, target in strict_pairs(*sides, *names):
+    for source, target in strict_pairs(*sides, *names, remedy=_REMEDY):
         if source.place != target.place and None not in (source.place, target.place):
             raise WordorderError(
                 f"{names[0]} has {source.place} where {names[1]} has {target.place}. One side lacks a sentence before "
-                "it or numbers its sentences otherwise; which belong together cannot be guessed.",
+                "it or numbers its sentences otherwise; which belong together cannot be guessed. " + _REMEDY,
                 code="shifted-sides",
                 path=names[0],
                 found=source.place,

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import IO, NamedTuple, cast
 
 from wordorder.config.datasets import Download
-from wordorder.data.checksums import fault, text_fault, text_member
+from wordorder.data.checksums import expected, fault, text_fault, text_member
 from wordorder.errors import WordorderError
-from wordorder.files import open_bytes, reading
+from wordorder.files import open_bytes, reading, sha256
 from wordorder.progress import Progress
 
 _BLOCK = 1 << 18
@@ -35,6 +35,26 @@ class Copy(NamedTuple):
 def by_hand(output: str | Path) -> Path:
     """Return the path at which users place the download ``output`` manually. It is verified like any other copy."""
     return Path(output).parent / "by_hand" / Path(output).name
+
+
+def demand_unchanged(entry: Download, output: str | Path) -> None:
+    """Check that a manually placed file of which no checksum is known is still that of which ``output`` is a copy.
+
+    Raises:
+        WordorderError: The file was changed after it was copied.
+    """
+    place, output = by_hand(output), Path(output)
+    if expected(entry) or entry.text_sha256 or not (place.is_file() and output.is_file()):
+        return
+    old, new = output.stat(), place.stat()
+    if old.st_size == new.st_size and (new.st_mtime_ns <= old.st_mtime_ns or sha256(place) == sha256(output)):
+        return
+    raise WordorderError(
+        f"{place} was changed after it was copied to {output}, which the results use. Delete {output} to use the "
+        f"changed file, or put the earlier version back at {place}.",
+        code="changed-file",
+        path=place,
+    )
 
 
 def candidates(entry: Download, output: str | Path, mirror: str | Path | None) -> Iterator[Copy]:

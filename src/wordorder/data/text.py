@@ -96,9 +96,17 @@ T = TypeVar("T")
 
 
 def strict_pairs(
-    source: Iterable[T], target: Iterable[T], source_name: object, target_name: object
+    source: Iterable[T], target: Iterable[T], source_name: object, target_name: object, *, remedy: str = ""
 ) -> Iterator[tuple[T, T]]:
-    """Yield pairs of lines; sides of different lengths raise a :class:`WordorderError` with both lengths."""
+    """Yield pairs of lines; sides of different lengths raise a :class:`WordorderError` with both lengths.
+
+    Args:
+        source: The lines of one side.
+        target: The lines of the other side.
+        source_name: The name of one side in errors.
+        target_name: The name of the other side in errors.
+        remedy: A sentence for the end of an error, which says what to do.
+    """
     sources, targets = iter(source), iter(target)
     for read, (source_line, target_line) in enumerate(zip_longest(sources, targets)):
         if source_line is None or target_line is None:
@@ -106,7 +114,8 @@ def strict_pairs(
             counts = (read, longer) if source_line is None else (longer, read)
             raise WordorderError(
                 f"{source_name} has {counts[0]} lines but {target_name} has {counts[1]}. The two sides of a parallel "
-                "text must have one line per sentence each; which lines belong together cannot be guessed.",
+                "text must have one line per sentence each; which lines belong together cannot be guessed."
+                + (remedy and f" {remedy}"),
                 code="unequal-lines",
                 path=str(source_name),
                 found=counts[0],

@@ -6,6 +6,7 @@ from typing import Any
 
 from wordorder.config.datasets import Dataset
 from wordorder.config.reordering import Alignment, Reorderer
+from wordorder.data.mirror import demand_unchanged
 from wordorder.workflow import dataset_slices as slices
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.positions import check_positions
@@ -62,8 +63,10 @@ class DataRules:
     # ------------------------------------------------------------------------------------------------- downloads
 
     def download_slice(self, wildcards: Any) -> str:
-        """Return the slice of a download of a dataset."""
-        return slices.shared_download_slice(self.configuration.valid_datasets, wildcards.folder, wildcards.file)
+        """Return the slice of a download of a dataset, whose manually placed file must not have changed."""
+        entry = slices.shared_download(self.configuration.valid_datasets, wildcards.folder, wildcards.file)
+        demand_unchanged(entry, f"resources/downloads/{wildcards.folder}/{wildcards.file}")
+        return canonical(entry)
 
     def gold_download_slice(self, wildcards: Any) -> str:
         """Return the slice of a download of a set of gold alignments."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from wordorder.config.alignments import GoldImport, GoldSet
 from wordorder.config.datasets import (
     Dataset,
+    Download,
     Generator,
     Import,
     Part,
@@ -31,13 +32,8 @@ def gold_slice(dataset: Dataset, gold: GoldSet) -> str:
     )
 
 
-def download_slice(dataset: Dataset, file: str) -> str:
-    """Return the slice ``Download`` of one of the dataset's downloads."""
-    return canonical(dataset.downloads[file])
-
-
-def shared_download_slice(datasets: Iterable[Dataset], folder: str, file: str) -> str:
-    """Return the slice ``Download`` of a file that several datasets may share.
+def shared_download(datasets: Iterable[Dataset], folder: str, file: str) -> Download:
+    """Return the description of a file that several datasets may share.
 
     Args:
         datasets: All datasets.
@@ -65,7 +61,7 @@ def shared_download_slice(datasets: Iterable[Dataset], folder: str, file: str) -
             key="downloads",
             found=file,
         )
-    return download_slice(owners[0], file)
+    return owners[0].downloads[file]
 
 
 def parts(dataset: Dataset, split: str) -> list[Part]:
