@@ -348,6 +348,17 @@ def test_a_table_has_the_printed_numbers_and_ours_in_each_cell(results: Path) ->
     assert ours["APE"] > ours["none"] and pd.isna(ours["OPR"])
 
 
+def test_a_cell_of_a_table_says_that_a_training_diverged_or_was_lost(results: Path, tmp_path: Path) -> None:
+    rates = {"sinusoidal": 0.1, "none": 0.8}
+    write_finished_study(tmp_path / "small", report(list(rates), SEEDS), rates, diverged=("none", 4))
+    (tmp_path / "small/cells/pair/sinusoidal/tiny/4/test_1.scores.json").unlink()
+    table = paper_table(asked(little(any={"kind": "proposition", "propositions": ["bounded"]})), tmp_path)
+    cells = {row["System"].main: row["De-En"].rest for row in table.blocks[0].rows}
+    assert cells["APE"].endswith("(n = 3 of 4)") and cells["none"].endswith("(n = 3 of 4), diverged")
+    lacks = table.data.set_index("row")["lack"].to_dict()
+    assert lacks == {"APE": "", "none": "diverged", "OPR": "not run"}
+
+
 def test_contradictions_are_computed() -> None:
     counts = [{"encoding": "sinusoidal", "size": "base", "vocabulary": vocabulary} for vocabulary in (37000, 40000)]
     words = {"place": "4.1", "says": "40,000", "other_place": "Table 1", "other": "63.08 M"}

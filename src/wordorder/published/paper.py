@@ -16,6 +16,7 @@ from wordorder.config.published_scores import PARAMETERS, PublishedColumn, Publi
 from wordorder.published.decisions import Decider
 from wordorder.published.evidence import Evidence, Found, seeds_to_decide, together
 from wordorder.published.scores import OurScores
+from wordorder.published.statuses import Status
 from wordorder.published.study_results import StudyResults
 from wordorder.tables.table import MISSING, Block, Cell, Row, Table, format_p, number, text
 
@@ -39,7 +40,7 @@ def paper_table(paper: Paper, results: Path) -> Table:
     for study, each in own:
         found = [cell for row in each.printed.rows for cell in _cells(study, each, row)]
         rows += found
-        blocks.append(Block(_caption(study, each), [*_copied(each), *_printed(each, found)]))
+        blocks.append(Block(_caption(study, each), [*_copied(each), *_printed(study, each, found)]))
         derivations |= {f"{each.printed.table}, {row.row}": row.derived for row in each.printed.rows if row.derived}
     notes = [*_NOTES, *(f"{_DERIVED}, {where}: {how}." for where, how in derivations.items())]
     return Table("paper", pd.DataFrame(rows), blocks, notes)
@@ -75,6 +76,8 @@ def _cells(study: StudyResults, shown: PublishedInStudy, row: PublishedScoresRow
     for index, column in enumerate(shown.printed.columns):
         values = list(places.of(column, row.encoding, row.size).values())
         dataset, test, size = places.place(column, row.size)
+        lack = places.lack(column, row.encoding, row.size)
+        diverged = column.is_score and lack is Status.DIVERGED
         yield {
             "study": study.name,
             "table": shown.printed.table,
@@ -92,20 +95,21 @@ def _cells(study: StudyResults, shown: PublishedInStudy, row: PublishedScoresRow
             "mean": float(np.mean(values)) if values else None,
             "sd": float(np.std(values, ddof=1)) if len(values) > 1 else None,
             "n": len(values),
-            "lack": "" if values else places.lack(column, row.encoding, row.size).label,
+            "lack": lack.label if diverged or not values else "",
         }
 
 
-def _printed(shown: PublishedInStudy, cells: list[dict[str, Any]]) -> Iterator[Row]:
+def _printed(study: StudyResults, shown: PublishedInStudy, cells: list[dict[str, Any]]) -> Iterator[Row]:
+    seeds = len(study.config.report.seeds)
     for row in shown.printed.rows:
         own = {cell["column"]: cell for cell in cells if cell["row"] == row.row}
         yield {"System": Cell(row.row, row.row.casefold(), f"({_DERIVED})" if row.derived else "")} | {
-            column.column: _cell(column, own[column.column]) for column in shown.printed.columns
+            column.column: _cell(column, own[column.column], seeds) for column in shown.printed.columns
         }
 
 
-def _cell(column: PublishedColumn, cell: dict[str, Any]) -> Cell:
-    """Format a cell with the printed number followed by ours."""
+def _cell(column: PublishedColumn, cell: dict[str, Any], seeds: int) -> Cell:
+    """Format a cell with the printed number followed by ours, which may lack some of the declared seeds."""
     sign = "+" if cell["printed"] is None else ""
     printed = cell["printed"] if cell["printed"] is not None else cell["printed_gap"]
     found = number(printed, column.decimals, sign=sign, group=False, mark=cell["printed_mark"])
@@ -113,7 +117,9 @@ def _cell(column: PublishedColumn, cell: dict[str, Any]) -> Cell:
     if not cell["n"]:
         return Cell(found.main, found.key, f"{runs}ours: {cell['lack']}")
     spread = "" if cell["sd"] is None or column.metric == PARAMETERS else f" ± {cell['sd']:.{column.decimals}f}"
-    ours = f"{cell['mean']:.{column.decimals}f}{spread} (n = {cell['n']})"
+    of = f" of {seeds}" if cell["n"] < seeds else ""
+    lack = f", {cell['lack']}" if cell["lack"] else ""
+    ours = f"{cell['mean']:.{column.decimals}f}{spread} (n = {cell['n']}{of}){lack}"
     return Cell(found.main, found.key, f"{runs}ours: {ours}")
 
 
