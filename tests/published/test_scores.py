@@ -336,6 +336,16 @@ def test_ours_has_a_mark_where_the_comparison_was_run_and_found_it_better(ours: 
     assert "A paper, Table 1: ++ p < 0.05, + p < 0.10" in note and "bootstrap" in note
 
 
+@pytest.mark.parametrize("diverged", ["opr", "sinusoidal"])
+def test_ours_has_no_mark_where_a_training_diverged(diverged: str) -> None:
+    cells = scores(OURS)
+    lost = (cells["encoding"] == diverged) & (cells["seed"] == 3)
+    cells.loc[lost, ["score", "status"]] = [float("nan"), "diverged"]
+    shown = [(Shown(table="paper_table1"), changed())]
+    assert set(published_frame(scores(OURS), shown, compared(0.5, 0.001))["mark"]) == {"", "++"}
+    assert set(published_frame(cells, shown, compared(0.5, 0.001))["mark"]) == {""}
+
+
 def test_less_is_better_of_a_metric_that_counts_errors() -> None:
     place, marks = ("big", "news", "base"), {"+": 0.10}
     assert compared(-0.5, 0.01).mark(place, "ter", "opr", "sinusoidal", marks) == "+"

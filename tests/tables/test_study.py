@@ -229,6 +229,17 @@ def test_significance(study: Report, tmp_path: Path) -> None:
     assert "null against none: untested" in data["verdict"].str.cat()
 
 
+def test_what_could_not_be_tested_has_no_expected_human_agreement(study: Report, tmp_path: Path) -> None:
+    """The seeds of a diverged system that survive have scores, and so a difference."""
+    data, markdown, _ = table("significance", study, tmp_path)
+    own = data[(data["metric"] == "bleu") & (data["test"] == "test_1")].set_index("system")
+    assert own.loc["learned_t5", "outcome"] == "untested" and pd.notna(own.loc["learned_t5", "mean_difference"])
+    assert own["human_agreement"].notna().to_dict() == {"opr+rpr": True, "learned_t5": False, "null": False}
+    others = markdown.split("Pair German→English: ")[3].splitlines()
+    cells = [cell.strip() for cell in others[5].strip("|").split("|")]
+    assert (cells[3], cells[11]) == ("learned_t5", "–")
+
+
 def test_doubts_about_a_family_are_noted(study: Report, tmp_path: Path) -> None:
     files = load_significance(study, tmp_path)
     families = [tested["family"] for file in files for tested in file["metrics"].values()]

@@ -4,7 +4,7 @@ The papers test one run of each system on the sentences of the test set: PosNet 
 cross-lingual paper by the sign test of Collins et al. (2005). This module uses one test for all marks: sacreBLEU's
 paired bootstrap for one seed, and randomisation over seeds and sentences for several. As in the papers, the p-values
 are not corrected for multiple comparisons and do not generalise to other seeds. The verdicts of a study do both and do
-not depend on this module.
+not depend on this module. As there, a system has no mark if one of its trainings, or of its baseline's, diverged.
 """
 
 from __future__ import annotations

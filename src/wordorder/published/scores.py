@@ -200,7 +200,8 @@ def published_frame(
                 else:
                     judgement = compared.judgement
                 mark = ""
-                if ours.place(column, base.size) == place:
+                sound = own_base and lack is not Status.DIVERGED  # no training of both systems diverged
+                if sound and ours.place(column, base.size) == place:
                     mark = our_marks.mark(place, column.metric, row.encoding, base.encoding, table.marks_mean)
                 low, high = compared.interval or (None, None)
                 rows.append(

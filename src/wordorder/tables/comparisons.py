@@ -214,7 +214,7 @@ def _data_row(name: str, tested: dict[str, Any], entry: dict[str, Any]) -> dict[
     low, high = test["confidence_interval"] or (None, None)
     row = {"metric": name} | _verdict_row(tested["family"], entry) | {"n": test["n"]}
     row |= {"mean_difference": test["mean_difference"], "ci_low": low, "ci_high": high}
-    row |= {"t_test_p": test["p"], "holm_p": test["p_holm"], "human_agreement": entry["agreement"]}
+    row |= {"t_test_p": test["p"], "holm_p": test["p_holm"], "human_agreement": _agreement(entry)}
     if stratified is not None:
         spread = stratified["spread"]["difference"]
         row |= {"stratified_p": stratified["p"], "stratified_holm_p": stratified["p_holm"]}
@@ -356,7 +356,7 @@ def _shown_family(name: str, family: dict[str, Any]) -> Row:
 def _shown_others(name: str, family: dict[str, Any], entry: dict[str, Any]) -> Row:
     test, stratified, places = entry["t_test"], entry["stratified"], metric(name).digits
     spread = stratified["spread"]["difference"] if stratified else {"optimiser_sd": None, "test_set_sd": None}
-    agreement = entry["agreement"]
+    agreement = _agreement(entry)
     return {
         "t CI": interval(test["confidence_interval"], places),
         "t p": p_values(test["p"]),
@@ -367,3 +367,9 @@ def _shown_others(name: str, family: dict[str, Any], entry: dict[str, Any]) -> R
         "Expected human agreement": number(None if agreement is None else 100 * agreement, unit=" %"),
         "p of each seed": p_values(*(row["p"] for row in entry["seeds"])),
     }
+
+
+def _agreement(entry: dict[str, Any]) -> float | None:
+    """Return the expected human agreement with a difference; None if the difference could not be tested."""
+    found: float | None = None if entry["outcome"] == "untested" else entry["agreement"]
+    return found
