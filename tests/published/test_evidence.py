@@ -52,6 +52,22 @@ def test_an_ordered_pair_is_decided_over_seeds(tested: Family, found: Found) -> 
     assert only(tested.evidence(0.05)).found is found
 
 
+def test_a_claim_about_every_seed_is_undecided_while_a_seed_is_missing() -> None:
+    def decided(one: dict[int, float], *seeds: int) -> Evidence:
+        values = {"one": one, "other": {1: 20.0, 2: 20.0, 3: 20.0}}
+        return only(
+            Family("", values, [("one", "other")], {}, relation="better in every seed", seeds=seeds).evidence(1)
+        )
+
+    few = decided({1: 21.0, 2: 22.0})
+    assert (few.found, few.needed) == (Found.UNDECIDED, 3)
+    assert few.note == "better in 2 of 2 seeds; the number is the least difference; without seed 3"
+    none_has_them = decided({1: 21.0, 2: 22.0, 3: 23.0}, 1, 2, 3, 4, 5)
+    assert none_has_them.found is Found.UNDECIDED and none_has_them.note.endswith("; without seeds 4 and 5")
+    assert decided({1: 21.0, 2: 19.0}).found is Found.CONTRADICTED
+    assert decided({1: 21.0, 2: 22.0, 3: 23.0}, 1, 2, 3).found is Found.CONFIRMED
+
+
 def test_the_seeds_that_would_decide_are_those_of_the_published_difference() -> None:
     values = {"one": {1: 20.0, 2: 21.0}, "other": {1: 20.2, 2: 20.6}}
     pair = ("one", "other")

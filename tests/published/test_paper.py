@@ -188,6 +188,7 @@ def test_a_system_with_a_diverged_training_has_no_verdict(results: Path, tmp_pat
         falls={**trend, "direction": "falls", "systems": ["none"]},
         together={**trend, "direction": "falls"},
         rises={**trend, "direction": "rises", "systems": ["sinusoidal"]},
+        gain=TWO_COLUMNS.claims[1].decided_by.model_dump(),
     )
     table = claims_table(asked(claims), tmp_path).data
     verdicts = dict(zip(table["claim"], table["verdict"], strict=True))
@@ -272,6 +273,19 @@ def test_a_column_that_another_study_has_run_is_not_missing(results: Path, tmp_p
     both = with_tests(asked(TWO_COLUMNS), {"test_2": "nowhere"}, {"test_1": "nowhere"})
     table = claims_table(both, tmp_path).data
     assert set(table["verdict"]) == {"confirmed"} and set(table["evidence"]) == {"confirmed"}
+
+
+def test_gains_of_a_study_with_a_diverged_training_are_not_missing_where_another_has_them(
+    results: Path, tmp_path: Path
+) -> None:
+    rates = {"sinusoidal": 0.1, "none": 0.8}
+    write_finished_study(tmp_path / "small", report(list(rates), SEEDS), rates, diverged=("none", 4))
+    gain = TWO_COLUMNS.model_copy(update={"claims": TWO_COLUMNS.claims[1:]})
+    table = claims_table(with_tests(asked(gain), {}), tmp_path).data
+    assert list(zip(table["evidence"], table["note"], strict=True)) == [("not run", "none diverged")] * 2
+    shutil.copytree(results / "small", tmp_path / "other")
+    table = claims_table(with_tests(asked(gain), {}, {}), tmp_path).data
+    assert list(table["evidence"]) == ["confirmed"] * 2
 
 
 def test_another_test_set_stands_in(results: Path) -> None:

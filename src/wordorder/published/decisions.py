@@ -27,9 +27,10 @@ from wordorder.config.pages import Paper
 from wordorder.config.published_scores import ALIGNMENT, MEMORY, PublishedColumn, PublishedInStudy
 from wordorder.errors import unknown_name
 from wordorder.metrics.base import metric
-from wordorder.published.evidence import Evidence, Family, Found, gain_evidence, slope_evidence
+from wordorder.published.evidence import Evidence, Family, Found, slope_evidence
+from wordorder.published.gains import Gained, evidence_of, named, paired
 from wordorder.published.orderings import DOUBT, Column
-from wordorder.published.statuses import Status
+from wordorder.published.statuses import Status, diverged
 from wordorder.published.study_results import StudyResults
 from wordorder.results.frames import groups
 
@@ -144,6 +145,7 @@ class Decider:
             lacks=lacks,
             part=column.column,
             exact=not column.is_score,
+            seeds=study.config.report.seeds,
         )
 
     def _stands_in_column(self, column: PublishedColumn, where: tuple[str, str, str], size: str | None = None) -> str:
@@ -250,26 +252,13 @@ class Decider:
 
     def _gains(self, decided: ByGain) -> list[Evidence]:
         """Compare the gains of each place of the larger one with those of the smaller one on the same test set."""
-        small = list(self._gains_of(decided.smaller))
-        pairs = [(one, other) for one in self._gains_of(decided.larger) for other in small if one.where == other.where]
-        pairs = [pair for pair in pairs if not any(each.stands_in for each in pair)] or pairs
+        pairs = paired(*(list(self._gains_of(gain)) for gain in (decided.larger, decided.smaller)))
         if not pairs:
             return [_NOTHING]
-        ours = [
-            gain_evidence(
-                f"{one.place} against {other.place}",
-                f"{_gap(decided.larger)}, size {one.size}, gain more than {_gap(decided.smaller)}, size {other.size}",
-                one.gaps,
-                other.gaps,
-                published=_difference(one.printed, other.printed),
-                level=min(one.level, other.level) / len(pairs),
-                stands_in=", ".join(dict.fromkeys(filter(None, (one.stands_in, other.stands_in)))),
-            )
-            for one, other in pairs
-        ]
+        ours = [evidence_of(decided, pair, len(pairs)) for pair in pairs]
         large, small_columns = self._printed_columns(decided.larger), self._printed_columns(decided.smaller)
         lacking = large.keys() & small_columns.keys() - {one.printed_at for one, _ in pairs}
-        about = f"{_gap(decided.larger)} gain more than {_gap(decided.smaller)}"
+        about = f"{named(decided.larger)} gain more than {named(decided.smaller)}"
         return ours + [
             Evidence(Found.NOT_RUN, name, about, note="not run") for at, name in large.items() if at in lacking
         ]
@@ -284,7 +273,7 @@ class Decider:
             if column.is_score
         }
 
-    def _gains_of(self, gain: Gain) -> Iterator[_Gained]:
+    def _gains_of(self, gain: Gain) -> Iterator[Gained]:
         for study, shown in self._shown:
             if shown.printed.name not in gain.tables:
                 continue
@@ -298,8 +287,10 @@ class Decider:
                 sign = -1 if place.lower_is_better else 1
                 gaps = [sign * (one[seed] - other[seed]) for seed in one if seed in other]
                 dataset, test, size = place.ours.place(column, better.size)
-                if gaps:
-                    yield _Gained(
+                lacks = {row.row: place.ours.lack(column, row.encoding, row.size) for row in (better, worse)}
+                lost = [name for name, lack in lacks.items() if lack is Status.DIVERGED]
+                if gaps or lost:
+                    yield Gained(
                         (dataset, test, column.metric),
                         (column.dataset, column.test, column.metric),
                         f"{study.name}: {column.column} ({dataset}, {test}, {size})",
@@ -308,6 +299,7 @@ class Decider:
                         _published_gap(shown, index, (better.row, worse.row)),
                         study.level,
                         self._stands_in_column(column, (dataset, test, size), better.size),
+                        lost,
                     )
 
     def _printed(self, decided: ByPrinted) -> list[Evidence]:
@@ -373,32 +365,9 @@ class _Line:
     def evidence(self, decided: ByTrend, lines: int) -> Evidence:
         about = f"{decided.value} of {self.name} {decided.direction} with {decided.over}"
         if self.lost:
-            reason = " and ".join(f"{name} {Status.DIVERGED.label}" for name in self.lost)
-            return Evidence(Found.NOT_RUN, self.place, about, note=reason)
+            return Evidence(Found.NOT_RUN, self.place, about, note=diverged(self.lost))
         level, rises = self.study.level / lines, decided.direction == "rises"
         return slope_evidence(self.place, about, self.slopes, rises=rises, level=level, stands_in=self.stands_in)
-
-
-@dataclass(frozen=True)
-class _Gained:
-    """A gain by seed, with our and the paper's dataset, test set and metric, and the published gain."""
-
-    where: tuple[str, str, str]
-    printed_at: tuple[str, str | None, str]
-    place: str
-    size: str
-    gaps: list[float]
-    printed: float | None
-    level: float
-    stands_in: str
-
-
-def _difference(one: float | None, other: float | None) -> float | None:
-    return None if one is None or other is None else one - other
-
-
-def _gap(gain: Gain) -> str:
-    return f"{gain.better} over {gain.worse}"
 
 
 def _of_the_paper(found: list[tuple[StudyResults, Family]]) -> list[tuple[StudyResults, Family]]:

@@ -15,6 +15,7 @@ from wordorder.statistics.blocked import Blocked, Difference, block, score_floor
 from wordorder.statistics.power import TARGET, power_of, seeds_needed
 from wordorder.statistics.resampling import TIE
 from wordorder.statistics.verdicts import Outcome, verdict
+from wordorder.wording import listed
 
 Values = Mapping[str, Mapping[int, float]]
 """For each system, a number per seed or other repeated unit."""
@@ -81,6 +82,7 @@ class Family:
         part: The part of the claim that the family decides, such as a column of a table; empty if the claim has one.
         exact: Whether numbers that do not vary over the seeds, such as counts or memory, decide without a test. Scores
             do not: all seeds may reach the lowest or highest one.
+        seeds: The declared seeds; those of any system if empty.
     """
 
     place: str
@@ -95,6 +97,7 @@ class Family:
     lacks: Mapping[str, str] = field(default_factory=dict)
     part: str = ""
     exact: bool = True
+    seeds: Sequence[int] = ()
 
     @property
     def run(self) -> bool:
@@ -139,10 +142,19 @@ class Family:
         one, other = (known[name] for name in pair)
         gaps = [self._sign() * (one[seed] - other[seed]) for seed in one.keys() & other.keys()]
         better = sum(gap > 0 for gap in gaps)
-        found = Found.CONTRADICTED if better < len(gaps) else Found.CONFIRMED if len(gaps) > 1 else Found.UNDECIDED
+        declared = {*self.seeds, *(seed for of in known.values() for seed in of)}
+        missing = sorted(declared - (one.keys() & other.keys()))
         note = f"better in {better} of {len(gaps)} seeds; the number is the least difference"
-        value = min(gaps, default=None)
-        return Evidence(found, self.place, _named(pair), value, units=len(gaps), note=note, stands_in=self.stands_in)
+        found, needed = Found.CONFIRMED if len(gaps) > 1 else Found.UNDECIDED, None
+        if better < len(gaps):
+            found = Found.CONTRADICTED
+        elif missing:
+            found, needed = Found.UNDECIDED, len(declared)
+            note += f"; without {'seed' if len(missing) == 1 else 'seeds'} {listed(map(str, missing))}"
+        value, n = min(gaps, default=None), len(gaps)
+        return Evidence(
+            found, self.place, _named(pair), value, units=n, needed=needed, note=note, stands_in=self.stands_in
+        )
 
     def _untested(self, pair: tuple[str, str], known: Values, problem: str) -> Evidence:
         """Judge a pair without a test: exact numbers that do not vary decide; a single seed does not."""

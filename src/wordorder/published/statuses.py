@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -59,3 +60,8 @@ class Judgement:
         """The printed label."""
         prefix = "gap " if self.of_gap else "baseline " if self.of_baseline else ""
         return f"{prefix}{self.status.label}{', other data' if self.other_data else ''}"
+
+
+def diverged(systems: Iterable[str]) -> str:
+    """Say of which systems a training diverged."""
+    return " and ".join(f"{name} {Status.DIVERGED.label}" for name in dict.fromkeys(systems))
