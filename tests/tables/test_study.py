@@ -121,6 +121,13 @@ def test_signatures_stand_below(study: Report, tmp_path: Path) -> None:
         assert data["signature"].dropna().str.contains("version:").all()
 
 
+def test_all_signatures_of_a_metric_stand_below(study: Report, tmp_path: Path) -> None:
+    files = load_significance(study, tmp_path)
+    files[1]["metrics"]["bleu"]["signature"] = "tok:zh"
+    (note,) = [note for note in significance_table(files, study).notes if note.startswith("BLEU: ")]
+    assert note.startswith("BLEU: nrefs:1|") and note.endswith(" and tok:zh")
+
+
 def test_systems_that_do_not_differ_significantly_share_a_letter(study: Report, tmp_path: Path) -> None:
     data, markdown, _ = table("scores", study, tmp_path)
     of = data.set_index(["encoding", "test", "metric"])["group"].fillna("")

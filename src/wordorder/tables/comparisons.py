@@ -48,7 +48,10 @@ def result_notes(files: list[dict[str, Any]]) -> list[str]:
     Args:
         files: From :func:`.results.frames.load_significance`.
     """
-    signatures = {m: t["signature"] for _, m, t in _families(files) if t["signature"]}
+    signatures: dict[str, dict[str, None]] = {}  # in order; languages may have signatures of their own
+    for _, name, tested in _families(files):
+        if tested["signature"]:
+            signatures.setdefault(name, {})[tested["signature"]] = None
     lost = dict.fromkeys(
         f"{file['dataset']}/{cell['encoding']}/{file['size']} seed {cell['seed']} on {file['test']} ({cell['status']})"
         for file in files
@@ -59,7 +62,7 @@ def result_notes(files: list[dict[str, Any]]) -> list[str]:
     notes += [_CHECKED] if any(baseline_varies(family) for family in _tested(files)) else []
     notes += [_UNSTABLE] if any(unstable(family) for family in _tested(files)) else []
     notes += [_SMALL] if any(is_small(family) for family in _tested(files)) else []
-    notes += [f"{metric(name).label}: {signature}" for name, signature in signatures.items()]
+    notes += [f"{metric(name).label}: {' and '.join(found)}" for name, found in signatures.items()]
     notes += not_scored([lacking for file in files for lacking in file["not_scored"]])
     notes += [f"Without translations: {'; '.join(lost)}."] if lost else []
     return notes
