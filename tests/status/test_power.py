@@ -47,6 +47,26 @@ def test_a_stated_spread_is_that_of_the_declared_family(tmp_path: Path) -> None:
     assert (spread.procedure, spread.systems, spread.comparisons) == ("declared pairs", 6, 5)
 
 
+def test_the_assumed_family_is_that_of_one_size() -> None:
+    """The study has another encoding at its other size."""
+    study = CONFIGURATION.study("xlpe_no_encoder").model_copy(update={"comparisons": []})
+    assert (len(study.encodings), study.baseline) == (5, "sinusoidal_decoder")
+    (spread,) = spreads(study, CONFIGURATION, Path(), metric="bleu", sigma=0.3)
+    assert (spread.procedure, spread.systems, spread.comparisons) == ("baseline", 4, 3)
+
+
+def test_families_that_differ_are_named_with_their_places(tmp_path: Path) -> None:
+    measured(tmp_path, "demo", {"test": 0.25})
+    demo = CONFIGURATION.study("demo")
+    (first,) = spreads(demo, CONFIGURATION, tmp_path, metric="bleu")
+    other = replace(first, place="grammar, large, test", comparisons=1, systems=2, nu_now=2)
+    alone = power_text(demo, CONFIGURATION, tmp_path, 0.5, [first, replace(first, place="elsewhere")])
+    assert "in a family of 3 comparisons of 4 systems. In parentheses" in alone
+    both = power_text(demo, CONFIGURATION, tmp_path, 0.5, [first, other])
+    places = "3 comparisons of 4 systems (grammar, micro, test) or 1 comparison of 2 systems (grammar, large, test)"
+    assert f"in a family of {places}. In parentheses" in both
+
+
 def test_after_a_run_the_spread_is_that_of_the_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     measured(tmp_path, "demo", {"test": 0.25})
     (spread,) = spreads(CONFIGURATION.study("demo"), CONFIGURATION, tmp_path, metric="bleu")

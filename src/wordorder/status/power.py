@@ -15,7 +15,7 @@ from tabulate import tabulate
 from wordorder.comparison.levels import level_of
 from wordorder.comparison.power import FamilyPower
 from wordorder.comparison.verdicts import common_test
-from wordorder.config.models import Report, Study, metric_name
+from wordorder.config.models import Comparison, Report, Study, metric_name
 from wordorder.errors import WordorderError
 from wordorder.metrics.base import metric
 from wordorder.results.bundle import STUDY, read_study, unpack_data
@@ -130,8 +130,7 @@ def spreads(
 
 
 def _assumed(study: Study, name: str, sigma: float, nu: float, place: str, *, small: bool = False) -> Spread:
-    family = comparisons(study)
-    systems = max(len(study.encodings_of(size)) for size in study.sizes)  # of the largest family
+    names, family = _largest_family(study)
     procedure: Procedure = "baseline" if len({c.baseline for c in family}) == 1 else "declared pairs"
     seeds = len(study.seed_numbers)
     level = level_of(study.significance.alpha, study.seed_numbers, study.looks)
@@ -140,8 +139,8 @@ def _assumed(study: Study, name: str, sigma: float, nu: float, place: str, *, sm
         metric=name,
         sigma=sigma,
         nu=nu,
-        nu_now=(systems - 1) * (seeds - 1),
-        systems=systems,
+        nu_now=(len(names) - 1) * (seeds - 1),
+        systems=len(names),
         comparisons=len(family),
         procedure=procedure,
         seeds=seeds,
@@ -149,6 +148,15 @@ def _assumed(study: Study, name: str, sigma: float, nu: float, place: str, *, sm
         last_level=level.last,
         small=small,
     )
+
+
+def _largest_family(study: Study) -> tuple[list[str], list[Comparison]]:
+    """Return the encodings and the comparisons of the model size that has the most comparisons."""
+    families = []
+    for size in study.sizes:
+        names = study.encodings_of(size)
+        families.append((names, [each for each in comparisons(study) if {each.system, each.baseline} <= set(names)]))
+    return max(families, key=lambda found: (len(found[1]), len(found[0])))
 
 
 def _measured(study: Study, configuration: Configuration, results: Path, name: str) -> list[Spread]:
@@ -226,9 +234,8 @@ def power_text(
     text = str(tabulate(rows, headers="keys", tablefmt="simple", disable_numparse=True))
     notes = [
         f"The seeds needed detect a true difference of {difference:g} {label} with 80 % probability, in a family of "
-        f"{count_of(found[0].comparisons, 'comparison')} of {found[0].systems} systems. In "
-        "parentheses: 95 % interval, because σ is an estimate. σ is the standard deviation of a score over seeds, "
-        "after the effect that a seed has on all systems is removed.",
+        f"{_families(found)}. In parentheses: 95 % interval, because σ is an estimate. σ is the standard deviation of "
+        "a score over seeds, after the effect that a seed has on all systems is removed.",
         *[
             f"The seeds of {spread.place} vary less than the sentences on which they differ explain: this σ is "
             "probably too small, and so is the number of seeds."
@@ -238,6 +245,17 @@ def power_text(
         _cost_of(study, configuration, results, counts, table),
     ]
     return "\n\n".join([text, *notes])
+
+
+def _families(found: Sequence[Spread]) -> str:
+    """Name the comparisons and systems of the families, with their places if they differ."""
+    places: dict[str, list[str]] = {}
+    for spread in found:
+        family = f"{count_of(spread.comparisons, 'comparison')} of {count_of(spread.systems, 'system')}"
+        places.setdefault(family, []).append(spread.place)
+    if len(places) == 1:
+        return next(iter(places))
+    return " or ".join(f"{family} ({'; '.join(own)})" for family, own in places.items())
 
 
 def _cost_of(
