@@ -178,6 +178,15 @@ def test_a_problem_is_said_instead_of_a_verdict(sample: Sample) -> None:
     assert said.surer == [f"On {test}: finish at least two seeds of each system." for test in ("test_1", "test_2")]
 
 
+def test_problems_beyond_the_first_ones_are_counted(sample: Sample, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wordorder.report.answer.PLACES", 1)
+    change(sample, lambda tested: tested["family"].update(problem="no variance"))
+    first, more, *rest = of(sample).sure
+    assert first == "No verdict on test_1 by BLEU: no variance."
+    assert more == "No verdict on 3 more pairs of a test set and a metric."
+    assert not any("No verdict" in line for line in rest)
+
+
 def test_without_declared_comparisons_the_best_means_answer(sample: Sample) -> None:
     change(sample, lambda tested: tested.update(comparisons=[], family=None))
     said = of(sample)

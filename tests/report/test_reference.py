@@ -21,7 +21,7 @@ from wordorder.cli.main import main
 from wordorder.errors import WordorderError
 from wordorder.files import read_json, write_json
 from wordorder.report.reference import Verified, rebuild_reference, reference_texts, verify_reference, write_reference
-from wordorder.report.ten_lines import LINES, README, TO_WRITE, read_lines
+from wordorder.report.ten_lines import LINES, README, TO_WRITE, _result, read_lines
 from wordorder.results.bundle import DATA, STUDY, TRANSLATIONS, Bundled, read_study
 
 ASKED = report(["null", "learned"], [1, 2])
@@ -94,6 +94,15 @@ def test_a_new_bundle_has_a_page_of_ten_lines_to_complete(copy: Path) -> None:
     files = set(re.findall(r"\]\(([^)]+)\)", page))
     assert files == {"figures/scores.svg", *(f"tables/{name}.md" for name in TABLES)}
     assert all((copy / "bundle" / file).is_file() for file in files)
+
+
+def test_the_result_names_systems_and_counts_seeds_without_a_score(copy: Path) -> None:
+    results = copy / "results/small"
+    for cell in ("null/tiny/2", "learned/tiny/1", "learned/tiny/2"):
+        (results / "cells/pair" / cell / "test_1.scores.json").unlink()
+    first, second = _result(read_study(copy / "bundle"), results).split(" pair, ")
+    assert re.fullmatch(r"pair, tiny, test_1: `null` [\d.]+ \(1 of 2 seeds\), `learned` without a score\.", first)
+    assert re.fullmatch(r"tiny, test_2: `null` [\d.]+ ± [\d.]+, `learned` [\d.]+ ± [\d.]+\.", second)
 
 
 def test_the_page_of_a_bundle_beside_others_leads_to_their_list(copy: Path) -> None:

@@ -178,11 +178,12 @@ def _best(alike: Sequence[Alike], encodings: Sequence[str], first: str) -> list[
 def _sure(report: Report, families: Sequence[_Family]) -> list[str]:
     """Give the level, the seeds and the sentences for which the outcomes hold."""
     tested = [family for family in families if not family.summary["problem"]]
+    untested = [family for family in families if family.summary["problem"]]
     said = [
-        f"No verdict on {family.place} by {family.label}: {family.summary['problem']}."
-        for family in families
-        if family.summary["problem"]
-    ][:PLACES]
+        f"No verdict on {family.place} by {family.label}: {family.summary['problem']}." for family in untested[:PLACES]
+    ]
+    if rest := untested[PLACES:]:
+        said.append(f"No verdict on {count_of(len(rest), 'more pair')} of a test set and a metric.")
     if not tested:
         return said
     level = max(family.summary["level"]["level"] for family in tested)

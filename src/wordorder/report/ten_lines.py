@@ -120,13 +120,17 @@ def _result(study: Bundled, results: Path) -> str:
     scores = build_table("scores", study.report, results, study.published).data
     described = []
     for (dataset, size, test), rows in groups(scores[scores["metric"] == name], ["dataset", "size", "test"]):
-        numbers = [
-            f"`{row['encoding']}` "
-            + " ± ".join(f"{row[key]:.{digits}f}" for key in ("mean", "sd") if pd.notna(row[key]))
-            for row in rows.to_dict("records")
-        ]
+        numbers = [f"`{row['encoding']}` {_number(row, digits)}" for row in rows.to_dict("records")]
         described.append(f"{dataset}, {size}, {test}: {', '.join(numbers)}.")
     return " ".join(described)
+
+
+def _number(row: dict[Any, Any], digits: int) -> str:
+    """Give a mean with its standard deviation, and count the seeds if some have no score."""
+    if not row["n"]:
+        return "without a score"
+    spread = " ± ".join(f"{row[key]:.{digits}f}" for key in ("mean", "sd") if pd.notna(row[key]))
+    return spread if row["n"] == row["seeds"] else f"{spread} ({row['n']} of {row['seeds']} seeds)"
 
 
 def _range(values: Iterable[float | None]) -> str:
