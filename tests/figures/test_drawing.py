@@ -19,6 +19,7 @@ from wordorder.config.load import load_encodings
 from wordorder.config.models import Report, ReportedDataset, Untrained
 from wordorder.drawing import style
 from wordorder.figures import perplexity, scores, vectors
+from wordorder.results.frames import CELL
 
 LONG = [
     "none",
@@ -78,6 +79,12 @@ def valid_rows(encodings: list[str], seeds: int) -> pd.DataFrame:
     return rows[rows["split"] == "valid"].reset_index(drop=True)
 
 
+def drawn_perplexity(rows: pd.DataFrame, encodings: list[str], cells: pd.DataFrame | None = None) -> Figure:
+    """Draw rows of :func:`.perplexity.drawn`; all trainings finished, unless ``cells`` says otherwise."""
+    found = rows[CELL].drop_duplicates().assign(status="finished") if cells is None else cells
+    return perplexity.draw(rows, found, encodings, TITLES | {"other": "Another language pair"})
+
+
 def texts(figure: Figure) -> list[str]:
     svg = io.BytesIO()
     style.styled(figure.savefig)(svg, format="svg")
@@ -105,7 +112,7 @@ def all_figures(encodings: list[str], seeds: int) -> dict[str, Figure]:
     panels |= {encodings[-1]: table}
     return {
         "scores": drawn_scores(score_rows(encodings, seeds), "bleu"),
-        "perplexity": perplexity.draw(perplexity.drawn(reported_rows(encodings, seeds)), encodings, TITLES),
+        "perplexity": drawn_perplexity(perplexity.drawn(reported_rows(encodings, seeds)), encodings),
         "similarity": vectors.draw_similarity(panels),
         "matrix": vectors.draw_matrix(panels),
     }
@@ -224,14 +231,14 @@ def test_a_missing_training_loss_is_not_small(lost: float) -> None:
     rows.loc[3, "loss"] = lost
     found = perplexity.drawn(rows)
     assert list(found["perplexity"][:3]) == [found["perplexity"][0], np.inf, found["perplexity"][2]]
-    perplexity.draw(found, ["none"], TITLES)
+    drawn_perplexity(found, ["none"])
 
 
 def test_metrics_without_reports_on_training_are_drawn() -> None:
     rows = valid_rows(["none"], 2)
     found = perplexity.drawn(rows)
     assert found.equals(rows)
-    valid, lowest = perplexity.draw(found, ["none"], TITLES).axes
+    valid, lowest = drawn_perplexity(found, ["none"]).axes
     assert valid.get_ylabel() == "validation perplexity (log scale)"
     assert len(valid.lines) == 3 and len(lowest.lines) == 1
 
@@ -239,7 +246,7 @@ def test_metrics_without_reports_on_training_are_drawn() -> None:
 def test_perplexity_draws_a_line_for_each_seed_on_a_log_axis() -> None:
     rows = reported_rows(["none", "rope"], 3)
     rows.loc[[15, 17], ["loss", "perplexity"]] = np.inf  # a diverged training
-    figure = perplexity.draw(perplexity.drawn(rows), ["none", "rope"], TITLES)
+    figure = drawn_perplexity(perplexity.drawn(rows), ["none", "rope"])
     train, valid, lowest = figure.axes
     for panel in (train, valid):
         assert panel.get_yscale() == "log"
@@ -269,19 +276,65 @@ def test_perplexity_draws_a_line_for_each_seed_on_a_log_axis() -> None:
     assert all(low < dot < high for dots in lowest.collections for dot in np.asarray(dots.get_offsets())[:, 0])
 
 
+def declared_cells(rows: pd.DataFrame, seeds: int, *others: dict[str, str]) -> pd.DataFrame:
+    """Return the cells of the rows and of ``others``, each with all seeds."""
+    places = [*rows[CELL[:-1]].drop_duplicates().to_dict("records"), *others]
+    cells = pd.DataFrame([place | {"seed": seed} for place in places for seed in range(seeds)])
+    found = cells.merge(rows[CELL].drop_duplicates(), how="left", indicator="status")
+    return found.assign(status=found["status"].map({"both": "finished", "left_only": "missing"}))
+
+
+def names_of_rows(figure: Figure) -> list[list[str]]:
+    return [
+        [label.get_text().replace("\n", " ") for label in panel.get_yticklabels()]
+        for panel in figure.axes
+        if panel.get_xlabel().startswith("lowest")
+    ]
+
+
 def test_perplexity_counts_the_seeds_of_an_encoding_that_has_fewer() -> None:
-    rows = perplexity.drawn(reported_rows(["none", "rope"], 3))
+    rows = perplexity.drawn(reported_rows(["none", "rope"], 2))
     fewer = rows[(rows["encoding"] == "none") | (rows["seed"] == rows["seed"].min())]
-    written = texts(perplexity.draw(fewer, ["none", "rope"], TITLES))
-    assert "rope (1 of 3 seeds)" in written and "none" in written
-    written = texts(perplexity.draw(rows, ["none", "rope", "alibi"], TITLES))
-    assert "alibi (no validation)" in written
+    cells = declared_cells(fewer, 3, {"dataset": "pair", "size": "tiny", "encoding": "alibi"})
+    assert names_of_rows(drawn_perplexity(fewer, ["none", "rope", "alibi"], cells)) == [
+        ["none (2 of 3 seeds)", "rope (1 of 3 seeds)", "alibi (0 of 3 seeds)"]
+    ]
+
+
+def test_perplexity_of_an_encoding_that_only_one_dataset_has_is_missing_in_the_other() -> None:
+    rows = perplexity.drawn(reported_rows(["none", "rope"], 2))
+    both = pd.concat([rows, rows[rows["encoding"] == "none"].assign(dataset="other")])
+    cells = declared_cells(both, 2, {"dataset": "other", "size": "tiny", "encoding": "rope"})
+    assert names_of_rows(drawn_perplexity(both, ["none", "rope"], cells)) == [
+        ["none", "rope"],
+        ["none", "rope (0 of 2 seeds)"],
+    ]
+
+
+def test_perplexity_of_a_dataset_without_trainings_says_so() -> None:
+    rows = perplexity.drawn(reported_rows(["none"], 2))
+    cells = declared_cells(rows, 2, {"dataset": "other", "size": "tiny", "encoding": "none"})
+    figure = drawn_perplexity(rows, ["none"], cells)
+    assert names_of_rows(figure) == [["none"], ["none (0 of 2 seeds)"]]
+    assert figure.axes[3].get_title() == "Another language pair, tiny" and not figure.axes[3].lines
+    FigureCanvasAgg(figure).draw()
+
+
+@pytest.mark.parametrize("validated", [True, False])
+def test_perplexity_of_a_training_that_diverged_between_validations_is_in_no_mean(validated: bool) -> None:
+    rows = perplexity.drawn(reported_rows(["none"], 3))
+    cells = declared_cells(rows, 3)
+    cells.loc[cells["seed"] == 0, "status"] = "diverged"
+    figure = drawn_perplexity(rows[(rows["seed"] > 0) | validated], ["none"], cells)
+    expected = [10 + 90 / (8 + seed) + seed for seed in (1, 2)]
+    assert np.asarray(figure.axes[-1].collections[0].get_offsets())[:, 0] == pytest.approx(expected)
+    assert names_of_rows(figure) == [["none (2 of 3 seeds, 1 diverged)"]]
 
 
 def test_perplexity_names_only_encodings_that_a_size_has() -> None:
     rows = reported_rows(["none", "rope"], 2)
     other = rows[rows["encoding"] == "rope"].assign(size="small")
-    figure = perplexity.draw(perplexity.drawn(pd.concat([rows, other])), ["none", "rope"], TITLES)
+    figure = drawn_perplexity(perplexity.drawn(pd.concat([rows, other])), ["none", "rope"])
     named = [[text.get_text() for text in panel.get_yticklabels()] for panel in figure.axes[2::3]]
     assert sorted(named) == [["none", "rope"], ["rope"]]
     assert figure.axes[2].lines[-1].get_color() == figure.axes[5].lines[-1].get_color()
@@ -292,7 +345,7 @@ def test_perplexity_before_a_training_diverged_is_in_no_mean(lost: float) -> Non
     rows = perplexity.drawn(reported_rows(["none"], 3))
     ended = rows[(rows["seed"] == 0) & (rows["split"] == "valid")].index[-1]
     rows.loc[ended, ["loss", "perplexity"]] = lost
-    figure = perplexity.draw(rows, ["none"], TITLES)
+    figure = drawn_perplexity(rows, ["none"])
     lowest = figure.axes[-1]
     expected = [10 + 90 / (8 + seed) + seed for seed in (1, 2)]
     assert np.asarray(lowest.collections[0].get_offsets())[:, 0] == pytest.approx(expected)
@@ -302,7 +355,7 @@ def test_perplexity_before_a_training_diverged_is_in_no_mean(lost: float) -> Non
 
 def test_perplexity_of_models_that_all_diverged_is_drawn() -> None:
     rows = reported_rows(["none"], 2).assign(loss=np.inf, perplexity=np.inf)
-    *_, lowest = perplexity.draw(perplexity.drawn(rows), ["none"], TITLES).axes
+    *_, lowest = drawn_perplexity(perplexity.drawn(rows), ["none"]).axes
     assert not lowest.lines
     assert [text.get_text() for text in lowest.get_yticklabels()] == ["none (0 of 2 seeds, 2\ndiverged)"]
 

@@ -50,11 +50,11 @@ def _scores(report: Report, results: Path, *, metric: str | None, **_: Any) -> D
 
 def _perplexity(report: Report, results: Path, **_: Any) -> Drawn:
     from wordorder.figures import perplexity
-    from wordorder.results.frames import load_metrics
+    from wordorder.results.frames import load_metrics, load_records
 
     frame = perplexity.drawn(load_metrics(report, results))
     titles = {dataset.name: dataset.title for dataset in report.datasets}
-    return perplexity.draw(frame, report.encodings, titles), frame
+    return perplexity.draw(frame, load_records(report, results), report.encodings, titles), frame
 
 
 def _forest(report: Report, results: Path, **_: Any) -> Drawn:

@@ -44,22 +44,29 @@ def drawn(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 @styled
-def draw(metrics: pd.DataFrame, encodings: list[str], titles: dict[str, str]) -> Figure:
-    """Draw the result of :func:`drawn`: for each dataset x size one panel per split, and one of the lowest values."""
-    cut = list(groups(metrics, ["dataset", "size"]))
-    remarks = _remarks(metrics, encodings)
-    names = {encoding: wrap(f"{encoding}{remarks[encoding]}", 24) for encoding in encodings}
+def draw(metrics: pd.DataFrame, cells: pd.DataFrame, encodings: list[str], titles: dict[str, str]) -> Figure:
+    """Draw for each dataset x size one panel per split, and one of the lowest values.
+
+    Args:
+        metrics: The result of :func:`drawn`.
+        cells: Each cell of the study, CELL, with the status of its training, as :func:`load_records` returns them.
+        encodings: The encodings in their order.
+        titles: The title of each dataset.
+    """
+    places = list(groups(_ended(metrics, cells), ["dataset", "size"]))
+    names = {place: {name: _name(name, own) for (name,), own in groups(rows, ["encoding"])} for place, rows in places}
     looks = {encoding: cue(index) for index, encoding in enumerate(encodings)}
     splits = {split: text for split, text in SPLITS.items() if split in set(metrics["split"])}
+    runs = dict(groups(metrics, ["dataset", "size", "split"]))
     columns = len(splits) + 1
-    lines = sum(name.count("\n") + 1 for name in names.values())
-    figure, axes = panels(columns * len(cut), columns, 3.7, max(3.3, 1.0 + 0.19 * lines))
-    for number, ((dataset, size), group) in enumerate(cut):
+    lines = sum(max(of.get(name, "").count("\n") + 1 for of in names.values()) for name in encodings)
+    figure, axes = panels(columns * len(places), columns, 3.7, max(3.3, 1.0 + 0.19 * lines))
+    for number, ((dataset, size), ended) in enumerate(places):
         *curves, ends = axes[columns * number : columns * (number + 1)]
         for panel in (*curves, ends):
             panel.set_title(wrap(f"{titles[dataset]}, {size}", 40))
         for panel, (split, text) in zip(curves, splits.items(), strict=True):
-            rows = group[group["split"] == split]
+            rows = runs.get((dataset, size, split), metrics[:0])
             for encoding, look in looks.items():
                 _lines(panel, rows[rows["encoding"] == encoding], encoding, look)
             panel.set_xlabel("updates")
@@ -67,31 +74,31 @@ def draw(metrics: pd.DataFrame, encodings: list[str], titles: dict[str, str]) ->
             panel.set_yscale("log")
             _plain_numbers(panel.yaxis)
             panel.grid(axis="y")
-        # Without validations of any size, the row has only the name.
-        shown = [name for name in encodings if name in set(group["encoding"]) or name not in set(metrics["encoding"])]
-        _lowest(ends, group[group["split"] == "valid"], {name: looks[name] for name in shown})
-        ends.set_yticks(range(len(shown)), [names[name] for name in shown])
+        shown = names[dataset, size]
+        _lowest(ends, ended, {name: looks[name] for name in shown})
+        ends.set_yticks(range(len(shown)), list(shown.values()))
         ends.set_ylim(len(shown) - 0.4, -0.6)
     figure.supxlabel("Thick lines and large marks: mean over seeds. Thin lines and dots: one seed.", fontsize=8)
     return figure
 
 
-def _finished(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the last validation of each cell, and in a column ``finished`` whether its training did not diverge."""
-    last = metrics[metrics["split"] == "valid"].drop_duplicates(CELL, keep="last")
-    return last.assign(finished=np.isfinite(last["perplexity"]))
+def _ended(metrics: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
+    """Return each cell, whether its training ``diverged``, and the ``lowest`` validation perplexity of one that did not.
+
+    A training may diverge between two validations, and then only its record says so.
+    """
+    runs = metrics[metrics["split"] == "valid"].groupby(CELL)["perplexity"]
+    ended = cells.set_index(CELL)[["status"]]
+    lost = runs.agg(lambda run: not np.isfinite(run.iloc[-1])).reindex(ended.index, fill_value=False)
+    diverged = lost | (ended["status"] == "diverged")
+    return ended.assign(diverged=diverged, lowest=runs.min().where(~diverged)).reset_index()
 
 
-def _remarks(metrics: pd.DataFrame, encodings: list[str]) -> dict[str, str]:
-    """Return for each encoding a remark if it has fewer seeds than the figure, such as " (1 of 3 seeds)"."""
-    counts = _finished(metrics).groupby(["encoding", "dataset", "size"])["finished"].agg(["sum", "size"])
-    fewest = counts.sort_values("sum").groupby("encoding").first()
-    most = metrics["seed"].nunique()
-    remarks = dict.fromkeys(encodings, " (no validation)")
-    for name, finished, trained in fewest.itertuples():
-        diverged = f", {trained - finished} diverged" if finished < trained else ""
-        remarks[name] = f" ({finished} of {most} seeds{diverged})" if finished < most else ""
-    return remarks
+def _name(encoding: str, cells: pd.DataFrame) -> str:
+    """Return the name of an encoding, with a remark if it lacks seeds, such as "rope (1 of 3 seeds, 1 diverged)"."""
+    finished, diverged = cells["lowest"].count(), cells["diverged"].sum()
+    lost = f", {diverged} diverged" if diverged else ""
+    return wrap(encoding if finished == len(cells) else f"{encoding} ({finished} of {len(cells)} seeds{lost})", 24)
 
 
 def mean_line(group: pd.DataFrame) -> pd.Series:
@@ -111,14 +118,12 @@ def _lines(panel: Axes, group: pd.DataFrame, name: str, look: dict[str, Any]) ->
     panel.plot(mean.index, mean, label=name, linewidth=1.6, markersize=4, markevery=every, **look)
 
 
-def _lowest(panel: Axes, valid: pd.DataFrame, looks: dict[str, dict[str, Any]]) -> None:
+def _lowest(panel: Axes, ended: pd.DataFrame, looks: dict[str, dict[str, Any]]) -> None:
     """Draw one row per encoding, in the colour, dashes and marker of its lines in the other panels.
 
     What a training reached before it diverged is not shown.
     """
-    ends = _finished(valid)
-    finished = ends.loc[ends["finished"], ["encoding", "seed"]]
-    lowest = valid.merge(finished).groupby(["encoding", "seed"])["perplexity"].min()
+    lowest = ended.dropna(subset="lowest").set_index(["encoding", "seed"])["lowest"].sort_index()
     panel.set_xscale("log")
     if lowest.empty:
         panel.set_xticks([])
