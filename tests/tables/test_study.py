@@ -336,7 +336,17 @@ def test_parameters(study: Report, tmp_path: Path) -> None:
     assert none[2:5] == ["2.000", "0.000", "+0.000"]
     assert opr[2:7] == ["2.007", "0.007", "+0.007", "2,000", "2.0"]
     assert learned[-2:] == ["9.50", "2 finished, 1 diverged"], "what a diverged seed once had is in no mean"
+    assert "means over the trainings that did not diverge" in markdown
     assert never[2:] == ["–"] * 9 + ["3 missing"]
+
+
+def test_costs_are_those_of_trainings_that_did_not_diverge(study: Report, tmp_path: Path) -> None:
+    path = tmp_path / "cells/pair/learned_t5/tiny/2/record.json"
+    costs = {"seconds": 0.0, "target_tokens_per_second": 9e6, "epochs": 0.1, "updates": 1}
+    write_json(path, read_json(path) | costs | {"efficiency": {"used": {"memory_bytes": 9_000_000_000}}})
+    learned = cells_of(table("parameters", study, tmp_path)[1])[3]
+    assert learned[2] == "2.010", "the parameters of all"
+    assert learned[5:10] == ["2,000", "2.0", "1.10", "4.00", "400"]
 
 
 def test_latex_is_booktabs_with_everything_escaped(study: Report, tmp_path: Path) -> None:

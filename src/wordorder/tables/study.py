@@ -109,7 +109,7 @@ def _unscored(scores: pd.DataFrame) -> list[str]:
 
 
 def parameters_table(records: pd.DataFrame, report: Report) -> Table:
-    """Make the table of parameters and training costs, means over the seeds.
+    """Make the table of parameters and of training costs, which are means over the trainings that did not diverge.
 
     Args:
         records: From :func:`.results.frames.load_records`.
@@ -120,9 +120,8 @@ def parameters_table(records: pd.DataFrame, report: Report) -> Table:
         part = records[records["dataset"] == dataset.name]
         shown: list[Row] = []
         for (size, encoding), group in groups(part, ["size", "encoding"]):
-            means = group.drop(columns=[*CELL]).apply(pd.to_numeric, errors="coerce").mean()
+            means, costs = _means(group), _means(group[group["status"] != "diverged"])
             without = part[(part["size"] == size) & (part["encoding"] == "none")]["parameters"].astype(float).mean()
-            sound = group.loc[group["status"] != "diverged", "best_valid_perplexity"].astype(float)
             statuses = group["status"].value_counts(sort=False)
             runs = ", ".join(f"{count} {status}" for status, count in statuses.items())
             shown.append(
@@ -130,16 +129,23 @@ def parameters_table(records: pd.DataFrame, report: Report) -> Table:
                 | {"Parameters (M)": number(means["parameters"] / 1e6, 3)}
                 | {"Encoding's (M)": number(means["encoding_parameters"] / 1e6, 3)}
                 | {"Over none (M)": number((means["parameters"] - without) / 1e6, 3, sign="+")}
-                | {"Target tokens/s": number(means["target_tokens_per_second"])}
-                | {"Minutes": number(means["seconds"] / 60, 1)}
-                | {"Memory (GB)": number(means["memory_bytes"] / 1e9, 2)}
-                | {"Epochs": number(means["epochs"], 2), "Updates": number(means["updates"])}
-                | {"Best valid. perplexity": number(sound.mean(), 2)}
+                | {"Target tokens/s": number(costs["target_tokens_per_second"])}
+                | {"Minutes": number(costs["seconds"] / 60, 1)}
+                | {"Memory (GB)": number(costs["memory_bytes"] / 1e9, 2)}
+                | {"Epochs": number(costs["epochs"], 2), "Updates": number(costs["updates"])}
+                | {"Best valid. perplexity": number(costs["best_valid_perplexity"], 2)}
                 | {"Runs": text(runs, key=float(statuses.iloc[0]))}
             )
         caption = f"{dataset.title}: parameters in millions and cost of the training, means over the seeds."
         blocks.append(Block(caption, shown))
-    return Table("parameters", records, blocks, [_MEMORY])
+    diverged = [_DIVERGED] if (records["status"] == "diverged").any() else []
+    return Table("parameters", records, blocks, [_MEMORY, *diverged])
 
 
+def _means(records: pd.DataFrame) -> pd.Series:
+    means: pd.Series = records.drop(columns=CELL).apply(pd.to_numeric, errors="coerce").mean()
+    return means
+
+
+_DIVERGED = "Costs and perplexity are means over the trainings that did not diverge."
 _MEMORY = "Memory: the most that a training took, of the GPU where it had one, else of the machine's."
