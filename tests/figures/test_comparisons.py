@@ -125,7 +125,7 @@ def test_variances_are_drawn_for_each_metric_and_test_set() -> None:
         for scale, test in ((0.1, "news"), (0.2, "web"))
         for metric in ("bleu", "ter")
     ]
-    figure = draw_variance(pd.DataFrame(rows), REPORT)
+    figure = draw_variance(pd.DataFrame(rows), REPORT, [])
     assert [panel.get_title() for panel in figure.axes] == ["BLEU", "TER"]
     for panel in figure.axes:
         news, web = (list(line.get_xdata()) for line in panel.lines)
@@ -136,11 +136,32 @@ def test_variances_are_drawn_for_each_metric_and_test_set() -> None:
 
 def test_the_legend_of_variances_names_test_sets_without_the_metric() -> None:
     place = {"dataset": "pair", "size": "tiny", "test": "news", "metric": "bleu_legacy"}  # its label has a comma
-    figure = draw_variance(pd.DataFrame([place | dict.fromkeys(COMPONENTS, 0.1)]), REPORT)
+    figure = draw_variance(pd.DataFrame([place | dict.fromkeys(COMPONENTS, 0.1)]), REPORT, [])
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["news"]
 
 
-@pytest.mark.parametrize("draw", [draw_forest, draw_variance])
-def test_a_study_without_comparisons_says_so(draw: Any) -> None:
-    figure = draw(pd.DataFrame(), REPORT)
-    assert len(figure.axes[0].texts) == 1
+def test_the_legend_of_variances_names_a_test_set_without_the_first_metric_and_says_why() -> None:
+    rows = [
+        {"dataset": "pair", "size": "tiny", "test": test, "metric": metric} | dict.fromkeys(COMPONENTS, 0.1)
+        for test, metric in (("news", "bleu"), ("news", "ter"), ("web", "ter"))
+    ]
+    lost = [f"not estimated (no score above the margin): {'; '.join(['pair/tiny on web, BLEU'] * 4)}"]
+    figure = draw_variance(pd.DataFrame(rows), REPORT, lost)
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["news", "web"]
+    assert legend.get_title().get_text().replace("\n", " ") == lost[0]
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    box = legend.get_window_extent(canvas.get_renderer())
+    assert box.x0 >= 0 and box.x1 <= figure.bbox.x1
+    assert not any(box.overlaps(panel.get_tightbbox()) for panel in figure.axes)
+
+
+def test_a_study_without_comparisons_says_so() -> None:
+    (panel,) = draw_forest(pd.DataFrame(), REPORT).axes
+    assert len(panel.texts) == 1
+
+
+def test_a_study_without_variances_says_why() -> None:
+    (panel,) = draw_variance(pd.DataFrame(), REPORT, ["not estimated: no variance"]).axes
+    assert [text.get_text() for text in panel.texts] == ["not estimated: no variance"]

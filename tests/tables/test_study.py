@@ -325,6 +325,46 @@ def test_variance_components_are_those_of_the_comparison(study: Report, tmp_path
     assert cells_of(markdown)[4][3:] == [f"{value:.2f}" for value in components.values()]
 
 
+def change_families(results: Path, changes: dict[tuple[str, str], Any]) -> None:
+    """Write other problems of (test set, metric), which then has no components of variance."""
+    for (test, metric), problem in changes.items():
+        path = results / "significance" / f"pair.tiny.{test}.json"
+        content = read_json(path)
+        content["metrics"][metric]["family"] |= {"problem": problem, "components": None}
+        write_json(path, content)
+
+
+ALL_FAMILIES = list(itertools.product(("test_1", "test_2"), ("bleu", "chrf++")))
+
+
+def test_variances_that_are_lost_on_some_test_sets_are_named(study: Report, tmp_path: Path) -> None:
+    changes = dict.fromkeys(ALL_FAMILIES[2:], "no score above the margin") | {ALL_FAMILIES[0]: "no variance"}
+    change_families(tmp_path, changes)
+    data, markdown, _ = table("variance", study, tmp_path)
+    assert data[["test", "metric"]].to_numpy().tolist() == [["test_1", "chrf++"]]
+    assert "- Not estimated (no variance): pair/tiny on test_1, BLEU.\n" in markdown
+    lost = "pair/tiny on test_2, BLEU; pair/tiny on test_2, chrF++"
+    assert f"- Not estimated (no score above the margin): {lost}.\n" in markdown
+
+
+@pytest.mark.parametrize(
+    ("problem", "said"),
+    [
+        ("no score above the margin", "Not estimated: no score above the margin."),
+        (None, "Not estimated: no statistics of sentences."),
+        ("fewer than two seeds", "Fewer than two systems with two seeds were compared."),
+    ],
+)
+def test_a_study_without_variances_says_why(study: Report, tmp_path: Path, problem: str | None, said: str) -> None:
+    change_families(tmp_path, dict.fromkeys(ALL_FAMILIES, problem))
+    data, markdown, _ = table("variance", study, tmp_path)
+    assert data.empty and cells_of(markdown)[1] == [said]
+    command = ["stage", "figure", "variance", "--config", study.model_dump_json(), "--results", str(tmp_path)]
+    assert main([*command, "--output-prefix", str(tmp_path / "figures/variance")]) == 0
+    drawing = (tmp_path / "figures/variance.svg").read_text()
+    assert f"{said[0].lower()}{said[1:-1]}" in drawing
+
+
 def test_parameters(study: Report, tmp_path: Path) -> None:
     data, markdown, _ = table("parameters", study, tmp_path)
     assert len(data) == len(ENCODINGS) * len(SEEDS)

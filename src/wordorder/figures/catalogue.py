@@ -69,10 +69,11 @@ def _forest(report: Report, results: Path, **_: Any) -> Drawn:
 def _variance(report: Report, results: Path, **_: Any) -> Drawn:
     from wordorder.figures import comparisons
     from wordorder.results.frames import load_significance
-    from wordorder.tables.comparisons import variance_frame
+    from wordorder.tables.comparisons import unestimated, variance_frame
 
-    frame = variance_frame(load_significance(report, results))
-    return comparisons.draw_variance(frame, report), frame
+    files = load_significance(report, results)
+    frame = variance_frame(files)
+    return comparisons.draw_variance(frame, report, unestimated(files)), frame
 
 
 def _vectors(name: str) -> Callable[..., Drawn]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -12,6 +13,7 @@ from matplotlib.patches import Patch
 from wordorder.comparison.verdicts import kind_of
 from wordorder.config.models import Report
 from wordorder.drawing.hints import hint
+from wordorder.drawing.lines import handles
 from wordorder.drawing.style import PALETTE, cue, panels, say, styled, wrap
 from wordorder.metrics.base import metric
 from wordorder.results.frames import groups
@@ -132,19 +134,20 @@ def _draw_family(panel: Axes, family: pd.DataFrame, label: str) -> None:
 
 
 @styled
-def draw_variance(variances: pd.DataFrame, report: Report) -> Figure:
+def draw_variance(variances: pd.DataFrame, report: Report, lost: Sequence[str]) -> Figure:
     """Draw the components of variance as standard deviations; one panel per metric, one mark per test set.
 
     Args:
         variances: From :func:`.tables.comparisons.variance_frame`.
         report: The study.
+        lost: From :func:`.tables.comparisons.unestimated`.
 
     Returns:
         The figure.
     """
     if variances.empty:
         figure, axes = panels(1, 1, 4.8, 1.5)
-        say(axes[0], "fewer than two systems with two seeds were compared")
+        say(axes[0], "\n".join(wrap(line, 60) for line in lost))
         return figure
     families = list(groups(variances, ["metric"]))
     figure, axes = panels(len(families), 2, 4.6, 2.5)
@@ -172,6 +175,12 @@ def draw_variance(variances: pd.DataFrame, report: Report) -> Figure:
         panel.set_xlim(left=0)
         panel.grid(axis="x")
         panel.set_xlabel(f"standard deviation in {metric(name).label}")
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 3))
+    found = handles(axes)
+    figure.legend(
+        list(found.values()),
+        list(found),
+        loc="outside lower center",
+        ncols=min(len(found), 3),
+        title="\n".join(wrap(line, _LONGEST * min(len(families), 2)) for line in lost),
+    )
     return figure

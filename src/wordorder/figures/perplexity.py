@@ -83,7 +83,7 @@ def draw(metrics: pd.DataFrame, cells: pd.DataFrame, encodings: list[str], title
 
 
 def _ended(metrics: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
-    """Return each cell, whether its training ``diverged``, and the ``lowest`` validation perplexity of one that did not.
+    """Return each cell, whether its training ``diverged``, and otherwise its ``lowest`` validation perplexity.
 
     A training may diverge between two validations, and then only its record says so.
     """

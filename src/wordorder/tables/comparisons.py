@@ -76,7 +76,7 @@ def variance_table(files: list[dict[str, Any]], report: Report) -> Table:
         report: The study.
     """
     data = variance_frame(files)
-    blocks = []
+    blocks, notes = [], [_VARIANCE]
     for dataset in report.datasets:
         own = data[data["dataset"] == dataset.name]
         shown: list[Row] = [
@@ -85,10 +85,10 @@ def variance_table(files: list[dict[str, Any]], report: Report) -> Table:
             for row in own.to_dict("records")
         ]
         caption = f"{dataset.title}: standard deviation of a score, by its cause."
-        blocks.append(
-            Block(caption, shown or [{"Metric": text("Fewer than two systems with two seeds were compared.")}])
-        )
-    return Table("variance", data, blocks, [_VARIANCE])
+        lost = [f"{each[0].upper()}{each[1:]}." for each in unestimated(_of_dataset(files, dataset.name))]
+        notes += lost if shown else []
+        blocks.append(Block(caption, shown or [{"Metric": text(" ".join(lost))}]))
+    return Table("variance", data, blocks, notes)
 
 
 COMPONENTS = {
@@ -109,6 +109,22 @@ def variance_frame(files: list[dict[str, Any]]) -> pd.DataFrame:
         if tested["family"] and tested["family"]["components"]
     ]
     return pd.DataFrame(rows, columns=["dataset", "size", "test", "metric", *COMPONENTS])
+
+
+def unestimated(files: list[dict[str, Any]]) -> list[str]:
+    """Say which test sets and metrics were compared but have no components of variance, and why."""
+    lost: dict[str, list[str]] = {}
+    for file, name, tested in _families(files):
+        if tested["family"] and not tested["family"]["components"]:
+            problem = tested["family"]["problem"] or "no statistics of sentences"
+            where = f"{file['dataset']}/{file['size']} on {file['test']}, {metric(name).label}"
+            lost.setdefault(problem, []).append(where)
+    some = any(family["components"] for family in _tested(files))
+    if not some and lost.keys() <= {"fewer than two systems", "fewer than two seeds"}:
+        return ["fewer than two systems with two seeds were compared"]
+    if not some and len(lost) == 1:
+        return [f"not estimated: {problem}" for problem in lost]
+    return [f"not estimated ({problem}): {'; '.join(where)}" for problem, where in lost.items()]
 
 
 def comparisons_frame(files: list[dict[str, Any]]) -> pd.DataFrame:
@@ -148,6 +164,10 @@ def _equivalence_confidence(files: list[dict[str, Any]], report: Report) -> str:
     usual = level_of(report.alpha, report.seeds, report.looks).level
     levels = dict.fromkeys(family["level"]["level"] for family in _tested(files)) or [usual]
     return " or ".join(f"{100 * (1 - 2 * level):.3g}" for level in levels)
+
+
+def _of_dataset(files: list[dict[str, Any]], dataset: str) -> list[dict[str, Any]]:
+    return [file for file in files if file["dataset"] == dataset]
 
 
 def _where(file: dict[str, Any]) -> dict[str, Any]:
@@ -275,7 +295,7 @@ def _verdict_row(family: dict[str, Any], entry: dict[str, Any]) -> dict[str, Any
 
 
 def _blocks(files: list[dict[str, Any]], dataset: str, title: str) -> list[Block]:
-    own = [file for file in files if file["dataset"] == dataset]
+    own = _of_dataset(files, dataset)
     if not any(tested["comparisons"] for _, _, tested in _families(own)):
         return [Block(f"{title}: differences.", [{"Verdict": text("No comparisons were declared.")}])]
     return [
