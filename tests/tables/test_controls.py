@@ -82,11 +82,23 @@ def test_the_notes_say_when_an_undeclared_look_leaves_no_exact_level(tmp_path: P
 def test_a_lost_control_is_not_compared(tmp_path: Path) -> None:
     write_study(tmp_path, ASKED.report, {name: RATES[name] for name in NAMES if name != "relative_control"})
     write_tests(tmp_path)
-    rows = build_controls_table(ASKED, tmp_path).data
+    table = build_controls_table(ASKED, tmp_path)
+    rows = table.data
+    assert (
+        "Not used in the tests (relative_control: fewer than two seeds): pair/tiny on test_1, BLEU" in table.notes[-1]
+    )
     lost = rows[(rows["control"] == "relative_control") & (rows["metric"] == "bleu")]
     assert list(lost["outcome"]) == ["untested"] * 2 and lost["difference"].isna().all()
     kept = rows[(rows["control"] == "learned_control") & (rows["metric"] == "bleu")]
     assert kept["difference"].notna().all()
+
+
+def test_a_note_names_the_seeds_that_the_tests_do_not_use(tmp_path: Path) -> None:
+    write_study(tmp_path, ASKED.report, RATES)
+    write_tests(tmp_path)
+    assert not any("Not used" in note for note in build_controls_table(ASKED, tmp_path).notes)
+    (tmp_path / "cells/pair/learned/tiny/2/test_1.scores.json").unlink()
+    assert "Not used in the tests (dropped seeds: 2)" in build_controls_table(ASKED, tmp_path).notes[-1]
 
 
 @pytest.fixture

@@ -116,6 +116,32 @@ def test_diverged_and_unfinished_encodings_are_not_compared() -> None:
     assert [cell.partition("(")[2] for cell in shown["System's share (%)"]] == ["n = 1 of 4)", "n = 3 of 4)"]
 
 
+def test_notes_say_which_seeds_and_encodings_the_tests_do_not_use() -> None:
+    names = ["sinusoidal", "alibi", "none"]
+    by_test = only(names)
+    by_test["long"]["alibi"] = [12.0, np.nan, 12.0, 12.1]  # diverged
+    by_test["long"]["none"] = [np.nan, 4.0, 4.0, 4.0]
+    found = pd.concat([scores(by_test), scores(by_test, "chrf++")])
+    found.loc[found["encoding"] == "none", "status"] = "missing"
+    found.loc[found["encoding"] == "alibi", "status"] = "diverged"
+    (file,) = declared(ALL)
+    file["metrics"]["chrf++"] = file["metrics"]["bleu"]
+    wanted = asked(names).model_copy(update={"metrics": ["bleu", "chrf++"]})
+    lost = "alibi: diverged; dropped seeds: 1"
+    assert retention_table(found, [file], wanted).notes[-1] == (
+        f"Not used in the tests ({lost}): pair/tiny on long, BLEU; pair/tiny on long, chrF++."
+    )
+    notes = retention_table(scores(only(names)), declared(ALL), asked(names)).notes
+    assert not any("Not used" in note for note in notes)
+
+
+def test_a_baseline_that_diverged_is_the_reason_for_no_test() -> None:
+    names = ["sinusoidal", "alibi", "none"]
+    by_test = {test: of | {"sinusoidal": [np.nan] * 4} for test, of in only(names).items()}
+    table = retention_table(scores(by_test), declared(ALL), asked(names))
+    assert "(sinusoidal: diverged; no test: baseline diverged)" in table.notes[-1]
+
+
 def test_test_sets_are_compared_within_a_decoding() -> None:
     names = ["sinusoidal", "alibi"]
     tests = ("short@beam", "short@greedy", "long@beam", "long@greedy")

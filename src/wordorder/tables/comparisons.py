@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -117,8 +117,7 @@ def unestimated(files: list[dict[str, Any]]) -> list[str]:
     for file, name, tested in _families(files):
         if tested["family"] and not tested["family"]["components"]:
             problem = tested["family"]["problem"] or "no statistics of sentences"
-            where = f"{file['dataset']}/{file['size']} on {file['test']}, {metric(name).label}"
-            lost.setdefault(problem, []).append(where)
+            lost.setdefault(problem, []).append(place_of(file | {"metric": name}))
     some = any(family["components"] for family in _tested(files))
     if not some and lost.keys() <= {"fewer than two systems", "fewer than two seeds"}:
         return ["fewer than two systems with two seeds were compared"]
@@ -164,6 +163,19 @@ def _equivalence_confidence(files: list[dict[str, Any]], report: Report) -> str:
     usual = level_of(report.alpha, report.seeds, report.looks).level
     levels = dict.fromkeys(family["level"]["level"] for family in _tested(files)) or [usual]
     return " or ".join(f"{100 * (1 - 2 * level):.3g}" for level in levels)
+
+
+def place_of(names: Mapping[str, Any]) -> str:
+    """Return the words for a dataset, size, test set and metric in notes."""
+    return f"{names['dataset']}/{names['size']} on {names['test']}, {metric(names['metric']).label}"
+
+
+def unused_notes(unused: Mapping[str, Sequence[str]]) -> list[str]:
+    """Say which systems and seeds the tests of each place do not use, from :func:`untested`."""
+    places: dict[str, list[str]] = {}
+    for place, why in unused.items():
+        places.setdefault("; ".join(why), []).append(place)
+    return [f"Not used in the tests ({why}): {'; '.join(where)}." for why, where in places.items() if why]
 
 
 def _of_dataset(files: list[dict[str, Any]], dataset: str) -> list[dict[str, Any]]:
@@ -351,9 +363,7 @@ _REACHES = {"on this test set": "on this test set", "and on other sentences": "o
 def _shown_family(name: str, family: dict[str, Any]) -> Row:
     places, level = metric(name).digits, family["level"]
     low, high = family["detectable_range"] or (None, None)
-    notes = [f"{system}: {why}" for system, why in family["excluded"].items()]
-    notes += [f"dropped seeds: {', '.join(map(str, family['dropped_seeds']))}"] if family["dropped_seeds"] else []
-    notes += [f"no test: {family['problem']}"] if family["problem"] else []
+    notes = untested(family["excluded"], family["dropped_seeds"], family["problem"])
     looks = f"looks at {', '.join(map(str, level['looks']))} seeds"
     notes += [looks] if len(level["looks"]) > 1 and level["exact"] else []
     notes += [f"{looks}, not declared: no level is exact"] if not level["exact"] else []
@@ -374,6 +384,13 @@ def _shown_family(name: str, family: dict[str, Any]) -> Row:
         "Seeds for the margin": number(family["seeds_needed"]),
         "Notes": text("; ".join(notes)),
     }
+
+
+def untested(excluded: Mapping[str, str], dropped_seeds: Sequence[int], problem: str | None) -> list[str]:
+    """Say which systems and seeds a family of comparisons does not use, and why nothing is tested, if nothing is."""
+    notes = [f"{system}: {why}" for system, why in excluded.items()]
+    notes += [f"dropped seeds: {', '.join(map(str, dropped_seeds))}"] if dropped_seeds else []
+    return [*notes, f"no test: {problem}"] if problem else notes
 
 
 def _shown_others(name: str, family: dict[str, Any], entry: dict[str, Any]) -> Row:

@@ -13,10 +13,10 @@ from wordorder.config.pages import CONTROLS, Controls
 from wordorder.metrics.base import metric
 from wordorder.results.blocks import blocked
 from wordorder.results.frames import groups
-from wordorder.statistics.all_pairs import declared_pairs
+from wordorder.statistics.all_pairs import Pair, declared_pairs
 from wordorder.statistics.blocked import score_floor
 from wordorder.statistics.verdicts import verdict
-from wordorder.tables.comparisons import NOT_EXACT, all_exact
+from wordorder.tables.comparisons import NOT_EXACT, all_exact, place_of, untested, unused_notes
 from wordorder.tables.table import Block, Cell, Row, Table, interval, mean_and_sd, number, p_values, text
 
 _ORDER, _PARAMETERS = "encoding - control", "control - baseline"
@@ -39,17 +39,19 @@ def controls_table(scores: pd.DataFrame, records: pd.DataFrame, tested: list[dic
     }
     rows: list[dict[str, Any]] = []
     blocks: list[Block] = []
+    unused: dict[str, list[str]] = {}
     for dataset in report.datasets:
         shown: list[Row] = []
         own = scores[scores["dataset"] == dataset.name]
         for (size, test, name), column in groups(own, ["size", "test", "metric"]):
             trained = report.encodings_of(size)
             pairs = {each: of for each, of in asked.controls.items() if {each, of} <= set(trained)}
-            compared = _test(column, name, pairs, report, margins.get((dataset.name, size, test, name)))
+            place = {"dataset": dataset.name, "size": size, "test": test, "metric": name}
+            margin = margins.get((dataset.name, size, test, name))
+            compared, unused[place_of(place)] = _test(column, name, pairs, report, margin)
             counts = _parameters(records, dataset.name, size)
             for control, encoding in pairs.items():
                 found = {what: compared[pair] for what, pair in _pairs(control, encoding, report, trained)}
-                place = {"dataset": dataset.name, "size": size, "test": test, "metric": name}
                 names = {"encoding": encoding, "control": control, "baseline": report.baseline}
                 sizes = {f"{role}_parameters": counts.get(each) for role, each in names.items()}
                 rows += [place | names | {"comparison": what} | found[what] | sizes for what in found]
@@ -61,7 +63,7 @@ def controls_table(scores: pd.DataFrame, records: pd.DataFrame, tested: list[dic
         if shown:
             blocks.append(Block(f"{dataset.title}: encodings, their controls and {report.baseline}.", shown))
     notes = list(_NOTES) if all_exact(tested) else [*_NOTES, NOT_EXACT]
-    return Table(CONTROLS, pd.DataFrame(rows), blocks, notes)
+    return Table(CONTROLS, pd.DataFrame(rows), blocks, [*notes, *unused_notes(unused)])
 
 
 _NOTES = (
@@ -74,7 +76,7 @@ _NOTES = (
 )
 
 
-def _pairs(control: str, encoding: str, report: Report, trained: list[str]) -> Iterator[tuple[str, tuple[str, str]]]:
+def _pairs(control: str, encoding: str, report: Report, trained: list[str]) -> Iterator[tuple[str, Pair]]:
     yield _ORDER, (encoding, control)
     if report.baseline in trained and report.baseline not in (control, encoding):
         yield _PARAMETERS, (control, report.baseline)
@@ -82,8 +84,8 @@ def _pairs(control: str, encoding: str, report: Report, trained: list[str]) -> I
 
 def _test(
     column: pd.DataFrame, name: str, pairs: Mapping[str, str], report: Report, margin: float | None
-) -> dict[tuple[str, str], dict[str, Any]]:
-    """Test all pairs of one size, test set and metric together."""
+) -> tuple[dict[Pair, dict[str, Any]], list[str]]:
+    """Test all pairs of one size, test set and metric together; return also what the test does not use."""
     trained = list(column["encoding"].unique())
     wanted = [pair for each, of in pairs.items() for _, pair in _pairs(each, of, report, trained)]
     level, lower = level_of(report.alpha, report.seeds, report.looks).level, metric(name).lower_is_better
@@ -102,7 +104,7 @@ def _test(
             "margin": margin,
             "outcome": judged.outcome.value,
         }
-    return found
+    return found, untested(tested.model.excluded, tested.model.dropped_seeds, tested.problem) if wanted else []
 
 
 def _parameters(records: pd.DataFrame, dataset: str, size: str) -> dict[str, float]:

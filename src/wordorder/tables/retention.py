@@ -16,10 +16,10 @@ from wordorder.config.models import Report
 from wordorder.metrics.base import metric
 from wordorder.results.blocks import blocked
 from wordorder.results.frames import groups
-from wordorder.statistics.all_pairs import declared_pairs
+from wordorder.statistics.all_pairs import Pair, Pairs, declared_pairs
 from wordorder.statistics.blocked import Difference
-from wordorder.statistics.dunnett import against_baseline
-from wordorder.tables.comparisons import NOT_EXACT, all_exact
+from wordorder.statistics.dunnett import AgainstBaseline, against_baseline
+from wordorder.tables.comparisons import NOT_EXACT, all_exact, place_of, untested, unused_notes
 from wordorder.tables.table import Block, Row, Table, interval, mean_and_sd, number, p_values, text
 
 _DIGITS = 1  # of per cent
@@ -37,12 +37,14 @@ def retention_table(scores: pd.DataFrame, tested: list[dict[str, Any]], report: 
     """
     rows: list[dict[str, Any]] = []
     blocks: list[Block] = []
+    unused: dict[str, list[str]] = {}
     metrics = {(file["dataset"], file["size"], file["test"]): file["metrics"] for file in tested}
     for dataset in report.datasets:
         shown: list[Row] = []
         for place, kept in _kept(scores[scores["dataset"] == dataset.name], dataset.tests):
             found = metrics.get((dataset.name, place["size"], place["test"]), {}).get(place["metric"])
-            for pair, outcome in _compare(kept, found, report.seeds):
+            outcomes, unused[place_of({"dataset": dataset.name} | place)] = _compare(kept, found, report.seeds)
+            for pair, outcome in outcomes.items():
                 shares = [list(kept.loc[kept["encoding"] == name, "kept"]) for name in pair]
                 means = [pd.Series(each, dtype=float).mean() for each in shares]
                 names = dict(zip(("system", "baseline", "kept", "baseline_kept"), (*pair, *means), strict=True))
@@ -58,7 +60,7 @@ def retention_table(scores: pd.DataFrame, tested: list[dict[str, Any]], report: 
         )
         blocks.append(Block(caption, shown or [{"Metric": text(_NOTHING)}]))
     notes = list(_NOTES) if all_exact(tested) else [*_NOTES, NOT_EXACT]
-    return Table("retention", pd.DataFrame(rows, columns=_COLUMNS), blocks, notes)
+    return Table("retention", pd.DataFrame(rows, columns=_COLUMNS), blocks, [*notes, *unused_notes(unused)])
 
 
 _NOTHING = "No comparisons, no other test set, or no metric of which a share has a meaning."
@@ -93,33 +95,40 @@ def _kept(scores: pd.DataFrame, tests: list[str]) -> Iterator[tuple[dict[str, st
 
 def _compare(
     kept: pd.DataFrame, found: dict[str, Any] | None, seeds: list[int]
-) -> Iterator[tuple[tuple[str, str], dict[str, Any]]]:
-    """Yield each comparison of the study, with the outcome for the shares by the same procedure and level.
+) -> tuple[dict[Pair, dict[str, Any]], list[str]]:
+    """Compare the shares by the same procedure and level as the scores.
 
     Args:
         kept: The shares, one row per cell.
         found: The significance tests of the scores.
         seeds: The seeds of the study.
+
+    Returns:
+        The outcome of each comparison of the study, and which systems and seeds the test does not use.
     """
     pairs = [(entry["system"], entry["baseline"]) for entry in (found or {"comparisons": []})["comparisons"]]
     family = found and found["family"]
-    differences: Mapping[tuple[str, str], Difference] = {}
-    if family and pairs:
-        model, level = blocked(kept, seeds, "kept"), family["level"]["level"]
-        if family["procedure"] == "dunnett":
-            (baseline,) = {of for _, of in pairs}
-            tested = against_baseline(model, baseline, alpha=level, among=[system for system, _ in pairs])
-            differences = {(system, baseline): of for system, of in tested.differences.items()}
-        else:
-            differences = declared_pairs(model, pairs, alpha=level).differences
-    for pair in pairs:
-        difference = differences.get(pair)
-        if difference is None:
-            yield pair, dict.fromkeys(_OUTCOME) | {"outcome": "not compared"}
-            continue
-        outcome = "undecided" if difference.p >= level else "keeps more" if difference.value > 0 else "keeps less"
-        found_values = (difference.value, *difference.interval, difference.p, outcome)
-        yield pair, dict(zip(_OUTCOME, found_values, strict=True))
+    if not family or not pairs:
+        return {pair: _outcome(None, 0.0) for pair in pairs}, []
+    model, level = blocked(kept, seeds, "kept"), family["level"]["level"]
+    tested: AgainstBaseline | Pairs
+    differences: Mapping[Pair, Difference]
+    if family["procedure"] == "dunnett":
+        (baseline,) = {of for _, of in pairs}
+        tested = against_baseline(model, baseline, alpha=level, among=[system for system, _ in pairs])
+        differences = {(system, baseline): of for system, of in tested.differences.items()}
+    else:
+        tested = declared_pairs(model, pairs, alpha=level)
+        differences = tested.differences
+    outcomes = {pair: _outcome(differences.get(pair), level) for pair in pairs}
+    return outcomes, untested(model.excluded, model.dropped_seeds, tested.problem)
+
+
+def _outcome(difference: Difference | None, level: float) -> dict[str, Any]:
+    if difference is None:
+        return dict.fromkeys(_OUTCOME) | {"outcome": "not compared"}
+    outcome = "undecided" if difference.p >= level else "keeps more" if difference.value > 0 else "keeps less"
+    return dict(zip(_OUTCOME, (difference.value, *difference.interval, difference.p, outcome), strict=True))
 
 
 def _shown(found: dict[str, Any]) -> Row:
