@@ -56,6 +56,15 @@ def test_an_encoding_without_scores_keeps_its_place_and_is_named(monkeypatch: py
     assert "No scores: opr, 4 of 4 cells (diverged)" in figure.get_supxlabel().replace("\n", " ")
 
 
+def test_comet_without_its_model_is_no_cell_without_scores(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = computed(monkeypatch)
+    empty = {"metric": "comet", "score": np.nan, "effect": np.nan, "sd": np.nan}
+    comet = rows.assign(**empty, status=rows["status"].replace("scored", "not scored"))
+    figure = drawn(ASKED, pd.concat([rows, comet], ignore_index=True))
+    assert figure.get_supxlabel().replace("\n", " ") == "No scores: none, 1 of 4 cells (diverged)"
+    assert [text.get_text() for text in figure.axes[1].texts] == ["not scored"]
+
+
 def test_a_line_joins_each_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     (panel,) = drawn(ASKED, computed(monkeypatch)).axes
     lines = [list(line.get_ydata()) for line in panel.lines]

@@ -57,6 +57,20 @@ def test_comet_without_its_model_is_no_cell_without_scores(tmp_path: Path) -> No
     assert "not scored" in [text.get_text() for text in figure.axes[-1].texts]
 
 
+def test_comet_that_scored_only_some_test_sets_loses_no_cell_on_the_others(tmp_path: Path) -> None:
+    results, data = write_sample(tmp_path)
+    rows = computed(asked := analysed(sweep=SWEEP), results, data)
+    bleu = rows[rows["metric"] == "bleu"]
+    both = pd.concat([bleu, bleu.assign(test="test_2")], ignore_index=True)
+    comet = both.assign(metric="comet")
+    lost = comet["test"] == "test_2"
+    comet.loc[lost, "score"] = float("nan")
+    comet.loc[lost, "status"] = comet["status"].replace("scored", "not scored")
+    figure = drawn(asked, pd.concat([both, comet], ignore_index=True))
+    assert "not scored" not in figure.legends[0].get_title().get_text().replace("\n", " ")
+    assert [text.get_text() for text in figure.axes[-1].texts] == ["not scored"]
+
+
 @pytest.mark.parametrize(
     ("text", "code", "key"),
     [

@@ -84,9 +84,7 @@ def test_a_lost_control_is_not_compared(tmp_path: Path) -> None:
     write_tests(tmp_path)
     table = build_controls_table(ASKED, tmp_path)
     rows = table.data
-    assert (
-        "Not used in the tests (relative_control: fewer than two seeds): pair/tiny on test_1, BLEU" in table.notes[-1]
-    )
+    assert "tests (relative_control: fewer than two seeds): pair/tiny on test_1, BLEU" in table.notes[-1]
     lost = rows[(rows["control"] == "relative_control") & (rows["metric"] == "bleu")]
     assert list(lost["outcome"]) == ["untested"] * 2 and lost["difference"].isna().all()
     kept = rows[(rows["control"] == "learned_control") & (rows["metric"] == "bleu")]

@@ -58,7 +58,7 @@ class SeedEffects(ScoresAnalysis):
     @override
     def draw(self, frame: DataFrame, asked: Analysed) -> Figure:
         """Draw one panel per test set and metric, one column of dots per encoding, one line per seed."""
-        from wordorder.drawing.lines import at, missing_cells, places, title
+        from wordorder.drawing.lines import at, attempted, missing_cells, no_scores, places, title
         from wordorder.drawing.style import PALETTE, panels, say, wrap
         from wordorder.metrics import base
 
@@ -71,7 +71,7 @@ class SeedEffects(ScoresAnalysis):
             rows = rows[rows["metric"] == metric]
             panel.set_title(wrap(title(asked.report, place), int(width * 11)))
             if rows["effect"].isna().all():
-                say(panel, "no scores")
+                say(panel, no_scores(rows))
                 continue
             names = [name for name in asked.report.encodings if name in set(rows["encoding"])]
             table = rows.pivot(index="encoding", columns="seed", values="effect").reindex(names)
@@ -83,7 +83,7 @@ class SeedEffects(ScoresAnalysis):
             panel.set_xticks(range(len(names)), labels)
             panel.axhline(0, color="black", linewidth=0.6)
             panel.set_ylabel(f"{base.metric(metric).label} minus the encoding's mean")
-        if missing := missing_cells(frame, asked.report):
+        if missing := missing_cells(attempted(frame), asked.report):
             figure.supxlabel("\n".join(wrap(line, int(width * 14 * len(metrics))) for line in missing), fontsize=8)
         return figure
 

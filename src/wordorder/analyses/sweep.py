@@ -84,7 +84,7 @@ class Sweep(ScoresAnalysis):
         """
         from matplotlib.ticker import NullLocator
 
-        from wordorder.drawing.lines import at, legend, places, title
+        from wordorder.drawing.lines import at, attempted, legend, no_scores, places, title
         from wordorder.drawing.style import cue, panels, say, wrap
         from wordorder.metrics import base
 
@@ -94,24 +94,18 @@ class Sweep(ScoresAnalysis):
         numbers = sorted({value for values in self.curves.values() for value in values.values()})
         where, metrics = places(frame), list(frame["metric"].unique())
         figure, axes = panels(len(where) * len(metrics), len(metrics), _WIDTH, 2.6)
-        # Without COMET's model, its panels say so, and the cells are complete otherwise.
-        absent = [
-            metric
-            for metric in metrics
-            if "not scored" in set(frame["status"][frame["metric"] == metric])
-            and frame["score"][frame["metric"] == metric].isna().all()
-        ]
         for index, panel in enumerate(axes):
             place, metric = where[index // len(metrics)], metrics[index % len(metrics)]
-            rows = at(frame, place)
-            rows = rows[rows["metric"] == metric].dropna(subset="score")
+            own = at(frame, place)
+            own = own[own["metric"] == metric]
+            rows = own.dropna(subset="score")
             panel.set_title(wrap(title(report, place), int(_WIDTH * 11)))
             described = base.metric(metric)
             panel.set_ylabel(described.label + (" (lower is better)" if described.lower_is_better else ""))
             panel.set_xlabel(self.parameter)
             panel.grid(axis="y")
             if rows.empty:
-                say(panel, "not scored" if metric in absent else "no scores")
+                say(panel, no_scores(own))
                 continue
             if self.scale == "log":
                 panel.set_xscale("log")
@@ -120,14 +114,14 @@ class Sweep(ScoresAnalysis):
             for name in self.curves:
                 _curve(panel, rows[rows["curve"] == name], name, cues[name])
             for name in levels:
-                own = rows[rows["encoding"] == name]
-                if len(own):
+                level = rows[rows["encoding"] == name]
+                if len(level):
                     style = {key: cues[name][key] for key in ("color", "linestyle")}
-                    panel.axhline(own["mean"].iloc[0], label=name, linewidth=1, **style)
+                    panel.axhline(level["mean"].iloc[0], label=name, linewidth=1, **style)
         note = (
             "line: mean ± standard deviation over seeds; dots: each seed; levels: means of encodings outside the sweep"
         )
-        legend(figure, axes, frame[~frame["metric"].isin(absent)], report, note, names=list(cues))
+        legend(figure, axes, attempted(frame), report, note, names=list(cues))
         return figure
 
 

@@ -34,6 +34,21 @@ def title(report: Report, place: Sequence[str]) -> str:
     )
 
 
+def attempted(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows without those of panels whose metric scored nothing there, such as COMET without its model.
+
+    Such a panel says so, and otherwise the cells are complete.
+    """
+    panel = [frame[name] for name in (*PLACE, "metric")]
+    absent = (frame["status"] == "not scored").groupby(panel).transform("any")
+    return frame[~(absent & frame["score"].isna().groupby(panel).transform("all"))]
+
+
+def no_scores(rows: pd.DataFrame) -> str:
+    """Return what a panel without scores says."""
+    return "not scored" if "not scored" in set(rows["status"]) else "no scores"
+
+
 def look(report: Report, encoding: str) -> dict[str, Any]:
     """Return the style of an encoding, which is the same in all figures of a study."""
     return cue(report.encodings.index(encoding))
