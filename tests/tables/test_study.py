@@ -285,7 +285,7 @@ def test_letters_after_a_look_that_was_not_declared_are_noted(study: Report, tmp
     content["metrics"]["bleu"]["family"]["level"]["exact"] = False
     write_json(tmp_path / SIGNIFICANCE, content)
     notes = build_table("scores", study, tmp_path).notes
-    assert sum("the letters have no exact level" in note for note in notes) == 1
+    assert sum("no level is exact" in note for note in notes) == 1
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,9 @@ from wordorder.errors import WordorderError
 from wordorder.files import read_json, write_json
 from wordorder.statistics.looks import obrien_fleming_levels
 
+NOT_EXACT = "Seeds were added without a declared look, or are missing at one: no level is exact."
+"""What a reader has to know of a :class:`Level` that is not exact."""
+
 
 @dataclass(frozen=True)
 class Level:

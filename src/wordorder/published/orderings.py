@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from wordorder.comparison.levels import level_of
+from wordorder.comparison.levels import NOT_EXACT, level_of
 from wordorder.config.models import Report
 from wordorder.config.published_scores import PublishedColumn, PublishedInStudy, PublishedScoresRow
 from wordorder.metrics.base import metric
@@ -29,7 +29,6 @@ from wordorder.statistics.all_pairs import Pairs, all_pairs
 from wordorder.statistics.blocked import block
 from wordorder.statistics.orderings import Order, PairOutcome, order_outcomes, pair_outcome, permutation_test
 from wordorder.statistics.resampling import Array
-from wordorder.tables.comparisons import NOT_EXACT
 from wordorder.tables.table import Block, Row, Table, format_p, number, text
 
 _PAIR_STATUSES = {

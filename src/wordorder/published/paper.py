@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from wordorder.comparison.levels import NOT_EXACT
 from wordorder.config.claims import Contradiction, Count
 from wordorder.config.models import Recipe
 from wordorder.config.pages import Paper
@@ -159,7 +160,7 @@ def claims_table(paper: Paper, results: Path) -> Table:
         ]
     title = f"{paper.claims.title}: its claims."
     looked = [study.name for study in decider.studies if not study.exact]
-    notes = [*_CLAIM_NOTES, _NOT_EXACT.format(studies=", ".join(looked))] if looked else list(_CLAIM_NOTES)
+    notes = [*_CLAIM_NOTES, *([f"{NOT_EXACT.removesuffix('.')} in {', '.join(looked)}."] if looked else [])]
     return Table("claims", pd.DataFrame(data), [Block(title, rows)], notes)
 
 
@@ -187,7 +188,6 @@ _CLAIM_NOTES = (
     "Mathematics and counts of parameters are computed, not trained: each has the number that was found and its bound.",
     "claims.csv has every comparison.",
 )
-_NOT_EXACT = "Seeds were added after results had been seen, which was not declared: no level is exact in {studies}."
 _SHOWN = 4  # pieces of evidence per verdict; claims.csv has all
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from wordorder.comparison.levels import NOT_EXACT
 from wordorder.comparison.power import FamilyPower
 from wordorder.comparison.verdicts import baseline_varies, common_test, kind_of, unstable
 from wordorder.config.models import Report
@@ -15,7 +16,7 @@ from wordorder.metrics.base import metric
 from wordorder.report.overview import Alike, place
 from wordorder.report.records import Record
 from wordorder.results.frames import load_significance
-from wordorder.tables.comparisons import NOT_EXACT, is_small
+from wordorder.tables.comparisons import is_small
 from wordorder.tables.credibility import Item
 from wordorder.wording import count_of, listed
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from wordorder.comparison.levels import NOT_EXACT
 from wordorder.comparison.verdicts import baseline_varies, kind_of, unstable
 from wordorder.config.models import Report
 from wordorder.config.pages import Page
@@ -166,7 +167,7 @@ def _power(family: dict[str, Any], name: str) -> str:
         needed = "more than 10,000" if family["seeds_needed"] is None else f"{family['seeds_needed']:,}"
         said += f" To find the margin of {family['margin']:.{places}f} {label}, {needed} seeds are needed."
     if not family["level"]["exact"]:
-        said += " Seeds were added after results had been seen, without a declaration, so no level is exact."
+        said += f" {NOT_EXACT}"
     if baseline_varies(family):
         said += " The baseline varies more over seeds than the other systems do, so these verdicts need more seeds."
     if varying := ", ".join(unstable(family)):

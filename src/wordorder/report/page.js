@@ -205,7 +205,7 @@ function compare(data, names) {
       `${words[kind]}${within} on ${place.title}: ${shown(pair.value, metric.digits, true)} ${metric.label}, ` +
       `interval ${shown(low, metric.digits, true)} to ${shown(high, metric.digits, true)}.`;
   }
-  if (!data.exact) notes.push("Seeds were added after results had been seen, which was not declared: no level is exact.");
+  if (!data.exact) notes.push(data.notExact);
   box.querySelector(".below").replaceChildren(...notes.map((text) => make("p", text)));
 
   const chosen = place.pairs[`${system}\n${other}`] || place.pairs[`${other}\n${system}`] || [];

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from wordorder.comparison.levels import level_of
+from wordorder.comparison.levels import NOT_EXACT, level_of
 from wordorder.config.models import Report
 from wordorder.metrics.base import metric
 from wordorder.report.overview import place
@@ -74,6 +74,7 @@ def load(
     return {
         "confidence": f"{100 * (1 - level.level):.3g}",
         "exact": level.exact and all_exact(files),
+        "notExact": NOT_EXACT,
         "count": SENTENCES,
         "systems": report.encodings,
         "places": places,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from wordorder.comparison.levels import level_of
+from wordorder.comparison.levels import NOT_EXACT, level_of
 from wordorder.comparison.paired import KINDS
 from wordorder.comparison.verdicts import baseline_varies, unstable
 from wordorder.config.models import Report
@@ -58,7 +58,8 @@ def result_notes(files: list[dict[str, Any]]) -> list[str]:
         for cell in file["cells"]
         if cell["status"] != "translated"
     )
-    notes = [] if all_exact(files) else [_NOT_EXACT]
+    more = ", and false findings are more frequent than it says."
+    notes = [] if all_exact(files) else [NOT_EXACT.removesuffix(".") + more]
     notes += [_CHECKED] if any(baseline_varies(family) for family in _tested(files)) else []
     notes += [_UNSTABLE] if any(unstable(family) for family in _tested(files)) else []
     notes += [_SMALL] if any(is_small(family) for family in _tested(files)) else []
@@ -134,9 +135,6 @@ def comparisons_frame(files: list[dict[str, Any]]) -> pd.DataFrame:
         for entry in tested["comparisons"]
     ]
     return pd.DataFrame(rows)
-
-
-NOT_EXACT = "Seeds were added after results had been seen, which was not declared: no level is exact."
 
 
 def all_exact(files: list[dict[str, Any]]) -> bool:
@@ -216,10 +214,6 @@ _NOTES = (
     "set is resampled. p of each seed: {kind} of the two translations, in the order of the seeds, not corrected.",
     "Expected human agreement: the expected share of pairs of systems this far apart of which people prefer the same "
     "one as the metric; 50 % is a coin toss (Kocmi et al. 2024).",
-)
-_NOT_EXACT = (
-    "Seeds were added after results had been seen, and these looks were not declared before: no level is exact, and "
-    "false findings are more frequent than it says."
 )
 _CHECKED = (
     "Where the baseline check has p below 0.05, the standard error uses the baseline's own spread. This reduces false "

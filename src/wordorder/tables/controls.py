@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from wordorder.comparison.levels import level_of
+from wordorder.comparison.levels import NOT_EXACT, level_of
 from wordorder.config.models import Report
 from wordorder.config.pages import CONTROLS, Controls
 from wordorder.metrics.base import metric
@@ -16,7 +16,7 @@ from wordorder.results.frames import groups
 from wordorder.statistics.all_pairs import Pair, declared_pairs
 from wordorder.statistics.blocked import score_floor
 from wordorder.statistics.verdicts import verdict
-from wordorder.tables.comparisons import NOT_EXACT, all_exact, place_of, untested, unused_notes
+from wordorder.tables.comparisons import all_exact, place_of, untested, unused_notes
 from wordorder.tables.table import Block, Cell, Row, Table, interval, mean_and_sd, number, p_values, text
 
 _ORDER, _PARAMETERS = "encoding - control", "control - baseline"

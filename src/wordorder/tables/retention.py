@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 
+from wordorder.comparison.levels import NOT_EXACT
 from wordorder.config.models import Report
 from wordorder.metrics.base import metric
 from wordorder.results.blocks import blocked
@@ -19,7 +20,7 @@ from wordorder.results.frames import groups
 from wordorder.statistics.all_pairs import Pair, Pairs, declared_pairs
 from wordorder.statistics.blocked import Difference
 from wordorder.statistics.dunnett import AgainstBaseline, against_baseline
-from wordorder.tables.comparisons import NOT_EXACT, all_exact, place_of, untested, unused_notes
+from wordorder.tables.comparisons import all_exact, place_of, untested, unused_notes
 from wordorder.tables.table import Block, Row, Table, interval, mean_and_sd, number, p_values, text
 
 _DIGITS = 1  # of per cent

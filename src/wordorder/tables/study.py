@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from wordorder.comparison.levels import level_of
+from wordorder.comparison.levels import NOT_EXACT, level_of
 from wordorder.config.models import Report
 from wordorder.metrics.base import metric
 from wordorder.results.blocks import blocked
@@ -57,7 +57,7 @@ def scores_table(
             shown.append({"Size": text(size), "Encoding": text(encoding)} | cells)
         blocks.append(Block(f"{dataset.title}: mean ± standard deviation over n seeds.", shown))
     notes = [_LETTERS.format(alpha=f"{100 * level.level:.3g}")] if any(letters.values()) else []
-    notes += [_NOT_EXACT] if notes and not (level.exact and exact) else []
+    notes += [NOT_EXACT] if notes and not (level.exact and exact) else []
     asked = [metric(name) for name in report.metrics]
     notes += [f"{each.label}: {each.legacy}" for each in asked if each.legacy]
     signed = groups(scores.dropna(subset="signature"), ["metric"])
@@ -77,7 +77,6 @@ _LETTERS = (
     "that vary no more than the others); a is with the best. Encodings that diverged or have fewer than two seeds have "
     "no letter."
 )
-_NOT_EXACT = "Seeds were added after results had been seen, which was not declared: the letters have no exact level."
 
 
 def _letters(scores: pd.DataFrame, seeds: Sequence[int], alpha: float) -> dict[tuple[str, ...], str]:

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 from tabulate import tabulate
 
+from wordorder.comparison.levels import NOT_EXACT
 from wordorder.errors import WordorderError
 from wordorder.files import demand, read_bytes
 from wordorder.metrics.base import metric
@@ -68,7 +69,7 @@ def _power(comparisons: pd.DataFrame) -> str:
         needed = first["seeds_for_margin"]
         said += f"; one of {first['margin']:.{places}f}, the margin, needs "
         said += "more than 10,000 seeds" if pd.isna(needed) else f"{needed:,.0f} seeds"
-    return said + ("." if first["exact"] else ". Seeds were added without having declared it: no level is exact.")
+    return said + ("." if first["exact"] else f". {NOT_EXACT}")
 
 
 def _cell(row: dict[Hashable, Any]) -> str:
