@@ -285,7 +285,7 @@ def test_mistakes_in_companions(root: Path, companions: str, problems: Problems)
     ("key", "wrong", "example"),
     [
         ("seeds", 3, "seeds: [1, 2, 3]"),
-        ("comparisons", [["opr", "sinusoidal"]], "comparisons: [{system: rope, baseline: sinusoidal}]"),
+        ("comparisons", [["opr", "sinusoidal"]], "comparisons: [{system: one, baseline: other}]"),
         ("margin", 0.5, "margin: {bleu: 0.5}"),
     ],
 )

@@ -352,7 +352,7 @@ class Study(Model):
         description="Names of files in datasets/.", examples=[["multi30k"]]
     )
     encodings: Annotated[list[Name], Field(min_length=1)] = Field(
-        description="Names in encodings.yaml.", examples=[["sinusoidal", "rope"]]
+        description="Names in encodings.yaml.", examples=[["one", "other"]]
     )
     sizes: Annotated[list[Name], Field(min_length=1)] = Field(description="Names in sizes.yaml.", examples=[["tiny"]])
     only: Only = Field(
@@ -388,7 +388,7 @@ class Study(Model):
         default=[],
         description="Comparisons of two systems, to be declared before the run. If there are none, every encoding is "
         "compared with the baseline.",
-        examples=[[{"system": "rope", "baseline": "sinusoidal"}]],
+        examples=[[{"system": "one", "baseline": "other"}]],
     )
     significance: Significance = Field(
         default=Significance(), description="Level, seed and number of resamples of the tests."
