@@ -253,7 +253,7 @@ def test_doubts_about_a_family_are_noted(study: Report, tmp_path: Path) -> None:
     for each in families:
         each.update(spread_check=None, unstable={})
     doubts = (
-        *("these looks were not declared", "the baseline check has p below 0.05"),
+        *("no level is exact, and false findings", "the baseline check has p below 0.05"),
         *("names a system that varies more", "a note says that σ is too small"),
     )
     before = significance_table(files, study)
