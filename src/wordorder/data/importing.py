@@ -14,8 +14,8 @@ from wordorder.data.text import strict_pairs, write_pairs
 from wordorder.errors import WordorderError
 
 _REMEDY = (
-    "Correct the original, in the mirror or in the folder 'by_hand', delete its copy in resources/downloads, and run "
-    "again."
+    "If these are files of your own, correct the original in the folder 'by_hand' or in the mirror, delete its copy in "
+    "resources/downloads, make the copy again ('snakemake COPY --cores 1'), and run this command again."
 )
 
 

@@ -50,8 +50,9 @@ def demand_unchanged(entry: Download, output: str | Path) -> None:
     if old.st_size == new.st_size and (new.st_mtime_ns <= old.st_mtime_ns or sha256(place) == sha256(output)):
         return
     raise WordorderError(
-        f"{place} was changed after it was copied to {output}, which the results use. Delete {output} to use the "
-        f"changed file, or put the earlier version back at {place}.",
+        f"{place} was changed after it was copied to {output}, which the results use. To use the changed file, "
+        f"delete {output}, run 'snakemake {output} --cores 1', and run this command again. Otherwise, put the earlier "
+        "version back.",
         code="changed-file",
         path=place,
     )
