@@ -209,7 +209,7 @@ def test_the_report_holds_tables_and_figures(study: Workspace) -> None:
         assert re.search(rf"results/little/figures/{name}\.svg", page)
     for caption in (
         "Scores of each encoding",
-        "Every comparison that the study declared",
+        "Every comparison that the study declares",
         "Parameters of each model",
         "Perplexity on",
         "Cosine similarity of",
