@@ -50,7 +50,7 @@ def test_parts_follow_each_other(downloads: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("bad", "problem"),
     [
-        (part("a.en", "long.de"), {"code": "unequal-lines", "says": "delete its copy in resources/downloads"}),
+        (part("a.en", "long.de"), {"code": "unequal-lines", "says": "delete its copy in"}),
         (part("a.en", "latin1.de"), {"code": "not-utf-8", "line": 3}),
         (part("b.zip", "b.zip", "y/b"), {"code": "unknown-name", "suggestion": "x/b.en"}),
         (part("a.en", "nothing.de"), {"code": "missing-file"}),

@@ -58,7 +58,7 @@ class SeedEffects(ScoresAnalysis):
     @override
     def draw(self, frame: DataFrame, asked: Analysed) -> Figure:
         """Draw one panel per test set and metric, one column of dots per encoding, one line per seed."""
-        from wordorder.drawing.lines import at, attempted, missing_cells, no_scores, places, title
+        from wordorder.drawing.lines import at, missing_cells, no_scores, places, title, where_scored
         from wordorder.drawing.style import PALETTE, panels, say, wrap
         from wordorder.metrics import base
 
@@ -83,7 +83,7 @@ class SeedEffects(ScoresAnalysis):
             panel.set_xticks(range(len(names)), labels)
             panel.axhline(0, color="black", linewidth=0.6)
             panel.set_ylabel(f"{base.metric(metric).label} minus the encoding's mean")
-        if missing := missing_cells(attempted(frame), asked.report):
+        if missing := missing_cells(where_scored(frame), asked.report):
             figure.supxlabel("\n".join(wrap(line, int(width * 14 * len(metrics))) for line in missing), fontsize=8)
         return figure
 

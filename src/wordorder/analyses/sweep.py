@@ -84,7 +84,7 @@ class Sweep(ScoresAnalysis):
         """
         from matplotlib.ticker import NullLocator
 
-        from wordorder.drawing.lines import at, attempted, legend, no_scores, places, title
+        from wordorder.drawing.lines import at, legend, no_scores, places, title, where_scored
         from wordorder.drawing.style import cue, panels, say, wrap
         from wordorder.metrics import base
 
@@ -121,7 +121,7 @@ class Sweep(ScoresAnalysis):
         note = (
             "line: mean ± standard deviation over seeds; dots: each seed; levels: means of encodings outside the sweep"
         )
-        legend(figure, axes, attempted(frame), report, note, names=list(cues))
+        legend(figure, axes, where_scored(frame), report, note, names=list(cues))
         return figure
 
 

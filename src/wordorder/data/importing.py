@@ -13,11 +13,6 @@ from wordorder.data.overlap import bucket, letters
 from wordorder.data.text import strict_pairs, write_pairs
 from wordorder.errors import WordorderError
 
-_REMEDY = (
-    "If these are files of your own, correct the original in the folder 'by_hand' or in the mirror, delete its copy in "
-    "resources/downloads, make the copy again ('snakemake COPY --cores 1'), and run this command again."
-)
-
 
 def import_split(config: Import, downloads: Path, source: Path, target: Path) -> None:
     """Write the parts of one split as two text files, with one sentence per line.
@@ -58,11 +53,15 @@ def import_parts(
         The number of pairs.
     """
     parts = list(parts)
+    remedy = (
+        "If these are files of your own, correct the original in the folder 'by_hand' or in the mirror, delete its "
+        f"copy in {downloads}, run 'snakemake {source} --cores 1', and run this command again."
+    )
 
     def pairs() -> Iterator[tuple[str, str]]:
         empty = True
         for part in parts:
-            found = _pairs(part, Path(downloads), by_hand)
+            found = _pairs(part, Path(downloads), by_hand, remedy)
             if part.choose:
                 found = choose(found, part.choose)
             for pair in of_length(found, part.words) if part.words else found:
@@ -108,14 +107,14 @@ def of_length(pairs: Iterable[tuple[str, str]], words: Words) -> Iterator[tuple[
             yield pair
 
 
-def _pairs(part: Part, downloads: Path, by_hand: str | None) -> Iterator[tuple[str, str]]:
+def _pairs(part: Part, downloads: Path, by_hand: str | None, remedy: str) -> Iterator[tuple[str, str]]:
     names = [_name(text, downloads) for text in (part.source, part.target)]
     sides = [_sentences(text, downloads, by_hand) for text in (part.source, part.target)]
-    for source, target in strict_pairs(*sides, *names, remedy=_REMEDY):
+    for source, target in strict_pairs(*sides, *names, remedy=remedy):
         if source.place != target.place and None not in (source.place, target.place):
             raise WordorderError(
                 f"{names[0]} has {source.place} where {names[1]} has {target.place}. One side lacks a sentence before "
-                "it or numbers its sentences otherwise; which belong together cannot be guessed. " + _REMEDY,
+                "it or numbers its sentences otherwise; which belong together cannot be guessed. " + remedy,
                 code="shifted-sides",
                 path=names[0],
                 found=source.place,

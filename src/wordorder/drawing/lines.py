@@ -34,10 +34,10 @@ def title(report: Report, place: Sequence[str]) -> str:
     )
 
 
-def attempted(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows without those of panels whose metric scored nothing there, such as COMET without its model.
+def where_scored(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return all rows but those of panels in which the metric scored nothing, such as COMET without its model.
 
-    Such a panel says so, and otherwise the cells are complete.
+    These panels say so themselves; their cells are not missing otherwise.
     """
     panel = [frame[name] for name in (*PLACE, "metric")]
     absent = (frame["status"] == "not scored").groupby(panel).transform("any")
