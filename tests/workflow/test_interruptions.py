@@ -16,6 +16,8 @@ import pytest
 from little_study import Workspace
 from snakemake_runs import ROOT, snakemake
 
+COMPARED = "results/little/significance/pair.mini.test.json"
+
 pytestmark = [pytest.mark.xdist_group("finished_study"), pytest.mark.slow]
 
 
@@ -82,6 +84,41 @@ def test_the_status_of_a_saved_training_reaches_snakemake(study: Workspace) -> N
         os.kill(trainer, signal.SIGUSR1)
         assert process.wait(timeout=120) != 0
     assert "non-zero exit status 75" in (study.folder / "output").read_text()
+
+
+def test_an_output_that_a_failed_job_lost_is_made_again(study: Workspace) -> None:
+    translations = study.folder / study.decoded("opr", "test.hypotheses")
+    text, times = translations.read_bytes(), (translations.stat().st_atime_ns, translations.stat().st_mtime_ns)
+    study.change("studies/little.yaml", "bootstrap_samples: 50", "bootstrap_samples: 60")
+    translations.write_bytes(text + b" ")
+    done = snakemake(study.folder, *study.arguments())
+    assert done.returncode == 1 and "is damaged" in done.stderr, done.stdout + done.stderr
+    translations.write_bytes(text)
+    os.utime(translations, ns=times)
+    _makes_what_was_lost(study)
+
+
+def test_an_output_that_a_killed_job_lost_is_made_again(study: Workspace) -> None:
+    study.change("studies/little.yaml", "bootstrap_samples: 50", "bootstrap_samples: 60")
+    arguments = [sys.executable, "-m", "snakemake", "--directory", str(study.folder), *study.arguments()]
+    marks = study.folder / ".snakemake/incomplete"
+    with subprocess.Popen(arguments, cwd=ROOT, stderr=subprocess.DEVNULL, start_new_session=True) as process:
+        deadline = time.monotonic() + 300
+        while (study.folder / COMPARED).exists() or not any(marks.iterdir()):
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGKILL)
+    _makes_what_was_lost(study)
+
+
+def _makes_what_was_lost(study: Workspace) -> None:
+    """Check that the next run compares the systems, although the tables that show the comparison exist."""
+    tables = [study.folder / f"results/little/tables/{name}.csv" for name in ("significance", "scores")]
+    assert not (study.folder / COMPARED).exists() and all(table.exists() for table in tables)
+    done = snakemake(study.folder, *study.arguments())
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads((study.folder / COMPARED).read_text())
+    assert study.would_run() == {}
 
 
 def test_after_sigkill_of_everything_the_training_goes_on(study: Workspace) -> None:

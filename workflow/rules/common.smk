@@ -14,6 +14,7 @@ from wordorder.errors import say_on_interrupt
 from wordorder.report import CAPTIONS
 from wordorder.report.caption_texts import captions
 from wordorder.workflow.data import ALIGNMENT, REORDERING, binary_files, corpus_file, positions_files
+from wordorder.workflow.deletions import Deletions, marked
 from wordorder.workflow.exits import exit_on_error
 from wordorder.workflow.models import CELL, EVALUATED
 from wordorder.workflow.patience import remember_min_job_age
@@ -96,12 +97,23 @@ def folder_of(name):
     return lambda _, input: str(Path(input.get(name)[0]).parent)
 
 
+deletions = Deletions()
+PersistenceBase.incomplete = marked
+
+
 onstart:
     plan.start(workflow.dag.needrun_jobs())
+    deletions.start(workflow.dag.needrun_jobs())
 
 
 onsuccess:
     plan.end()
+
+
+# A job that failed after its outputs were deleted runs again (wordorder.workflow.deletions).
+onerror:
+    for job in deletions.lost(workflow.dag.needrun_jobs()):
+        workflow.persistence.started(job)
 
 
 # By default, Snakemake exits if another run needs the same files. Here it waits for that run (wordorder.workflow.runs).
