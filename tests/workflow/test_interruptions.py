@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +18,7 @@ import pytest
 from little_study import Workspace
 from snakemake_runs import ROOT, snakemake
 
-COMPARED = "results/little/significance/pair.mini.test.json"
+TEXT = "results/data/pair/raw/train.source"
 
 pytestmark = [pytest.mark.xdist_group("finished_study"), pytest.mark.slow]
 
@@ -87,37 +89,35 @@ def test_the_status_of_a_saved_training_reaches_snakemake(study: Workspace) -> N
 
 
 def test_an_output_that_a_failed_job_lost_is_made_again(study: Workspace) -> None:
-    translations = study.folder / study.decoded("opr", "test.hypotheses")
-    text, times = translations.read_bytes(), (translations.stat().st_atime_ns, translations.stat().st_mtime_ns)
-    study.change("studies/little.yaml", "bootstrap_samples: 50", "bootstrap_samples: 60")
-    translations.write_bytes(text + b" ")
+    study.change("datasets/pair.yaml", "train: 300", "train: 310")
+    log = study.folder / "logs/generate_split/pair/train.log"
+    log.unlink()
+    (log / "in the way").mkdir(parents=True)
     done = snakemake(study.folder, *study.arguments())
-    assert done.returncode == 1 and "is damaged" in done.stderr, done.stdout + done.stderr
-    translations.write_bytes(text)
-    os.utime(translations, ns=times)
-    _makes_what_was_lost(study)
+    shutil.rmtree(log)
+    assert done.returncode == 1 and "Error in rule generate_split" in done.stderr, done.stdout + done.stderr
+    _makes_the_lost_text_again(study)
 
 
 def test_an_output_that_a_killed_job_lost_is_made_again(study: Workspace) -> None:
-    study.change("studies/little.yaml", "bootstrap_samples: 50", "bootstrap_samples: 60")
+    study.change("datasets/pair.yaml", "train: 300", "train: 310")
     arguments = [sys.executable, "-m", "snakemake", "--directory", str(study.folder), *study.arguments()]
-    marks = study.folder / ".snakemake/incomplete"
+    mark = study.folder / ".snakemake/incomplete" / base64.b64encode(TEXT.encode()).decode()
     with subprocess.Popen(arguments, cwd=ROOT, stderr=subprocess.DEVNULL, start_new_session=True) as process:
         deadline = time.monotonic() + 300
-        while (study.folder / COMPARED).exists() or not any(marks.iterdir()):
+        while not mark.exists():
             assert process.poll() is None and time.monotonic() < deadline
             time.sleep(0.01)
         os.killpg(process.pid, signal.SIGKILL)
-    _makes_what_was_lost(study)
+    _makes_the_lost_text_again(study)
 
 
-def _makes_what_was_lost(study: Workspace) -> None:
-    """Check that the next run compares the systems, although the tables that show the comparison exist."""
-    tables = [study.folder / f"results/little/tables/{name}.csv" for name in ("significance", "scores")]
-    assert not (study.folder / COMPARED).exists() and all(table.exists() for table in tables)
+def _makes_the_lost_text_again(study: Workspace) -> None:
+    """Check that the next run makes the text again, although there are models that were trained on the one before."""
+    assert not (study.folder / TEXT).exists() and (study.folder / study.cell("opr", "model.pt")).exists()
     done = snakemake(study.folder, *study.arguments())
     assert done.returncode == 0, done.stdout + done.stderr
-    assert json.loads((study.folder / COMPARED).read_text())
+    assert (study.folder / TEXT).exists()
     assert study.would_run() == {}
 
 

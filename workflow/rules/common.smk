@@ -14,7 +14,7 @@ from wordorder.errors import say_on_interrupt
 from wordorder.report import CAPTIONS
 from wordorder.report.caption_texts import captions
 from wordorder.workflow.data import ALIGNMENT, REORDERING, binary_files, corpus_file, positions_files
-from wordorder.workflow.deletions import Deletions, marked
+from wordorder.workflow.deletions import Deletions
 from wordorder.workflow.exits import exit_on_error
 from wordorder.workflow.models import CELL, EVALUATED
 from wordorder.workflow.patience import remember_min_job_age
@@ -98,7 +98,6 @@ def folder_of(name):
 
 
 deletions = Deletions()
-PersistenceBase.incomplete = marked
 
 
 onstart:
@@ -110,9 +109,9 @@ onsuccess:
     plan.end()
 
 
-# A job that failed after its outputs were deleted runs again (wordorder.workflow.deletions).
+# The next run makes results again that a failed job has left outdated (wordorder.workflow.deletions).
 onerror:
-    for job in deletions.lost(workflow.dag.needrun_jobs()):
+    for job in deletions.outdated(workflow.dag):
         workflow.persistence.started(job)
 
 

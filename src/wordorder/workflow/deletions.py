@@ -1,11 +1,10 @@
-"""Outputs that Snakemake deleted for a job that did not make them again: the next run makes them.
+"""Results that are outdated because a job failed after Snakemake had deleted its outputs.
 
 Snakemake deletes the outputs of a job before it runs and after it fails. A later run regards a missing output as not
-needed if results exist that were made from it, so after a failure in the middle of the workflow it would have "nothing
-to be done", although these results belong to an earlier state of the data or the configuration. Snakemake's marks of
-incomplete outputs do not help: it removes those of failed jobs and ignores those of missing files. Here, an output that
-a run deleted and did not make again is marked, and marks of missing files count. With ``--rerun-incomplete``, which the
-profiles set, the next run makes such outputs and the results after them again; without, it names them in an error.
+needed if results exist that were made from it. After a failure in the middle of the workflow it would therefore have
+"nothing to be done", although these results belong to an earlier state of the data or the configuration. When a run
+ends with an error, such results are marked as incomplete, as Snakemake marks the outputs of killed jobs. With
+``--rerun-incomplete``, which the profiles set, the next run makes them again; without, it names them in an error.
 """
 
 from __future__ import annotations
@@ -28,25 +27,19 @@ class Deletions:
             jobs: The jobs of Snakemake that will run.
         """
         for job in jobs:
-            if existing := [path for path in map(Path, job.output) if path.exists()]:
+            if existing := _existing(job):
                 self._before[job] = existing
 
-    def lost(self, jobs: Iterable[Any]) -> list[Any]:
-        """Return the jobs that lack an output that existed when the run started.
+    def outdated(self, dag: Any) -> list[Any]:
+        """Return the jobs with results that depend on outputs which this run deleted and did not make again.
 
         Args:
-            jobs: The jobs that this run has not finished.
+            dag: The jobs of Snakemake and their dependencies.
         """
-        return [job for job in jobs if not all(path.exists() for path in self._before.get(job, ()))]
+        unfinished = {job: files for job, files in self._before.items() if not dag.finished(job)}
+        lost = [job for job, files in unfinished.items() if not all(file.exists() for file in files)]
+        return [job for job in dag.bfs(dag.depending, *lost) if job in unfinished and _existing(job)]
 
 
-async def marked(persistence: Any, job: Any) -> list[Any]:
-    """Return the outputs of a job that are marked as incomplete, including missing ones.
-
-    Args:
-        persistence: Snakemake's records of outputs.
-        job: The job.
-    """
-    keys = {persistence._get_key(file): file for file in job.output}
-    incomplete: set[str] = persistence._filter_incomplete_keys(list(keys))
-    return [file for key, file in keys.items() if key in incomplete]
+def _existing(job: Any) -> list[Path]:
+    return [path for path in map(Path, job.output) if path.exists()]
