@@ -99,7 +99,7 @@ def test_an_output_that_a_failed_job_lost_is_made_again(study: Workspace) -> Non
     _makes_the_lost_text_again(study)
 
 
-def test_an_output_that_a_killed_job_lost_is_made_again(study: Workspace) -> None:
+def test_an_output_that_a_killed_job_lost_is_made_again_after_a_change(study: Workspace) -> None:
     study.change("datasets/pair.yaml", "train: 300", "train: 310")
     arguments = [sys.executable, "-m", "snakemake", "--directory", str(study.folder), *study.arguments()]
     mark = study.folder / ".snakemake/incomplete" / base64.b64encode(TEXT.encode()).decode()
@@ -109,6 +109,9 @@ def test_an_output_that_a_killed_job_lost_is_made_again(study: Workspace) -> Non
             assert process.poll() is None and time.monotonic() < deadline
             time.sleep(0.01)
         os.killpg(process.pid, signal.SIGKILL)
+    study.change("datasets/pair.yaml", "train: 310", "train: 300")
+    assert study.would_run() == {}  # The models are those of this configuration.
+    study.change("datasets/pair.yaml", "train: 300", "train: 310")
     _makes_the_lost_text_again(study)
 
 

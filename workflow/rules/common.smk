@@ -109,9 +109,9 @@ onsuccess:
     plan.end()
 
 
-# The next run makes results again that a failed job has left outdated (wordorder.workflow.deletions).
+# The next run makes results again that this one has left outdated (wordorder.workflow.deletions).
 onerror:
-    for job in deletions.outdated(workflow.dag):
+    for job in deletions.outdated(workflow.dag, workflow.scheduler.failed):
         workflow.persistence.started(job)
 
 

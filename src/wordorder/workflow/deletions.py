@@ -1,15 +1,17 @@
-"""Results that are outdated because a job failed after Snakemake had deleted its outputs.
+"""Results that are outdated because a job lost its outputs: Snakemake deleted them, and it did not make them again.
 
 Snakemake deletes the outputs of a job before it runs and after it fails. A later run regards a missing output as not
-needed if results exist that were made from it. After a failure in the middle of the workflow it would therefore have
-"nothing to be done", although these results belong to an earlier state of the data or the configuration. When a run
-ends with an error, such results are marked as incomplete, as Snakemake marks the outputs of killed jobs. With
-``--rerun-incomplete``, which the profiles set, the next run makes them again; without, it names them in an error.
+needed if results exist that were made from it, unless it notices a change: of the parameters since the last run of the
+job, or of its inputs if other than temporary files depend directly on the output. A failed job counts as a run. After a
+failure, the next run may therefore have "nothing to be done", although the results belong to the state before a change.
+
+Here, such results are marked as incomplete when a run ends with an error. With ``--rerun-incomplete``, which the
+profiles set, the next run makes them again; without, it names them in an error. A killed run cannot mark anything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -30,15 +32,26 @@ class Deletions:
             if existing := _existing(job):
                 self._before[job] = existing
 
-    def outdated(self, dag: Any) -> list[Any]:
-        """Return the jobs with results that depend on outputs which this run deleted and did not make again.
+    def outdated(self, dag: Any, failed: Container[Any]) -> list[Any]:
+        """Return the jobs with results that depend on an outdated output that this run deleted and did not make again.
 
         Args:
             dag: The jobs of Snakemake and their dependencies.
+            failed: The jobs that failed, in contrast to those that were interrupted.
         """
         unfinished = {job: files for job, files in self._before.items() if not dag.finished(job)}
-        lost = [job for job, files in unfinished.items() if not all(file.exists() for file in files)]
+        lost = [
+            job
+            for job, files in unfinished.items()
+            if not all(file.exists() for file in files) and _is_outdated(dag.reason(job), failed=job in failed)
+        ]
         return [job for job in dag.bfs(dag.depending, *lost) if job in unfinished and _existing(job)]
+
+
+def _is_outdated(reason: Any, *, failed: bool) -> bool:
+    """Return whether a job was to run because of a change that the next run does not notice."""
+    other = reason.params_changed or reason.input_changed or reason.code_changed or reason.software_stack_changed
+    return bool(reason.updated_input or reason.updated_input_run or (failed and other))
 
 
 def _existing(job: Any) -> list[Path]:
