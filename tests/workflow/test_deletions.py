@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from slurm_cluster import Cluster, why_not
+from snakemake_runs import ROOT
+
 pytestmark = pytest.mark.slow
 
 SNAKEFILE = """
@@ -36,11 +39,13 @@ rule train:
 rule cut:
     input: "text"
     output: temp("shards")
+    group: "prepare"
     shell: "cp {input} {output}"
 
 rule import_text:
     input: "download"
     output: "text"
+    group: "prepare"
     params: config.get("case", "kept")
     shell: "cp {input} {output}; test ! -e obstacle"
 
@@ -53,15 +58,16 @@ rule other:
 class Workflow:
     """A finished workflow: download → text → temporary shards → models → page."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.folder, self.options = folder, options
         (folder / "Snakefile").write_text(SNAKEFILE)
         (folder / "download").write_text("words\n")
         assert self.run().returncode == 0
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "snakemake", "--cores", "1", "--rerun-incomplete", *arguments]
-        return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
+        command = [sys.executable, "-m", "snakemake", *self.options, *arguments]
+        folders = ["--snakefile", str(self.folder / "Snakefile"), "--directory", str(self.folder)]
+        return subprocess.run([*command, *folders], cwd=ROOT, capture_output=True, text=True, check=False)
 
     def fail(self, *arguments: str) -> None:
         """Run the workflow with an obstacle that lets jobs fail, and remove the obstacle."""
@@ -77,7 +83,7 @@ class Workflow:
 
 @pytest.fixture
 def workflow(tmp_path: Path) -> Workflow:
-    return Workflow(tmp_path)
+    return Workflow(tmp_path, "--cores", "1", "--rerun-incomplete")
 
 
 def test_results_are_made_again_after_a_job_failed_with_other_parameters(workflow: Workflow) -> None:
@@ -87,6 +93,20 @@ def test_results_are_made_again_after_a_job_failed_with_other_parameters(workflo
     assert not workflow.has_nothing_to_do(*changed)
     assert workflow.run(*changed).returncode == 0
     assert (workflow.folder / "text").exists() and workflow.has_nothing_to_do(*changed)
+
+
+@pytest.mark.xdist_group("slurm")
+def test_results_are_made_again_after_a_group_of_jobs_failed_on_a_cluster(tmp_path: Path) -> None:
+    if reason := why_not():
+        (pytest.fail if os.environ.get("WORDORDER_REQUIRE_SLURM") else pytest.skip)(reason)
+    with Cluster(accounting=False):
+        resources = ("--default-resources", "mem_mb=500", "runtime=15", "--retries", "0")
+        cluster, changed = Workflow(tmp_path, "--profile", "slurm", *resources), ("--config", "case=lower")
+        cluster.fail(*changed)
+        assert not (tmp_path / "text").exists() and (tmp_path / "page").exists()
+        assert not cluster.has_nothing_to_do(*changed)
+        assert cluster.run(*changed).returncode == 0
+        assert (tmp_path / "text").exists() and cluster.has_nothing_to_do(*changed)
 
 
 def test_results_are_made_again_after_a_job_failed_with_another_input(workflow: Workflow) -> None:

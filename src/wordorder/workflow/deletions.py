@@ -11,7 +11,7 @@ profiles set, the next run makes them again; without, it names them in an error.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -32,18 +32,19 @@ class Deletions:
             if existing := _existing(job):
                 self._before[job] = existing
 
-    def outdated(self, dag: Any, failed: Container[Any]) -> list[Any]:
+    def outdated(self, dag: Any, failed: Iterable[Any]) -> list[Any]:
         """Return the jobs with results that depend on an outdated output that this run deleted and did not make again.
 
         Args:
             dag: The jobs of Snakemake and their dependencies.
-            failed: The jobs that failed, in contrast to those that were interrupted.
+            failed: The jobs, or groups of jobs, that failed, in contrast to those that were interrupted.
         """
+        single = {member for job in failed for member in (job.jobs if job.is_group() else [job])}
         unfinished = {job: files for job, files in self._before.items() if not dag.finished(job)}
         lost = [
             job
             for job, files in unfinished.items()
-            if not all(file.exists() for file in files) and _is_outdated(dag.reason(job), failed=job in failed)
+            if not all(file.exists() for file in files) and _is_outdated(dag.reason(job), failed=job in single)
         ]
         return [job for job in dag.bfs(dag.depending, *lost) if job in unfinished and _existing(job)]
 
