@@ -68,7 +68,14 @@ def at_line(
 
 
 def unknown_name(
-    start: str, name: str, known: Iterable[str], plural: str, *, code: str = "unknown-name", **attributes: Any
+    start: str,
+    name: str,
+    known: Iterable[str],
+    plural: str,
+    *,
+    end: str = "",
+    code: str = "unknown-name",
+    **attributes: Any,
 ) -> WordorderError:
     """Return the error that a name is none of those that are known.
 
@@ -77,11 +84,12 @@ def unknown_name(
         name: The name.
         known: The known names.
         plural: What the known names are called.
+        end: What the message says after the known names.
         code: A short name of the kind of mistake.
         attributes: Further attributes of the error.
     """
     names = sorted(known)
-    sentence, near = f"{start} '{name}'{nearest(name, names, plural)}", closest(name, names)
+    sentence, near = f"{start} '{name}'{nearest(name, names, plural)}{end}", closest(name, names)
     return WordorderError(sentence, code=code, found=name, expected=names, suggestion=near, **attributes)
 
 

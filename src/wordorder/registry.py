@@ -24,7 +24,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Generic, TypeVar
 
-from wordorder.errors import WordorderError, unknown_name
+from wordorder.errors import WordorderError, closest, unknown_name
+from wordorder.wording import listed
 
 VARIABLE = "WORDORDER_PLUGINS"
 DEFAULT = "wordorder_plugins"
@@ -84,7 +85,7 @@ class Registry(Generic[Member]):
         # The same class is registered again if its file is imported again after an error in another file.
         if known != place:
             raise WordorderError(
-                f"Two {self.noun}s are called '{name}': {known[1]} of {known[0]} and {place[1]} of {place[0]}. "
+                f"Two {self.kinds} are called '{name}': {known[1]} of {known[0]} and {place[1]} of {place[0]}. "
                 "Rename one of them.",
                 code="duplicate-name",
                 key=name,
@@ -100,8 +101,22 @@ class Registry(Generic[Member]):
         """
         self.discover()
         if name not in self._members:
-            raise unknown_name(f"There is no {self.noun}", name, self._members, self.kind.replace("_", " "))
+            raise unknown_name(f"There is no {self.noun}", name, self._members, self.kinds, end=self.searched(name))
         return self._members[name]
+
+    @property
+    def kinds(self) -> str:
+        """What several members are called, such as "encodings"."""
+        return self.kind.replace("_", " ")
+
+    def searched(self, name: str) -> str:
+        """Return a sentence about the folders that were searched for an unknown name; empty if a known one is close."""
+        if closest(name, self._members):
+            return ""
+        folders = [str(folder / self.kind) for folder in _plugin_folders()]
+        if folders:
+            return f" Your own {self.kinds} were searched in {listed(folders)}."
+        return f" No folder of your own {self.kinds} was found: {VARIABLE} is not set, and there is no {DEFAULT} here."
 
     def names(self) -> list[str]:
         """Return the names of all members, sorted."""

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import ClassVar
 
 import pandas as pd
 import pytest
@@ -15,7 +16,9 @@ import torch
 
 from analysis_runs import PREPARATION
 from analysis_samples import analysed, write_sample
+from raises import raises
 from tiny_models import SIZE
+from wordorder.analyses.base import Analysis
 from wordorder.config.models import Cell, Recipe
 from wordorder.model.checkpoint import build_model, save_model
 from wordorder.workflow.slices import canonical
@@ -170,12 +173,18 @@ def test_one_measures_models(plugins: dict[str, str], tmp_path: Path) -> None:
     assert (tmp_path / "out.pdf").stat().st_size > 0
 
 
+def test_one_without_a_caption_and_a_method_is_refused() -> None:
+    with raises("incomplete-analysis", key="lacking", found=["caption", "draw", "frame", "inputs"]):
+        type("Lacking", (Analysis,), {"name": "lacking", "__annotations__": {"name": ClassVar[str]}})
+
+
 def test_a_study_names_them_and_they_have_captions(plugins: dict[str, str], config: Path) -> None:
     path = config / "studies" / "multi30k.yaml"
     text = path.read_text(encoding="utf-8").partition("analyses:")[0]
     path.write_text(f"{text}analyses: {{norms: {{percent: true}}, longest: {{least: 101}}}}\n")
     code = f"""
 from pathlib import Path
+from typing import ClassVar
 from wordorder.workflow.analyses import check_analyses, measure_slice
 from wordorder.workflow.configuration import Configuration
 from wordorder.config.analyses import Analyses

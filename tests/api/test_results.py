@@ -149,6 +149,8 @@ def test_a_finished_study_is_read_translated_and_compared(finished: Workspace) -
     source = finished.folder / "results/data/pair/raw/test.source"
     lines = source.read_text().splitlines()[:3]
     assert len(model.translate(lines)) == 3
+    with pytest.raises(TypeError, match="a list of sentences"):
+        model.translate(lines[0])
     assert model.module.encoding.config.type == "opr" and model.target_language == "xx"
     assert set(wordorder.load_results("little", results=where["results"])["encoding"]) == {"opr", "sinusoidal"}
     compared = wordorder.compare_encodings("opr", "sinusoidal", "little", **where)

@@ -16,6 +16,7 @@ from wordorder.config.load import load_encodings, load_study
 from wordorder.encodings import sinusoidal
 from wordorder.encodings.base import REGISTRY, Positions, Shape
 from wordorder.encodings.registry import build, encoding_types, parse
+from wordorder.errors import WordorderError
 
 # The article on sinusoids names it only to reject it; the study 'sinusoid' shows that it fails.
 REJECTED = {"number"}
@@ -116,6 +117,29 @@ def test_a_file_in_the_folder_is_an_encoding(own_encodings: Path) -> None:
         parse({"type": "count"})
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("_add_to_embeddings", "_add_to_embedding", {"code": "encoding-without-hook", "key": "counting"}),
+        ("    def _add", "    revision = 2\n\n        def _add", {"code": "misplaced-revision", "key": "revision"}),
+    ],
+    ids=["a misspelt hook", "a revision that nothing reads"],
+)
+def test_a_class_without_effect_is_refused(own_encodings: Path, old: str, new: str, problem: dict[str, Any]) -> None:
+    write(own_encodings, "counting.py", COUNTING.replace(old, new))
+    REGISTRY.forget_discovery()
+    with raises(problem["code"], key=problem["key"]):
+        encoding_types()
+
+
+def test_an_unknown_name_says_where_encodings_were_searched(own_encodings: Path) -> None:
+    with pytest.raises(WordorderError, match=f"Your own encodings were searched in {own_encodings}"):
+        parse({"type": "xyz"})
+    with pytest.raises(WordorderError) as caught:
+        parse({"type": "sinusoidl"})
+    assert "searched" not in str(caught.value)
+
+
 def test_several_folders(plugins: Path, own_encodings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     other = plugins.parent / "more"
     write(own_encodings, "one.py")
@@ -210,7 +234,7 @@ def parse_without_folder(entry: dict[str, Any], folder: Path) -> Any:
 
 
 def test_two_classes_of_one_file_cannot_share_a_name(own_encodings: Path) -> None:
-    again = "\n\n    @register(CountingConfig)\n    class Again(Encoding):\n        pass\n"
+    again = "\n\n    @register(CountingConfig)\n    class Again(Counting):\n        pass\n"
     write(own_encodings, "one.py", COUNTING + again)
     with raises("duplicate-name", key="counting", says="Again of "):
         encoding_types()

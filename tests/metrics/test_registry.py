@@ -34,3 +34,14 @@ def test_a_metric_without_its_methods_is_refused_when_it_registers(decomposes: b
     with raises("incomplete-metric", key="lacking", found=missing):
         register("lacking")(Lacking)
     assert "lacking" not in REGISTRY
+
+
+def test_a_metric_without_label_and_signature_is_refused_when_it_registers() -> None:
+    class Lacking(TextMetric):
+        decomposes = False
+
+        def corpus_score(self, hypotheses, references):  # type: ignore[no-untyped-def]
+            return 0.0, []
+
+    with raises("incomplete-metric", key="lacking", found=["label", "signature"]):
+        register("lacking")(Lacking)

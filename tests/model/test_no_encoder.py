@@ -171,6 +171,18 @@ def test_what_has_no_place_is_refused() -> None:
     none = build(parse({"type": "none"}), SHAPE)
     together = Composed(ComposedConfig(compose=(none.config, both.config)), SHAPE, [none, both])
     assert message in refusal(together)
+
+    class Unused(Encoding):
+        """An encoding that forgot to return its attention encoding."""
+
+        def __init__(self, config: EncodingConfig, shape: Shape) -> None:
+            super().__init__(config, shape)
+            self.inside = both.attention("decoder", 0)
+
+        def _add_to_embeddings(self, x, positions, stack):  # type: ignore[no-untyped-def]
+            return x
+
+    assert "overrides neither '_attention' nor '_cross_attention'" in refusal(Unused(EncodingConfig(type="own"), SHAPE))
     # With an encoder, all of them are at home.
     size = SIZE.model_copy(update={"encoder_layers": 1})
     for kind in (OneBiasAStack, FirstEncoderLayer):

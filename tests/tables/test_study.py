@@ -28,6 +28,7 @@ from wordorder.metrics.scores import score_files
 from wordorder.report import overview
 from wordorder.report.build import build_table
 from wordorder.results.frames import load_metrics, load_records, load_scores, load_significance, systems_path
+from wordorder.tables.study import parameters_table
 from wordorder.tables.summary import read_table, summary
 from wordorder.tables.table import Block, Cell, Table, mean_and_sd, to_markdown
 
@@ -170,6 +171,13 @@ def test_parameters(study: Report, tmp_path: Path) -> None:
     assert learned[-2:] == ["9.50", "2 finished, 1 diverged"], "what a diverged seed once had is in no mean"
     assert "means over the trainings that did not diverge" in markdown
     assert never[2:] == ["–"] * 9 + ["3 missing"]
+
+
+def test_parameters_of_an_encoding_that_diverged_with_each_seed(study: Report, tmp_path: Path) -> None:
+    records = load_records(study, tmp_path)
+    records.loc[records["encoding"] == "learned_t5", "status"] = "diverged"
+    _, _, _, learned, _ = cells_of(to_markdown(parameters_table(records, study)))
+    assert learned[2] != "–" and learned[5:] == ["–"] * 6 + ["3 diverged"]
 
 
 def test_costs_are_those_of_trainings_that_did_not_diverge(study: Report, tmp_path: Path) -> None:

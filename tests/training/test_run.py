@@ -338,8 +338,9 @@ def test_a_part_of_a_pass_is_a_part_of_an_epoch(make_run: RunMaker) -> None:
 
 def test_a_diverged_training_ends_and_says_so(make_run: RunMaker) -> None:
     run = make_run(learning_rate=1e20, warmup_updates=1, max_epochs=20)
-    run.finish()
+    said = run.finish()
     assert run.record()["status"] == "diverged"
+    assert f"diverged after {run.record()['updates']} updates" in said
 
 
 def test_a_training_that_diverges_after_a_validation_leaves_no_model_of_before(

@@ -151,6 +151,12 @@ def test_a_paper_that_does_not_exist_is_told(root: Path) -> None:
         check("demo", root)
 
 
+def test_a_study_with_bleu_only_is_told(root: Path) -> None:
+    replace(root / "studies/demo.yaml", "baseline:", "metrics: [bleu, bleu_legacy]\nbaseline:")
+    with raises("not-credible", key="metrics"):
+        check("demo", root)
+
+
 def test_models_that_cannot_be_built_are_told(root: Path) -> None:
     study = root / "studies/demo.yaml"
     replace(study, "[none, sinusoidal, opr, relative]", "[none, sinusoidal, opr, headxl_12, relative]")
@@ -193,6 +199,9 @@ class Looking(Encoding):
         largest = self.layer.weight.abs().max().item()
         if not 0.05 < largest < 0.06:
             raise RuntimeError(f"no start values: {largest}")
+
+    def _add_to_embeddings(self, x, positions, stack):
+        return x
 """
 
 

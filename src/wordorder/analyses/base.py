@@ -31,6 +31,7 @@ from wordorder.config.models import Analysed, Study
 from wordorder.config.reordering import Alignment
 from wordorder.errors import WordorderError
 from wordorder.registry import Registry
+from wordorder.wording import listed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -134,8 +135,17 @@ class Analysis(Model):
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         super().__pydantic_init_subclass__(**kwargs)
-        if "name" in vars(cls):
-            REGISTRY.add(cls.name, cls)
+        if "name" not in vars(cls):
+            return
+        if lacking := [*([] if hasattr(cls, "caption") else ["caption"]), *sorted(cls.__abstractmethods__)]:
+            raise WordorderError(
+                f"The analysis '{cls.name}' (class {cls.__qualname__} of {cls.__module__}) does not define "
+                f"{listed(lacking)}.",
+                code="incomplete-analysis",
+                key=cls.name,
+                found=lacking,
+            )
+        REGISTRY.add(cls.name, cls)
 
     @abstractmethod
     def inputs(self, dataset: StudiedDataset) -> list[Input]:

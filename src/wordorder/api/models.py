@@ -50,7 +50,10 @@ class TranslationModel:
 
         Raises:
             WordorderError: The encoding needs reordered positions, or a sentence is longer than its table.
+            TypeError: ``lines`` is a single string.
         """
+        if isinstance(lines, str):
+            raise TypeError("translate() takes a list of sentences. Write translate([sentence]) for a single one.")
         return translate_lines(
             self.module,
             lines,

@@ -113,7 +113,8 @@ def _problem(details: ErrorDetails, model: type[BaseModel], at: Location, field:
         return _unknown_key(location, fields(model, details["loc"][:-1]), field if len(details["loc"]) == 1 else None)
     if kind == "unknown_member":
         registry = registry_of(context["kind"])
-        return unknown(location, context["name"], registry.noun, registry.names())
+        problem = unknown(location, context["name"], registry.noun, registry.names())
+        return problem._replace(sentence=problem.sentence + registry.searched(context["name"]))
     if kind == "value_error":
         return Problem(location, f"{name} is wrong: {context['error']}.", found=found)
     if kind == "literal_error":

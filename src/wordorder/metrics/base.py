@@ -25,6 +25,7 @@ from wordorder.errors import WordorderError
 from wordorder.metrics.agreement import NOTICED, Agreement
 from wordorder.registry import Registry
 from wordorder.statistics.resampling import Array, Measure
+from wordorder.wording import listed
 
 
 class NoSettings(Model):
@@ -217,11 +218,19 @@ def register(name: str) -> Callable[[M], M]:
     """Register a metric under the name by which studies refer to it.
 
     Raises:
-        WordorderError: A text metric lacks the methods from which its scores are computed.
+        WordorderError: A metric lacks its label or signature, or the methods from which its scores are computed.
     """
 
     def decorate(metric: M) -> M:
         metric.name = name
+        if lacking := [*([] if hasattr(metric, "label") else ["label"]), *sorted(metric.__abstractmethods__)]:
+            raise WordorderError(
+                f"The metric '{name}' (class {metric.__qualname__} of {metric.__module__}) does not define "
+                f"{listed(lacking)}.",
+                code="incomplete-metric",
+                key=name,
+                found=lacking,
+            )
         if issubclass(metric, TextMetric):
             needed = ("statistics", "score") if metric.decomposes else ("corpus_score",)
             missing = [method for method in needed if getattr(metric, method) is getattr(TextMetric, method)]

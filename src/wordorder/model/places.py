@@ -62,6 +62,8 @@ def refuse_idle(encoding: Encoding, *, cross: bool = True) -> None:
         used = {id(module) for attention in inside for module in attention.modules()}
         own = (module for module in part.modules() if isinstance(module, AttentionEncoding) and id(module) not in used)
         if any(True for module in own for _ in module.parameters()):
+            if not part.inside_attention():
+                raise _unused(part)
             raise _idle(part, "has trainable parameters for")
 
 
@@ -123,6 +125,15 @@ def refuse_rotation_of_one_side(encoding: Encoding) -> None:
                 found=part.config.placement,
                 expected="both",
             )
+
+
+def _unused(encoding: Encoding) -> WordorderError:
+    return WordorderError(
+        f"The encoding '{encoding.config.type}' has an AttentionEncoding with trainable parameters, but overrides "
+        "neither '_attention' nor '_cross_attention', so that no attention uses it. Return it from one of them.",
+        code="no-place-for-encoding",
+        found=encoding.config.type,
+    )
 
 
 def _no_cross(encoding: Encoding) -> WordorderError:

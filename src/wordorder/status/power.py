@@ -117,8 +117,9 @@ def spreads(
         whose = (like or study).name
         raise WordorderError(
             f"The standard deviation over seeds is unknown, because the study '{whose}' has no comparisons by "
-            f"'{metric}' with at least two seeds in {results / whose} and no reference run. Run the study first, state "
-            "a standard deviation with --sigma, or name a finished study with --like.",
+            f"'{metric}' that could be tested in {results / whose} and no reference run. A test needs at least two "
+            "seeds and a system that has learned to translate. Run the study first, state a standard deviation with "
+            "--sigma, or name a finished study with --like.",
             code="no-spread",
             path=results / whose,
         )

@@ -119,7 +119,8 @@ def parameters_table(records: pd.DataFrame, report: Report) -> Table:
         part = records[records["dataset"] == dataset.name]
         shown: list[Row] = []
         for (size, encoding), group in groups(part, ["size", "encoding"]):
-            means, costs = _means(group), _means(group[group["status"] != "diverged"])
+            numbers = group.drop(columns=CELL).apply(pd.to_numeric, errors="coerce")
+            means, costs = numbers.mean(), numbers[group["status"] != "diverged"].mean()
             without = part[(part["size"] == size) & (part["encoding"] == "none")]["parameters"].astype(float).mean()
             statuses = group["status"].value_counts(sort=False)
             runs = ", ".join(f"{count} {status}" for status, count in statuses.items())
@@ -139,11 +140,6 @@ def parameters_table(records: pd.DataFrame, report: Report) -> Table:
         blocks.append(Block(caption, shown))
     diverged = [_DIVERGED] if (records["status"] == "diverged").any() else []
     return Table("parameters", records, blocks, [_MEMORY, *diverged])
-
-
-def _means(records: pd.DataFrame) -> pd.Series:
-    means: pd.Series = records.drop(columns=CELL).apply(pd.to_numeric, errors="coerce").mean()
-    return means
 
 
 _DIVERGED = "Costs and perplexity are means over the trainings that did not diverge."

@@ -290,6 +290,11 @@ def _finish(
     weights = average(checkpoints, directory.remedy) if checkpoints else model.state_dict()
     if diverged:
         weights = {name: tensor * math.nan for name, tensor in weights.items()}
+        print(
+            f"wordorder: warning: the training diverged after {record['updates']:,} updates: its loss is not a finite "
+            "number. The model is in no mean and no test.",
+            file=sys.stderr,
+        )
     with atomic(directory.finished) as folder:
         folder.mkdir()
         save_model(folder / "model.pt", cell, vocabulary_size, weights)

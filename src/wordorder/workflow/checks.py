@@ -7,10 +7,11 @@ from collections.abc import Callable
 from functools import partial
 from itertools import chain, product
 
-from wordorder.config.models import Study
+from wordorder.config.models import Study, metric_name
 from wordorder.data.segment import segmenter
 from wordorder.errors import SeveralErrors, WordorderError
-from wordorder.metrics.base import build
+from wordorder.metrics.base import build, metric
+from wordorder.metrics.bleu import BLEU
 from wordorder.wording import count_of
 from wordorder.workflow.analyses import check_analyses
 from wordorder.workflow.configuration import Configuration
@@ -42,6 +43,7 @@ def check(study: Study, configuration: Configuration) -> str:
             problems.append(error)
 
     collect(partial(_check_name, study.name, configuration))
+    collect(partial(_check_metrics, study))
     catalogue = configuration.catalogue
     for name in study.encodings:
         collect(partial(catalogue.encoding, name))
@@ -95,6 +97,23 @@ def _check_name(name: str, configuration: Configuration) -> None:
             "file and its key 'name'.",
             code="reserved-name",
             key="name",
+        )
+
+
+def _check_metrics(study: Study) -> None:
+    """Check that a study has a metric besides BLEU, which its credibility list demands at the end.
+
+    Raises:
+        WordorderError: It has none.
+    """
+    names = [metric_name(entry) for entry in study.metrics]
+    if all(issubclass(metric(name), BLEU) for name in names):
+        raise WordorderError(
+            f"The study '{study.name}' has no metric besides BLEU, so it could not be finished: its credibility list "
+            "demands one (Marie et al. 2021). Add one to 'metrics', such as chrf++.",
+            code="not-credible",
+            key="metrics",
+            found=names,
         )
 
 
