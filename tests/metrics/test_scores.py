@@ -242,3 +242,10 @@ def test_missing_japanese_tokeniser_is_said(monkeypatch: pytest.MonkeyPatch) -> 
 def test_unknown_metric_is_refused() -> None:
     with raises("unknown-name", found="blue", suggestion="bleu"):
         score(["a"], ["a"], ["blue"], "de")
+
+
+def test_a_score_that_is_not_finite_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    (ter,) = text_metrics("ter")
+    monkeypatch.setattr(type(ter), "corpus_score", lambda *_: (math.nan, {}))
+    with raises("score-not-finite", key="ter"):
+        score(["ein Satz"], ["ein Satz"], ["ter"], "de")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -50,6 +51,9 @@ def score(
 
     Returns:
         ``{metric: {score, signature, details, segment_signature, segment_scores}}``.
+
+    Raises:
+        WordorderError: A score is not a finite number.
     """
     return {metric_name(entry): _score_one(hypotheses, references, entry, target_language) for entry in metrics}
 
@@ -65,6 +69,15 @@ def _score_one(hypotheses: Sequence[str], references: Sequence[str], entry: Entr
     if not hypotheses:
         return {"score": None, "signature": None, "details": {}, "segment_signature": None, "segment_scores": []}
     value, details = metric.corpus_score(hypotheses, references)
+    if not math.isfinite(value):
+        raise WordorderError(
+            f"The {metric.label} score is {value}, but must be a finite number. Correct the metric '{metric.name}' or "
+            "remove it from the study.",
+            code="score-not-finite",
+            key=metric.name,
+            found=value,
+            expected="a finite number",
+        )
     segments = metric.segment_scores(hypotheses, references)
     return {
         "score": value,
