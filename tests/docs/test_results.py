@@ -124,7 +124,7 @@ def test_the_recipe_of_arena_captions_is_the_best_of_its_search() -> None:
 
 
 def test_the_bundles_that_can_be_imported_are_listed() -> None:
-    line = re.search(r"`make import` works with the bundles of (.+?), and with every", INDEX, re.DOTALL)
+    line = re.search(r"`make import` works with the bundles of (.+?),\s+and with every", INDEX, re.DOTALL)
     assert line and set(re.findall(r"`(\w+)`", line[1])) == {
         name for name in BUNDLES if read_addresses(REFERENCE / name)
     }
