@@ -76,7 +76,7 @@ def plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for registry in registries:
         registry.names()
         (folder / registry.kind).mkdir(parents=True)
-        for attribute in ("_members", "_modules"):
+        for attribute in ("_members", "_modules", "_code"):
             monkeypatch.setattr(registry, attribute, dict(getattr(registry, attribute)))
         registry.forget_discovery()
     monkeypatch.setenv("WORDORDER_PLUGINS", str(folder))

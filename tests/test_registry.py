@@ -11,7 +11,7 @@ import pytest
 from guide import DOCS, block, plugin
 from raises import raises
 from wordorder.cli.main import main
-from wordorder.registry import KINDS, plugin_files, registry_of
+from wordorder.registry import KINDS, check_code, own_code, plugin_files, registry_of
 from wordorder.workflow.configuration import Configuration
 
 # The names that the examples of docs/extending.md register.
@@ -63,6 +63,27 @@ def test_a_name_is_taken_once(kind: str, plugins: Path) -> None:
     second = write(plugins / kind / "second.py", plugin(kind))
     with raises("duplicate-name", path=second, key=NAMES[kind], says=str(first)):
         registry_of(kind).names()
+
+
+def test_the_code_of_a_member_is_that_of_its_file_when_it_was_loaded(kind: str, plugins: Path) -> None:
+    text, registry = plugin(kind), registry_of(kind)
+    file = write(plugins / kind / "own.py", text)
+    (known,) = own_code(kind, [NAMES[kind], registry.names()[0]]).items()  # The package's members have no code.
+    assert known == (f"{kind}/{NAMES[kind]}", registry.code(NAMES[kind])) and registry.file(NAMES[kind]) == file
+    check_code(dict([known]), "The model was trained")
+    write(file, text + "CHANGED = True\n")
+    assert registry.code(NAMES[kind]) == known[1], "as long as this process runs the old code"
+    registry.forget_discovery()
+    with raises("changed-extension", path=file, key=NAMES[kind], says="The model was trained with other code"):
+        check_code(dict([known]), "The model was trained")
+    write(file, f"# A comment\n{text}")
+    registry.forget_discovery()
+    check_code(dict([known]), "The model was trained")
+
+
+def test_code_that_is_missing_is_not_replaced(plugins: Path) -> None:
+    with raises("unknown-name", says="There is no encoding 'slope'"):
+        check_code({"encodings/slope": "0123456789"}, "The model was trained")
 
 
 def test_a_stray_file_is_named_whatever_kind_is_needed(kind: str, plugins: Path) -> None:

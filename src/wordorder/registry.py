@@ -17,7 +17,7 @@ import importlib.util
 import os
 import pkgutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -25,6 +25,7 @@ from types import ModuleType
 from typing import Any, Generic, TypeVar
 
 from wordorder.errors import WordorderError, closest, unknown_name
+from wordorder.sources import code_digest
 from wordorder.wording import listed
 
 VARIABLE = "WORDORDER_PLUGINS"
@@ -66,6 +67,7 @@ class Registry(Generic[Member]):
         self.noun = noun
         self._members: dict[str, Member] = {}
         self._modules: dict[str, tuple[str, str]] = {}  # name -> module and qualified name of what was registered
+        self._code: dict[str, str] = {}  # Of members outside of the package, as they were loaded.
         self._discovered = False
 
     def add(self, name: str, member: Member, *, defined_by: type | None = None) -> None:
@@ -92,6 +94,8 @@ class Registry(Generic[Member]):
             )
         self._members[name] = member
         self._modules[name] = place
+        if file := _own_file(definition.__module__):
+            self._code[name] = code_digest(file)
 
     def get(self, name: str) -> Member:
         """Return the member of this name.
@@ -135,6 +139,21 @@ class Registry(Generic[Member]):
         self.get(name)
         return sys.modules[self._modules[name][0]]
 
+    def code(self, name: str) -> str:
+        """Return the digest of the file of a member, as it was loaded; empty for a member of the package."""
+        self.get(name)
+        return self._code.get(name, "")
+
+    def file(self, name: str) -> Path | None:
+        """Return the file of a member that does not belong to the package; None if it does, or has no file."""
+        self.get(name)
+        return _own_file(self._modules[name][0])
+
+    def is_current(self) -> bool:
+        """Return whether the files of all members still have the code that was loaded."""
+        files = {name: self.file(name) for name in self._code}
+        return all(file is not None and code_digest(file) == self._code[name] for name, file in files.items())
+
     def discover(self) -> None:
         """Import every file that may register a member; once, until :meth:`forget_discovery`."""
         if self._discovered:
@@ -161,6 +180,52 @@ class Registry(Generic[Member]):
         sys.modules[name] = module
         with _loading(f"The {self.noun} file {file}", file):
             spec.loader.exec_module(module)
+
+
+def own_code(kind: str, names: Iterable[str]) -> dict[str, str]:
+    """Return the digests of the code of members that do not belong to the package.
+
+    Args:
+        kind: A key of ``KINDS``.
+        names: The members that a job uses.
+
+    Returns:
+        The result of :meth:`Registry.code` by ``KIND/NAME``; without the package's members.
+    """
+    registry = registry_of(kind)
+    return {f"{kind}/{name}": code for name in names if (code := registry.code(name))}
+
+
+def check_code(code: Mapping[str, str], needed: str) -> None:
+    """Check that extensions have the same code as before.
+
+    Args:
+        code: The result of :func:`own_code` then.
+        needed: What needs the code of then, the start of a sentence, such as "The model FILE was trained".
+
+    Raises:
+        WordorderError: An extension is missing, or its code has changed.
+    """
+    for key, expected in code.items():
+        kind, _, name = key.partition("/")
+        registry = registry_of(kind)
+        if registry.code(name) != expected:
+            file = registry.file(name)
+            raise WordorderError(
+                f"{needed} with other code of the {registry.noun} '{name}' than {file or 'that of the package'} has "
+                "now. Run the workflow again, which then uses the code of now, or restore the file.",
+                code="changed-extension",
+                path=file,
+                key=name,
+            )
+
+
+def _own_file(module: str) -> Path | None:
+    """Return the file of a loaded module that does not belong to the package."""
+    file: str | None = getattr(sys.modules.get(module), "__file__", None)
+    if file is None or module.partition(".")[0] == "wordorder" or not Path(file).is_file():
+        return None
+    return Path(file)
 
 
 @contextmanager

@@ -7,6 +7,8 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from html import unescape
 from itertools import islice
 from pathlib import Path
@@ -107,15 +109,40 @@ def shell(workspace: Workspace, *arguments: str) -> subprocess.CompletedProcess[
     assert len(exports) == 2 and command.startswith("snakemake my_study ")
     where = f"--snakefile '{ROOT}/Snakefile' --directory '{workspace.folder}' --config config_dir='{workspace.config}'"
     script = "\n".join([*exports, " ".join([command, where, *arguments])])
-    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
     return subprocess.run(
         ["bash", "-ec", script],  # another shell would not hand on the function of bash that forks jobs
         cwd=workspace.folder.parent,
-        env=with_forked_jobs(os.environ | {"PATH": path, "OMP_NUM_THREADS": "1"}),
+        env=with_forked_jobs(os.environ | {"PATH": with_scripts(), "OMP_NUM_THREADS": "1"}),
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def with_scripts() -> str:
+    """Return the variable PATH with the folder of the commands of this environment."""
+    return os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+
+
+def would_run(workspace: Workspace) -> dict[str, int]:
+    """Return the number of jobs of each rule that a dry-run finds."""
+    done = shell(workspace, "--dry-run")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return job_counts(done.stdout + done.stderr)
+
+
+@contextmanager
+def changed(workspace: Workspace, kinds: Iterable[str], more: str) -> Iterator[None]:
+    """Add text to the files of extensions for a while."""
+    files = [file for kind in kinds for file in (workspace.folder.parent / "my_plugins" / kind).glob("*.py")]
+    before = {file: file.read_text(encoding="utf-8") for file in files}
+    try:
+        for file, text in before.items():
+            file.write_text(text + more, encoding="utf-8")
+        yield
+    finally:
+        for file, text in before.items():
+            file.write_text(text, encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -173,8 +200,51 @@ class TestStudy:
             assert source in page and reference in page
 
     def test_nothing_is_left_to_do(self, run: Workspace) -> None:
-        done = shell(run, "--dry-run")
-        assert done.returncode == 0 and job_counts(done.stdout + done.stderr) == {}, done.stdout
+        assert would_run(run) == {}
+
+    def test_comments_leave_nothing_to_do(self, run: Workspace) -> None:
+        with changed(run, KINDS, "# A comment\n"):
+            assert would_run(run) == {}
+
+    @pytest.mark.parametrize(
+        ("kind", "models", "first", "not_again"),
+        [
+            ("encodings", 2, "train_model", "import_split"),
+            ("architectures", 2, "train_model", "import_split"),
+            ("attention_backends", 0, None, None),
+            ("metrics", 0, "evaluate_model", "train_model"),
+            ("analyses", 0, "analyse", "evaluate_model"),
+            ("dataset_formats", 4, "import_split", None),
+        ],
+    )
+    def test_changed_code_is_used(
+        self, kind: str, models: int, first: str | None, not_again: str | None, run: Workspace
+    ) -> None:
+        """The page says what is made again after a change of the code."""
+        with changed(run, [kind], "\nCHANGED = True\n"):
+            counts = would_run(run)
+        assert counts.get("train_model", 0) == models
+        assert (first in counts if first else counts == {}) and not_again not in counts
+
+    def test_a_bundle_holds_the_code(self, run: Workspace, tmp_path: Path) -> None:
+        plugins = run.folder.parent / "my_plugins"
+        subprocess.run(
+            [
+                "wordorder",
+                "stage",
+                "write-reference",
+                "my_study",
+                "--root",
+                run.config,
+                "--output",
+                tmp_path / "bundle",
+            ],
+            cwd=run.folder,
+            env=os.environ | {"WORDORDER_PLUGINS": str(plugins), "PATH": with_scripts()},
+            check=True,
+        )
+        held = {path.relative_to(tmp_path / "bundle/extensions") for path in tmp_path.glob("bundle/extensions/*/*")}
+        assert held == {path.relative_to(plugins) for path in plugins.glob("*/*.py") if "backends" not in str(path)}
 
 
 # ------------------------------------------------------------------------------------------ the backend, by numbers

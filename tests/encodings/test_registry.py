@@ -122,8 +122,11 @@ def test_a_file_in_the_folder_is_an_encoding(own_encodings: Path) -> None:
     [
         ("_add_to_embeddings", "_add_to_embedding", {"code": "encoding-without-hook", "key": "counting"}),
         ("    def _add", "    revision = 2\n\n        def _add", {"code": "misplaced-revision", "key": "revision"}),
+        ("    type:", "    revision: int = 2\n        type:", {"code": "wrong-revision", "key": "revision"}),
+        ("    type:", "    revision = '2'\n        type:", {"code": "wrong-revision", "key": "revision"}),
+        ("    type:", "    revision = 0\n        type:", {"code": "wrong-revision", "key": "revision"}),
     ],
-    ids=["a misspelt hook", "a revision that nothing reads"],
+    ids=["a misspelt hook", "a revision that nothing reads", "a key", "a text", "a number below 1"],
 )
 def test_a_class_without_effect_is_refused(own_encodings: Path, old: str, new: str, problem: dict[str, Any]) -> None:
     write(own_encodings, "counting.py", COUNTING.replace(old, new))

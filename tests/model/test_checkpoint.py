@@ -7,12 +7,15 @@ import pytest
 import torch
 from torch.testing import assert_close
 
+from guide import plugin
+from raises import raises
 from tiny_models import SIZE, VOCABULARY, configurations, full, sentences
 from wordorder.config.models import Cell, Recipe
 from wordorder.draws import repeatable
 from wordorder.errors import WordorderError
 from wordorder.model.architectures.transformer import Transformer
 from wordorder.model.checkpoint import build_model, count_parameters, load_model, load_tensors, save_model, save_tensors
+from wordorder.registry import registry_of
 
 
 def cell(encoding: dict[str, Any], **recipe: Any) -> Cell:
@@ -110,6 +113,25 @@ def test_weights_that_do_not_fit(tmp_path: Path) -> None:
     assert "'vocabulary_size'" in refusal(path)
     save_tensors(path, {"format": 1, "cell": "{}", "vocabulary_size": 9, "weights": {}})
     assert "Field required" in refusal(path)
+
+
+def test_a_model_is_not_used_with_other_code(tmp_path: Path, plugins: Path) -> None:
+    file, path = plugins / "encodings/slope.py", tmp_path / "model.pt"
+    file.write_text(plugin("encodings"), encoding="utf-8")
+    trained = cell({"type": "slope"})
+    saved(path, trained.model_copy(update={"code": trained.encoding.code}))
+    load_model(path)
+    file.write_text(plugin("encodings").replace("-self.slopes", "self.slopes"), encoding="utf-8")
+    registry_of("encodings").forget_discovery()
+    with raises("changed-extension", path=file, says=f"The model {path} was trained with other code of the encoding"):
+        load_model(path)
+
+
+def test_a_model_is_not_used_without_its_code(tmp_path: Path) -> None:
+    own = cell({"type": "none"}).model_copy(update={"code": {"encodings/slope": "0123456789"}})
+    saved(tmp_path / "model.pt", own)
+    with raises("unknown-name", says="There is no encoding 'slope'"):
+        load_model(tmp_path / "model.pt")
 
 
 class Trap:

@@ -47,7 +47,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / "bundle" / name).touch()
     families = {"pair": family(["null", "learned"], [1, 2], samples=20)}
     study = Bundled(report=ASKED, families=families, tables=TABLES)
-    write_reference(folder / "bundle", results, study, ["figures/scores"])
+    write_reference(folder / "bundle", results, study, ["figures/scores"], {})
     shutil.copytree(results, folder / "results" / "small")
     return folder
 
@@ -108,7 +108,7 @@ def test_the_result_names_systems_and_counts_seeds_without_a_score(copy: Path) -
 def test_the_page_of_a_bundle_beside_others_leads_to_their_list(copy: Path) -> None:
     (copy / README).touch()
     folder, study = copy / "reference" / "small", read_study(copy / "bundle")
-    write_reference(folder, copy / "results/small", study, [])
+    write_reference(folder, copy / "results/small", study, [], {})
     page = (folder / README).read_text("utf-8")
     assert "](../../README.md)" in page and ".svg" not in page
 
@@ -119,19 +119,21 @@ def test_the_page_names_the_dropout_of_the_training(copy: Path, recipe: dict[str
     for path in results.rglob("record.json"):
         record = read_json(path)
         write_json(path, {**record, "cell": {"size": {"dim": 16, "dropout": 0.3}, "recipe": recipe}})
-    write_reference(copy / "again", results, read_study(copy / "bundle"), [])
+    write_reference(copy / "again", results, read_study(copy / "bundle"), [], {})
     assert f"(dim 16, dropout {rate})" in read_lines((copy / "again" / README).read_text("utf-8"))["Setup"]
 
 
-def test_a_bundle_keeps_its_page(copy: Path) -> None:
-    page = copy / "bundle" / README
+def test_a_bundle_keeps_its_page_and_the_code_of_extensions(copy: Path) -> None:
+    page, code = copy / "bundle" / README, copy / "code.py"
     page.write_bytes(b"# Mine\r\n\xff")
+    code.write_text("# Mine")
     study = read_study(copy / "bundle")
-    write_reference(copy / "bundle", copy / "results/small", study, ["figures/scores"])
+    write_reference(copy / "bundle", copy / "results/small", study, ["figures/scores"], {"encodings/own.py": code})
     assert page.read_bytes() == b"# Mine\r\n\xff"
     (copy / "scratch").mkdir()
     rebuild_reference(copy / "bundle", copy / "data", copy / "scratch", study, {})
     assert page.read_bytes() == b"# Mine\r\n\xff"
+    assert (copy / "bundle/extensions/encodings/own.py").read_text() == "# Mine"
     shutil.rmtree(copy / "scratch")
     assert not verified(copy).differences
 
@@ -141,7 +143,7 @@ def test_a_folder_with_other_files_is_not_replaced(copy: Path) -> None:
     own.parent.mkdir()
     own.write_text("mine")
     with pytest.raises(WordorderError) as raised:
-        write_reference(own.parent, copy / "results/small", read_study(copy / "bundle"), [])
+        write_reference(own.parent, copy / "results/small", read_study(copy / "bundle"), [], {})
     assert (raised.value.code, raised.value.path) == ("not-empty", own.parent)
     assert own.read_text() == "mine"
 

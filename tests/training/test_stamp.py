@@ -41,8 +41,9 @@ def test_a_new_option_with_a_default_keeps_the_saved_state() -> None:
         later(momentum=0.6),
         CELL.model_copy(update={"seed": 2}),
         CELL.model_copy(update={"encoding": parse({"type": "t5"})}),
+        CELL.model_copy(update={"code": {"encodings/alibi": "0123456789"}}),
     ],
-    ids=["recipe", "seed", "encoding"],
+    ids=["recipe", "seed", "encoding", "code"],
 )
 def test_another_run_has_another_stamp(other: Cell) -> None:
     assert stamp(CELL, "corpus") != stamp(other, "corpus")

@@ -9,18 +9,28 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel
 
+from guide import plugin
 from little_study import Workspace
 from snakemake_runs import ROOT
 from wildcards import Wildcards
 from wordorder.config.canonical import digest, minimal
 from wordorder.config.decoding import Decoding
-from wordorder.config.load import dataset_names, load_dataset, load_encodings, load_recipes, load_sizes, study_names
+from wordorder.config.load import (
+    dataset_names,
+    load_dataset,
+    load_encodings,
+    load_recipes,
+    load_sizes,
+    load_study,
+    study_names,
+)
 from wordorder.config.models import Evaluation, Recipe
 from wordorder.config.sizes import Sizes
 from wordorder.encodings.registry import parse
 from wordorder.errors import WordorderError
 from wordorder.files import read_json, write_text
 from wordorder.model.architectures.transformer import TransformerSize
+from wordorder.registry import registry_of
 from wordorder.workflow.addresses import cell_content, decoding_label, evaluation_label
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.models import ModelRules, cell_files
@@ -48,7 +58,8 @@ def test_addresses_of_known_models_never_change(
 ) -> None:
     sizes = Sizes.model_validate({"own": size}).root
     config = parse(encoding)
-    content = cell_content(minimal(config), minimal(sizes["own"]), RECIPE, positions, config.revisions)
+    size = sizes["own"]
+    content = cell_content(minimal(config), minimal(size), RECIPE, positions, config.revisions, config.code | size.code)
     assert digest(content) == frozen
 
 
@@ -56,7 +67,7 @@ def test_a_corrected_encoding_s_models_are_not_those_from_before_it() -> None:
     """The configuration says the same as before the correction, but its models are trained again."""
     config = parse({"compose": [{"type": "cope"}, {"type": "sinusoidal"}]})
     assert config.revisions == {"cope": 2}
-    contents = [cell_content(minimal(config), {}, RECIPE, {}, revisions) for revisions in ({}, config.revisions)]
+    contents = [cell_content(minimal(config), {}, RECIPE, {}, revisions, {}) for revisions in ({}, config.revisions)]
     assert digest(contents[0]) != digest(contents[1])
 
 
@@ -87,6 +98,66 @@ def test_a_corrected_architecture_s_models_are_not_those_from_before_it(
         workspace.write()
         folders.append(workspace.model_folder("opr"))
     assert folders[0] != folders[1]
+
+
+def folder_with(workspace: Workspace, plugins: Path, kind: str, text: str) -> str:
+    """Return the folder of the model of 'opr' with a file of the plug-in folder."""
+    plugins.joinpath(kind, "own.py").write_text(text, encoding="utf-8")
+    registry_of(kind).forget_discovery()
+    return workspace.model_folder("opr")
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "{type: slope}",
+        "{type: slope, octaves: 4}",
+        "{compose: [{type: slope}, {type: opr}]}",
+        "{type: dape, over: {type: slope}}",
+    ],
+)
+def test_changed_code_of_an_own_encoding_is_another_model(entry: str, tmp_path: Path, plugins: Path) -> None:
+    workspace, text = Workspace(tmp_path), plugin("encodings")
+    workspace.write()
+    workspace.change("encodings.yaml", "{type: opr, k: 8}", entry)
+    before = folder_with(workspace, plugins, "encodings", text)
+    assert folder_with(workspace, plugins, "encodings", text.replace("= 8.0", "= 4.0")) != before
+    assert folder_with(workspace, plugins, "encodings", text.replace('"""The slopes', '"""Slopes')) == before
+
+
+def test_a_process_that_loaded_old_code_leaves_nothing_in_the_cache(tmp_path: Path, plugins: Path) -> None:
+    workspace, text = Workspace(tmp_path), plugin("encodings")
+    workspace.write()
+    workspace.change("encodings.yaml", "{type: opr, k: 8}", "{type: slope}")
+    before = folder_with(workspace, plugins, "encodings", text)
+    plugins.joinpath("encodings/own.py").write_text(text.replace("= 8.0", "= 4.0"), encoding="utf-8")
+    assert workspace.model_folder("opr") == before
+    registry_of("encodings").forget_discovery()  # as a new process
+    assert workspace.model_folder("opr") != before
+
+
+def test_a_stated_revision_replaces_the_code_of_an_own_encoding(tmp_path: Path, plugins: Path) -> None:
+    workspace, line = Workspace(tmp_path), '    type: Literal["slope"] = "slope"\n'
+    workspace.write()
+    workspace.change("encodings.yaml", "{type: opr, k: 8}", "{type: slope}")
+    folders = [
+        folder_with(workspace, plugins, "encodings", plugin("encodings").replace(line, line + more))
+        for more in ("    revision = 1\n", "    revision = 1\n    other: int = 0\n", "    revision = 2\n")
+    ]
+    assert folders[0] == folders[1] != folders[2]
+    # Without a revision, it was the address of the model before the code counted.
+    recipe = load_study("little", workspace.config).recipe
+    content = cell_content({"type": "slope"}, minimal(load_sizes(workspace.config)["mini"]), recipe, {}, {}, {})
+    assert Path(folders[0]).parent.name == digest(content)
+
+
+def test_changed_code_of_an_own_architecture_is_another_model(tmp_path: Path, plugins: Path) -> None:
+    workspace, text = Workspace(tmp_path), plugin("architectures")
+    workspace.write()
+    workspace.change("sizes.yaml", "mini: {", "mini: {architecture: shared_encoder, ")
+    before = folder_with(workspace, plugins, "architectures", text)
+    assert folder_with(workspace, plugins, "architectures", text + "MORE = 1\n") != before
+    assert folder_with(workspace, plugins, "architectures", text + "# More\n") == before
 
 
 def test_labels_of_known_evaluations_never_change() -> None:

@@ -57,7 +57,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
         tables=["scores", "significance", "parameters", "credibility"],
     )
     (folder / "bundles").mkdir()
-    write_reference(folder / "bundles/little", results, study, ["figures/scores", "analyses/length"])
+    write_reference(folder / "bundles/little", results, study, ["figures/scores", "analyses/length"], {})
     shutil.rmtree(results)
     return folder
 

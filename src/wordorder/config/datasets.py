@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, RootModel, Tag, model_validator
 
-from wordorder.config.base import Model, Name, Positive, Rate
+from wordorder.config.base import Model, Name, Positive, Rate, WithCode
 from wordorder.config.extensions import ByName
 
 SHA256 = r"^[0-9a-f]{64}$"
@@ -156,6 +156,11 @@ class Part(Model):
     choose: Choice | None = Field(default=None, description="The pairs of the part to use; all if missing.")
     words: Words | None = Field(default=None, description="The lengths of the pairs to use; any if missing.")
 
+    @property
+    def sides(self) -> tuple[TextFile, TextFile]:
+        """The files of both sides."""
+        return self.source, self.target
+
     def reversed(self) -> Part:
         """Return the part with its sides exchanged."""
         sides = {"line": "line", "source": "target", "target": "source"}
@@ -246,7 +251,7 @@ class Preparation(Model):
     target_language: str
 
 
-class Import(Model):
+class Import(WithCode):
     """The slice of an 'import' job: the parts that are concatenated to one split of a dataset."""
 
     parts: Annotated[list[Part], Field(min_length=1)]
@@ -441,7 +446,7 @@ class DerivedDataset(Model):
         }
         tests = {name: parts for name, parts in made.items() if name not in ("train", "valid")} or dataset.tests
         splits = {"train": dataset.train, "valid": dataset.valid, **tests} | made
-        used = {side.file for parts in splits.values() for part in parts for side in (part.source, part.target)}
+        used = {side.file for parts in splits.values() for part in parts for side in part.sides}
         counts = dataset.published_pairs.items()
         return dataset.model_copy(
             update={

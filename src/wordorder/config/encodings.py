@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, RootModel
 from typing_extensions import override
 
-from wordorder.config.base import Model, Name
+from wordorder.config.base import Name, Revised
 from wordorder.config.extensions import ByName
 from wordorder.errors import WordorderError
+from wordorder.registry import own_code
 
 Stack = Literal["encoder", "decoder"]
 
@@ -51,7 +52,7 @@ class Shape:
         return self.encoder_layers if stack == "encoder" else self.decoder_layers
 
 
-class EncodingConfig(Model):
+class EncodingConfig(Revised):
     """Parameters that every encoding has. Each encoding's file adds its own and fixes ``type``."""
 
     type: str = Field(description="Type of the encoding.")
@@ -59,14 +60,20 @@ class EncodingConfig(Model):
         default="both", description="Stacks in which the encoding acts."
     )
 
-    # Increased when a correction changes what a model of the same configuration learns. It is part of the address of
-    # the model, which distinguishes models from before and after the correction.
-    revision: ClassVar[int] = 1
+    @property
+    def with_contained(self) -> list[EncodingConfig]:
+        """This configuration and those of the encodings that it contains."""
+        return [self]
 
     @property
     def revisions(self) -> dict[str, int]:
-        """The revision of each corrected encoding in this configuration, including those that it contains."""
-        return {self.type: self.revision} if self.revision > 1 else {}
+        """The revision of each corrected encoding in this configuration."""
+        return {each.type: each.revision for each in self.with_contained if each.revision > 1}
+
+    @property
+    def code(self) -> dict[str, str]:
+        """The digest of the code of each encoding outside of the package that does not state its revision."""
+        return own_code("encodings", [each.type for each in self.with_contained if not each.states_revision()])
 
     @property
     def stacks(self) -> tuple[Stack, ...]:

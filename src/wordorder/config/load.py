@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from wordorder.config.alignments import GoldSet, GoldSets
+from wordorder.config.base import WithCode
 from wordorder.config.checks import reorderer_problems, study_problems
 from wordorder.config.claims import ByAnalysis, ByCount, ByGain, ByPrinted, ByTable, ByTrend, PaperClaims
 from wordorder.config.dataset_checks import DERIVED_KEYS, dataset_problems, derived_problems, leaking_splits
@@ -27,7 +28,7 @@ from wordorder.config.published_scores import PublishedScores, PublishedScoreTab
 from wordorder.config.reordering import Aligners, Alignment, Reorderer, Reorderers
 from wordorder.config.sizes import ModelSize, SizeNames, Sizes
 from wordorder.errors import WordorderError, unknown_name
-from wordorder.registry import registry_of
+from wordorder.registry import check_code, registry_of
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -242,7 +243,10 @@ def dataset_names(root: str | Path = "config") -> list[str]:
 def slice_argument(text: str, model: type[M], option: str = "--config") -> M:
     """Parse the value of an option as a ``model``: JSON text, or ``@file.yaml`` or ``@file.json``."""
     read = read_yaml(text[1:]) if text.startswith("@") else parse_json(text, f"The value of {option}")
-    return validated(read, model)
+    value = validated(read, model)
+    if isinstance(value, WithCode):
+        check_code(value.code, "The workflow began")
+    return value
 
 
 def _path(path_or_name: str | Path, folder: str, root: str | Path) -> Path:

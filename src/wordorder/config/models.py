@@ -21,7 +21,7 @@ from pydantic import (
 )
 
 from wordorder.config.analyses import Analyses
-from wordorder.config.base import Level, Model, Name, Positive, Rate, Seed
+from wordorder.config.base import Level, Model, Name, Positive, Rate, Seed, WithCode
 from wordorder.config.datasets import Preparation
 from wordorder.config.decoding import Decoding, Decodings
 from wordorder.config.encodings import AnyEncoding
@@ -102,7 +102,7 @@ class Recipes(RootModel[dict[Name, Recipe]]):
     """``config/recipes.yaml``."""
 
 
-class Cell(Model):
+class Cell(WithCode):
     """One model to train: the slice of a training job."""
 
     encoding: AnyEncoding = Field(description="Entry of encodings.yaml.")
@@ -140,7 +140,7 @@ Metric = Annotated[
 ]
 
 
-class Evaluation(Model):
+class Evaluation(WithCode):
     """The slice of an evaluation job: the test sets of a dataset to translate, and their scoring."""
 
     tests: Annotated[list[Name], Field(min_length=1)]
@@ -189,14 +189,14 @@ class Scoring(Model):
     )
 
 
-class SystemsScoring(Model):
+class SystemsScoring(WithCode):
     """The slice of a job that scores many translations by one metric in a separate environment."""
 
     metric: Metric
     target_language: str
 
 
-class Family(Model):
+class Family(WithCode):
     """The slice of a significance job: the comparisons declared for one dataset, which are one family."""
 
     encodings: list[Name] = Field(description="All systems; those that no comparison names estimate the variance, too.")
@@ -224,7 +224,7 @@ class ReportedDataset(Model):
     tests: list[str] = Field(description="Test sets; 'TEST@DECODING' in a study with several decodings.")
 
 
-class Untrained(Model):
+class Untrained(WithCode):
     """Encodings whose vectors are drawn without models."""
 
     dim: Annotated[int, Field(ge=2, multiple_of=2)] = Field(description="Model size.")
@@ -268,7 +268,7 @@ class Report(Model):
         return encodings_of(size, self.encodings, self.only)
 
 
-class Analysed(Model):
+class Analysed(WithCode):
     """The slice of an analysis: the items to analyse, and the settings of only this analysis."""
 
     report: Report
@@ -279,7 +279,7 @@ class Analysed(Model):
     )
 
 
-class Measured(Model):
+class Measured(WithCode):
     """The slice of a job that measures models for one analysis."""
 
     settings: Analyses = Field(description="Settings of only this analysis, as far as they affect measuring.")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from pydantic import Field, RootModel
 
-from wordorder.config.base import Model, Name, Positive, Rate
+from wordorder.config.base import Name, Positive, Rate, Revised
 from wordorder.config.extensions import ByName
+from wordorder.registry import own_code
 
 
-class ArchitectureSize(Model):
+class ArchitectureSize(Revised):
     """The common keys of the sizes of all architectures; each architecture derives its own class.
 
     A subclass narrows ``architecture`` to a ``Literal`` of the architecture's name.
@@ -20,14 +21,15 @@ class ArchitectureSize(Model):
     dim: Positive = Field(description="Model size d.")
     dropout: Rate = Field(description="Rate of dropout, unless the recipe sets another.")
 
-    # Increased when a correction of the architecture changes what a model of the same configuration learns. It is part
-    # of the address of the model, which distinguishes models from before and after the correction.
-    revision: ClassVar[int] = 1
-
     @property
     def revisions(self) -> dict[str, int]:
         """The revision of the architecture, if it was corrected."""
         return {f"architectures.{self.architecture}": self.revision} if self.revision > 1 else {}
+
+    @property
+    def code(self) -> dict[str, str]:
+        """The digest of the code of an architecture outside of the package that does not state its revision."""
+        return own_code("architectures", [] if self.states_revision() else [self.architecture])
 
     @classmethod
     def name(cls) -> str:

@@ -68,7 +68,7 @@ def import_parts(
                 empty = False
                 yield pair
         if empty:
-            names = dict.fromkeys(_name(text, Path(downloads)) for part in parts for text in (part.source, part.target))
+            names = dict.fromkeys(_name(text, Path(downloads)) for part in parts for text in part.sides)
             raise WordorderError(
                 f"The split has no pairs for {source} and {target}: there are none in {', '.join(names)}, or 'choose' "
                 "and 'words' take none of them. Nothing can be learned from it or scored; correct the split's parts in "
@@ -108,8 +108,8 @@ def of_length(pairs: Iterable[tuple[str, str]], words: Words) -> Iterator[tuple[
 
 
 def _pairs(part: Part, downloads: Path, by_hand: str | None, remedy: str) -> Iterator[tuple[str, str]]:
-    names = [_name(text, downloads) for text in (part.source, part.target)]
-    sides = [_sentences(text, downloads, by_hand) for text in (part.source, part.target)]
+    names = [_name(text, downloads) for text in part.sides]
+    sides = [_sentences(text, downloads, by_hand) for text in part.sides]
     for source, target in strict_pairs(*sides, *names, remedy=remedy):
         if source.place != target.place and None not in (source.place, target.place):
             raise WordorderError(

@@ -60,8 +60,8 @@ class ComposedConfig(EncodingConfig):
 
     @property
     @override
-    def revisions(self) -> dict[str, int]:
-        return {name: number for part in self.compose for name, number in part.revisions.items()}
+    def with_contained(self) -> list[EncodingConfig]:
+        return [each for part in self.compose for each in part.with_contained]
 
     @override
     def parameter_count(self, shape: Shape) -> int:

@@ -60,8 +60,8 @@ class DAPEConfig(EncodingConfig):
 
     @property
     @override
-    def revisions(self) -> dict[str, int]:
-        return super().revisions | self.over.revisions
+    def with_contained(self) -> list[EncodingConfig]:
+        return [self, *self.over.with_contained]
 
     @override
     def parameter_count(self, shape: Shape) -> int:

@@ -96,8 +96,8 @@ class RandomizedConfig(EncodingConfig):
 
     @property
     @override
-    def revisions(self) -> dict[str, int]:
-        return super().revisions | self.encoding.revisions
+    def with_contained(self) -> list[EncodingConfig]:
+        return [self, *self.encoding.with_contained]
 
     @override
     def parameter_count(self, shape: Shape) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import IO, Any, Self, cast
 
@@ -13,6 +14,7 @@ from wordorder.errors import WordorderError
 from wordorder.files import atomic, reading
 from wordorder.integrity import check_inside
 from wordorder.model.architectures.base import Translator, architecture_of
+from wordorder.registry import check_code
 
 _FORMAT = 1
 
@@ -84,10 +86,11 @@ def load_model(path: str | Path) -> Translator:
             path=path,
         )
     try:
+        check_code(json.loads(content["cell"]).get("code", {}), f"The model {path} was trained")
         cell = Cell.model_validate_json(content["cell"])
         model = build_model(cell, content["vocabulary_size"])
         model.load_state_dict(content["weights"])
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:
         raise WordorderError(
             f"{path} does not fit the model that its cell describes, perhaps because the file of its encoding was "
             f"changed: {' '.join(str(error).split())} Train the cell again.",

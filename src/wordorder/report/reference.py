@@ -71,7 +71,9 @@ class Verified:
     not_verified: list[str] = field(default_factory=list)
 
 
-def write_reference(folder: Path, results: Path, study: Bundled, pictures: Sequence[str]) -> None:
+def write_reference(
+    folder: Path, results: Path, study: Bundled, pictures: Sequence[str], extensions: Mapping[str, Path]
+) -> None:
     """Write a finished study as a bundle, with its tables and one SVG file per picture.
 
     A bundle that is written again keeps its README.md; a new one gets a skeleton, which a person completes.
@@ -81,6 +83,7 @@ def write_reference(folder: Path, results: Path, study: Bundled, pictures: Seque
         results: The folder of the study's results.
         study: The study's tables and comparisons.
         pictures: Names of figures and analyses, such as 'figures/scores'.
+        extensions: The code outside of the package that the study uses, by its path in a folder of plug-ins.
 
     Raises:
         WordorderError: The study is not finished, or the folder holds anything but a bundle.
@@ -91,6 +94,8 @@ def write_reference(folder: Path, results: Path, study: Bundled, pictures: Seque
         _write_tables(temporary, results, study)
         for name in pictures:
             _write_picture(temporary, results, name)
+        for name, file in extensions.items():
+            write_text(temporary / "extensions" / name, read_text(file), checksum="none")
         _write_readme(folder, temporary, results, study, pictures)
 
 

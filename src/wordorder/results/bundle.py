@@ -9,6 +9,7 @@ A bundle is a folder:
     translations.tar.xz   the translations of all cells
     data.tar.xz           significance tests, scores by metrics with environments of their own, data of figures
     tables/  figures/  analyses/
+    extensions/           the files of extensions outside of the package, as a folder of plug-ins
 
 In ``translations.tar.xz`` each member ``DATASET/SIZE/TEST`` holds the translations by all cells, which compress well
 because translations of the same sentence follow each other: line by line, those of all cells in the order of

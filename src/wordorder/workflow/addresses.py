@@ -1,7 +1,8 @@
 """Content addresses: the paths of a model, its translations and its measures.
 
-The address of a model depends on everything that determines it: encoding, size, recipe and reordered positions. Default
-values are omitted, so that a new option with a default changes no address. Studies that need the same model share it.
+The address of a model depends on everything that determines it: encoding, size, recipe, reordered positions, and the
+code of extensions. Default values are omitted, so that a new option with a default changes no address. Studies that
+need the same model share it.
 
     results/models/DATASET/ENCODING/SIZE/DIGEST/cell.json          the content of the digest
     results/models/DATASET/ENCODING/SIZE/DIGEST/SEED/model.pt
@@ -46,6 +47,7 @@ def cell_content(
     recipe: Recipe,
     positions: Mapping[str, str],
     revisions: Mapping[str, int],
+    code: Mapping[str, str],
 ) -> dict[str, Any]:
     """Return the content of ``cell.json``: everything that determines a model except its data and its seed.
 
@@ -55,9 +57,10 @@ def cell_content(
         recipe: The recipe of the run.
         positions: The kinds of reordered positions of 'train' and 'test'; empty if the encoding does not need them.
         revisions: The revisions of corrected encodings and architectures.
+        code: The digests of the code of encodings and architectures outside of the package.
     """
     content = {"version": _VERSION, "encoding": encoding, "size": size, "recipe": minimal(recipe)}
-    others = {"positions": dict(positions), "revisions": dict(revisions)}
+    others = {"positions": dict(positions), "revisions": dict(revisions), "code": dict(code)}
     return content | {name: value for name, value in others.items() if value}
 
 

@@ -14,6 +14,7 @@ from wordorder.config.datasets import Dataset
 from wordorder.config.document import read_yaml
 from wordorder.config.models import Measured, Study
 from wordorder.errors import WordorderError
+from wordorder.registry import own_code
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.dataset_slices import preparation
 from wordorder.workflow.slices import canonical
@@ -91,7 +92,9 @@ def measured_content(study: Study, dataset: Dataset, name: str, configuration: C
     """
     analysis = _measuring(analysis_of(study, name), name)
     sets = measured_sets(study, dataset, name, configuration)
-    return {"analysis": name, "settings": minimal(analysis.measured_settings()), "sets": sets}
+    content = {"analysis": name, "settings": minimal(analysis.measured_settings()), "sets": sets}
+    code = own_code("analyses", [name])
+    return content | ({"code": code} if code else {})
 
 
 def measured_analysis(content: Mapping[str, Any]) -> MeasuringAnalysis:
@@ -102,8 +105,14 @@ def measured_analysis(content: Mapping[str, Any]) -> MeasuringAnalysis:
 
 def measure_slice(dataset: Dataset, analysis: MeasuringAnalysis) -> str:
     """Return the slice ``Measured`` of an analysis that measures the models of a dataset."""
-    settings = Analyses({analysis.name: analysis.measured_settings()})
-    return canonical(Measured(settings=settings, preparation=preparation(dataset), detokenise=dataset.detokenise))
+    return canonical(
+        Measured(
+            settings=Analyses({analysis.name: analysis.measured_settings()}),
+            preparation=preparation(dataset),
+            detokenise=dataset.detokenise,
+            code=own_code("analyses", [analysis.name]),
+        )
+    )
 
 
 def _measuring(analysis: Analysis, name: str) -> MeasuringAnalysis:

@@ -41,6 +41,7 @@ class Described(NamedTuple):
         config: Its minimal form.
         needs_reordered: Whether it needs reordered source positions.
         revisions: The revisions of corrected encodings, or of a corrected architecture.
+        code: The digests of the code of encodings, or of an architecture, outside of the package.
         own_types: The types of an encoding that belong to the package rather than to a plug-in.
     """
 
@@ -48,6 +49,7 @@ class Described(NamedTuple):
     config: dict[str, Any]
     needs_reordered: bool = False
     revisions: dict[str, int] = {}  # noqa: RUF012
+    code: dict[str, str] = {}  # noqa: RUF012
     own_types: list[str] = []  # noqa: RUF012
 
 
@@ -156,14 +158,12 @@ class Catalogue:
             except WordorderError as error:
                 yield name, {"error": str(error), "code": error.code}
                 continue
-            yield (
-                name,
-                self._described(name, minimal(config), config.needs_reordered, config.revisions, _own_types(config)),
-            )
+            own = config.needs_reordered, config.revisions, config.code, _own_types(config)
+            yield name, self._described(name, minimal(config), *own)
 
     def _sizes(self) -> Iterator[tuple[str, dict[str, Any]]]:
         for name, size in load_sizes(self.root).items():
-            yield name, self._described(name, minimal(size), False, size.revisions)
+            yield name, self._described(name, minimal(size), False, size.revisions, size.code)
 
     def _described(self, name: str, config: dict[str, Any], *of_encodings: Any) -> dict[str, Any]:
         folder = self._first.setdefault(canonical_json(config), name)
@@ -172,6 +172,9 @@ class Catalogue:
     def _save(self, content: dict[str, dict[str, Any]]) -> None:
         # Errors are not kept: what caused them, such as a package that is not installed, may be mended elsewhere.
         if any("error" in entry for entry in content["encodings"].values()):
+            return
+        # Nor is what a file gave that has changed since it was loaded, perhaps long ago by a notebook.
+        if not all(registry_of(kind).is_current() for kind in _KINDS):
             return
         with suppress(OSError, WordorderError):  # Without a writable cache, the workflow is only slower.
             write_text(self._file, json.dumps(content))

@@ -17,6 +17,7 @@ from wordorder.config.datasets import (
     TextPreprocessing,
 )
 from wordorder.errors import WordorderError
+from wordorder.registry import own_code
 from wordorder.workflow.slices import canonical, only
 
 
@@ -71,12 +72,14 @@ def parts(dataset: Dataset, split: str) -> list[Part]:
 
 def downloads(dataset: Dataset, split: str) -> list[str]:
     """Return the keys of the downloads from which a split is imported, each once."""
-    return list(dict.fromkeys(side.file for part in parts(dataset, split) for side in (part.source, part.target)))
+    return list(dict.fromkeys(side.file for part in parts(dataset, split) for side in part.sides))
 
 
 def import_slice(dataset: Dataset, split: str) -> str:
     """Return the slice ``Import`` of a split."""
-    return canonical(Import(parts=parts(dataset, split), by_hand=dataset.by_hand))
+    own = parts(dataset, split)
+    formats = [side.format for part in own for side in part.sides]
+    return canonical(Import(parts=own, by_hand=dataset.by_hand, code=own_code("dataset_formats", formats)))
 
 
 def generator_slice(dataset: Dataset, split: str) -> str:

@@ -9,9 +9,10 @@ from typing import Any
 
 from wordorder.analyses.base import Input, ModelAnalysis
 from wordorder.config.canonical import canonical_json, digest, minimal
-from wordorder.config.models import Cell, Evaluation, Study
+from wordorder.config.models import Cell, Evaluation, Study, metric_name
 from wordorder.errors import WordorderError
 from wordorder.metrics.scores import text_metrics
+from wordorder.registry import own_code
 from wordorder.results.index import CellFiles
 from wordorder.workflow.addresses import (
     MODEL_FOLDER,
@@ -90,6 +91,7 @@ class ModelRules:
             study.recipe_of(cell.dataset),
             self._positions(study, cell),
             encoding.revisions | size.revisions,
+            encoding.code | size.code,
         )
         address = ModelAddress(cell.dataset, encoding.folder, size.folder, digest(content))
         self._known[address] = content
@@ -112,7 +114,8 @@ class ModelRules:
         They are sorted, so that studies that list them in another order share evaluations.
         """
         tests = test_names(study, self.configuration.dataset(dataset))
-        return Evaluation(tests=sorted(tests), metrics=sorted(text_metrics(study.metrics), key=str))
+        metrics = sorted(text_metrics(study.metrics), key=str)
+        return Evaluation(tests=sorted(tests), metrics=metrics, code=own_code("metrics", map(metric_name, metrics)))
 
     def decoding_folder(self, study: Study, name: str) -> str:
         """Return the folder of a study's decoding, relative to the folder of a cell, and register its slice."""
@@ -173,7 +176,7 @@ class ModelRules:
     def cell_slice(self, wildcards: Any) -> str:
         """Return the slice of a training run."""
         content = self._content(wildcards)
-        names = Cell.model_fields.keys() - {"seed"}
+        names = Cell.model_fields.keys() & content.keys()
         return canonical_json({name: content[name] for name in names} | {"seed": int(wildcards.seed)})
 
     def _corpus_options(self, wildcards: Any, split: str, option: str, kind: str) -> Options:

@@ -6,7 +6,9 @@ import json
 import tempfile
 from pathlib import Path
 
-from wordorder.config.models import Analysed, Family, Report, Study
+from wordorder.config.load import load_encodings, load_sizes
+from wordorder.config.models import Analysed, Family, Report, Study, metric_name
+from wordorder.registry import registry_of
 from wordorder.report.reference import rebuild_reference, write_reference
 from wordorder.results.bundle import Bundled, read_study
 from wordorder.workflow.analyses import studied_dataset
@@ -34,7 +36,29 @@ def write(name: str, configuration: Configuration, results: Path, output: Path) 
     study = configuration.study(name)
     figures = [name for name in study.figures if name not in _NOT_BUNDLED]
     pictures = [f"figures/{name}" for name in figures] + [f"analyses/{name}" for name in study.analyses.names]
-    write_reference(output, results / study.name, _described(study, configuration), pictures)
+    described, extensions = _described(study, configuration), _extensions(study, configuration)
+    write_reference(output, results / study.name, described, pictures, extensions)
+
+
+def _extensions(study: Study, configuration: Configuration) -> dict[str, Path]:
+    """Return the files of a study's extensions outside of the package, by their path in a folder of plug-ins."""
+    encodings, sizes = load_encodings(configuration.root, study.encodings), load_sizes(configuration.root)
+    splits = [
+        parts for data in configuration.datasets_of(study) for parts in [data.train, data.valid, *data.tests.values()]
+    ]
+    used = {
+        "encodings": [each.type for name in study.encodings for each in encodings[name].with_contained],
+        "architectures": [sizes[name].architecture for name in study.sizes],
+        "metrics": map(metric_name, study.metrics),
+        "analyses": study.analyses.names,
+        "dataset_formats": [side.format for parts in splits for part in parts for side in part.sides],
+    }
+    files = {kind: map(registry_of(kind).file, names) for kind, names in used.items()}
+    return {f"{kind}/{_module(file)}.py": file for kind, own in files.items() for file in own if file}
+
+
+def _module(file: Path) -> str:
+    return file.parent.name if file.stem == "__init__" else file.stem
 
 
 def rebuild(folder: Path, configuration: Configuration, data: Path) -> None:

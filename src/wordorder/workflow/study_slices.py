@@ -26,6 +26,7 @@ from wordorder.config.published_scores import PublishedInStudy, PublishedScores,
 from wordorder.errors import WordorderError, unknown_name
 from wordorder.figures.catalogue import FIGURES
 from wordorder.metrics.scores import system_metrics
+from wordorder.registry import own_code
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.meanings import meanings
 from wordorder.workflow.positions import drawn_reorderings
@@ -41,7 +42,8 @@ def systems_scoring(study: Study, dataset: Dataset, metric: str) -> SystemsScori
     """
     for entry in system_metrics(study.metrics):
         if metric_name(entry) == metric:
-            return SystemsScoring(metric=entry, target_language=dataset.target_language)
+            code = own_code("metrics", [metric])
+            return SystemsScoring(metric=entry, target_language=dataset.target_language, code=code)
     raise WordorderError(
         f"The study '{study.name}' has no metric '{metric}' with its own environment. Add it to 'metrics' of the "
         "study, or request another file.",
@@ -69,6 +71,7 @@ def family_of(study: Study, dataset: Dataset) -> Family:
         significance=study.significance,
         margin=study.margin,
         looks=study.looks,
+        code=own_code("metrics", map(metric_name, study.metrics)),
     )
 
 
@@ -84,7 +87,8 @@ def figure_slice(study: Study, configuration: Configuration, figure: FigureName)
     found = None
     if dim is not None:
         encodings = configuration.catalogue.encodings(study.encodings)
-        found = Untrained(dim=dim, encodings={}).model_copy(update={"encodings": encodings})
+        code = {key: own for name in encodings for key, own in configuration.catalogue.encoding(name).code.items()}
+        found = Untrained(dim=dim, encodings={}, code=code).model_copy(update={"encodings": encodings})
     return canonical(report_of(study, configuration).model_copy(update={"shown_positions": shown, "untrained": found}))
 
 
@@ -306,6 +310,7 @@ def analysis_slice(study: Study, configuration: Configuration, name: str) -> str
         Analysed(
             report=report_of(study, configuration, decoded=not isinstance(study.analyses[name], MeasuringAnalysis)),
             settings=Analyses({name: study.analyses[name]}),
+            code=own_code("analyses", [name]),
             source_languages={data.name: data.source_language for data in datasets},
             target_languages={data.name: data.target_language for data in datasets},
         )
