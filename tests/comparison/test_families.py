@@ -11,7 +11,7 @@ from scipy import stats
 
 from raises import raises
 from wordorder.comparison.families import FamilyTest
-from wordorder.comparison.levels import level_of, looks_file, read_looks, remember_look
+from wordorder.comparison.levels import Look, changed_comparisons, level_of, looks_file, read_looks, remember_look
 from wordorder.config.models import Comparison, Family
 from wordorder.config.seeds import Looks
 from wordorder.metrics.base import build
@@ -234,6 +234,48 @@ def test_after_looks_that_were_not_declared_no_level_is_exact(
     assert (found.level, found.exact) == (0.05, False)
 
 
+def look(systems: str, *comparisons: str) -> Look:
+    return Look(seeds=[1, 2, 3], systems=[*systems], comparisons=[(pair[0], pair[1]) for pair in comparisons])
+
+
+@pytest.mark.parametrize(
+    ("earlier", "declared", "changed"),
+    [
+        ([], ["ba"], []),
+        ([look("abc", "ba", "ca")], ["ba", "ca"], []),
+        ([look("abc", "ba")], ["ba", "ca"], ["ca"]),
+        ([look("abc", "ba", "ca")], ["ba"], ["ca"]),
+        ([look("ab", "ba")], ["ba", "ca"], []),
+        ([look("ab", "ba", "ca")], ["ba", "ca"], []),
+        ([look("ab", "ba"), look("abc", "ba", "ca")], ["ba", "ca"], []),
+        ([look("abc", "ba"), look("abc", "ba", "ca")], ["ba", "ca"], ["ca"]),
+        ([look("abc", "ba"), look("abc", "ba", "ca")], ["ba"], []),
+        ([look("abc", "ba", "ca")], ["ba", "cb"], ["ca", "cb"]),
+        ([look("ab", "ba")], ["ab"], []),
+        ([Look(seeds=[1, 2])], ["ba"], []),
+    ],
+    ids=[
+        "the first look",
+        "the same comparisons",
+        "one was added",
+        "one was removed",
+        "one with a new system",
+        "one that waited for its system",
+        "later looks at it",
+        "one was added, and stays",
+        "one was added, and removed",
+        "another baseline",
+        "the other direction",
+        "a file of an earlier version",
+    ],
+)
+def test_comparisons_that_were_changed_after_their_scores_were_known(
+    earlier: list[Look], declared: list[str], changed: list[str]
+) -> None:
+    found = changed_comparisons([(pair[0], pair[1]) for pair in declared], earlier)
+    assert sorted("".join(pair) for pair in found) == changed
+
+
 def test_missing_runs_loosen_no_level_of_declared_looks() -> None:
     looks = Looks(looks=[3, 5])
     planned, missing = level_of(0.05, [1, 2, 3], looks), level_of(0.05, [1, 3], looks)
@@ -266,9 +308,10 @@ def test_looking_again_at_the_same_seeds_changes_nothing() -> None:
 def test_looks_are_remembered_beside_the_comparison(tmp_path: Path) -> None:
     path = looks_file(tmp_path / "pair.tiny.test.json")
     assert read_looks(path) == []
-    for seeds in ([1, 2], [1, 2, 3], [1, 2]):
-        remember_look(path, seeds)
-    assert read_looks(path) == [[1, 2], [1, 2, 3]]
+    first, second = look("ab", "ba"), look("abc", "ba", "ca")
+    for each in (first, second, first):
+        remember_look(path, each)
+    assert read_looks(path) == [first, second]
     path.write_text('{"seeds": 3}')
     with raises("damaged-file", path=path):
         read_looks(path)

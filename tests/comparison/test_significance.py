@@ -15,6 +15,7 @@ from scipy import stats
 from evaluation_samples import family, noisy, report, sentences, text_metrics, translations, write_lines, write_study
 from raises import raises
 from wordorder.cli.main import main
+from wordorder.comparison.levels import read_looks
 from wordorder.comparison.paired import Extraction, paired_tests
 from wordorder.comparison.significance import compare, compare_files
 from wordorder.config.models import Significance
@@ -274,10 +275,36 @@ def test_a_comparison_without_missing_seeds_is_a_look_at_the_others(tmp_path: Pa
     for cell in cells[1:]:
         hidden[cell].rename(files[cell])
     assert [level() for _ in range(2)] == [{**five, "looks": [2], "exact": True}] * 2
-    assert json.loads(output.with_suffix(".looks").read_text()) == [[1, 3]]
+    assert [look.seeds for look in read_looks(output.with_suffix(".looks"))] == [[1, 3]]
     hidden["good", 2].rename(files["good", 2])
     assert level() == {**five, "looks": [2, 3], "exact": False}
-    assert json.loads(output.with_suffix(".looks").read_text()) == [[1, 3], [1, 2, 3]]
+    assert [look.seeds for look in read_looks(output.with_suffix(".looks"))] == [[1, 3], [1, 2, 3]]
+
+
+def test_a_comparison_that_is_added_when_its_scores_are_known_costs_the_level(tmp_path: Path) -> None:
+    names, seeds = ["base", "good", "bad", "new"], [1, 2, 3]
+    asked = family(names, seeds)
+    rates = {"base": 0.5, "good": 0.2, "bad": 0.7, "new": 0.5}
+    references = write_study(tmp_path, report(names, seeds, ("test_1",)), rates)
+    output = tmp_path / "out.json"
+
+    def changed(*compared: str, encodings: int = 3) -> Any:
+        chosen = [comparison for comparison in asked.comparisons if comparison.system in compared]
+        own = asked.model_copy(update={"encodings": names[:encodings], "comparisons": chosen})
+        files = list(translations(tmp_path, own, "test_1").values())
+        arguments = {"size": "tiny", "test": "test_1", "references": references / "test_1.target", "output": output}
+        compare_files(files, config=own, **arguments)
+        for tested in json.loads(output.read_text())["metrics"].values():
+            assert tested["family"]["level"]["exact"] == ("changed" not in tested["family"])
+        return tested["family"].get("changed")
+
+    write_json(output.with_suffix(".looks"), [seeds])  # of an earlier version, which did not remember comparisons
+    assert changed("good") is None
+    assert changed("good", "bad") == [["bad", "base"]]
+    assert changed("good", "bad") == [["bad", "base"]], "as long as it is declared"
+    assert changed("good") is None
+    assert changed("good", "new", encodings=4) is None, "its scores were not known"
+    assert changed("new", encodings=4) == [["good", "base"]]
 
 
 def test_every_kind_of_test_is_there_and_corrected_within_the_family(tmp_path: Path) -> None:

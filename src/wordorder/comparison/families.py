@@ -8,13 +8,13 @@ for systems that vary more than the others.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from wordorder.comparison.levels import Level, level_of
+from wordorder.comparison.levels import Level, Look, changed_comparisons, level_of
 from wordorder.comparison.verdicts import sentence
 from wordorder.config.models import Comparison, Family
 from wordorder.metrics.base import Metric
@@ -46,7 +46,7 @@ class FamilyTest:
         scores: The score of each cell that has one.
         resampled: The scores of each cell on resamples of the test set, (S,); empty if the metric cannot be resampled.
         diverged: The encodings with a diverged training.
-        earlier: The seeds of earlier looks at this family.
+        earlier: The earlier looks at this family, in their order.
     """
 
     family: Family
@@ -54,13 +54,19 @@ class FamilyTest:
     scores: Mapping[Cell, float]
     resampled: Mapping[Cell, Array]
     diverged: frozenset[str]
-    earlier: tuple[tuple[int, ...], ...] = ()
+    earlier: tuple[Look, ...] = ()
 
     @cached_property
     def level(self) -> Level:
         """The level of this look."""
         used = self.model.seeds or self.family.seeds  # Without common seeds, nothing is tested.
-        return level_of(self.family.significance.alpha, used, self.family.looks, self.earlier)
+        found = level_of(self.family.significance.alpha, used, self.family.looks, [look.seeds for look in self.earlier])
+        return replace(found, exact=found.exact and not self.changed)
+
+    @cached_property
+    def changed(self) -> list[tuple[str, str]]:
+        """The comparisons that were added or removed after the scores of their systems were known."""
+        return changed_comparisons(self.family.pairs, self.earlier)
 
     @cached_property
     def model(self) -> Blocked:
@@ -83,8 +89,7 @@ class FamilyTest:
         if self.baseline is not None:
             systems = {comparison.system for comparison in self.family.comparisons}
             return against_baseline(self.model, self.baseline, alpha=self.level.level, among=systems)
-        pairs = [(comparison.system, comparison.baseline) for comparison in self.family.comparisons]
-        return declared_pairs(self.model, pairs, alpha=self.level.level)
+        return declared_pairs(self.model, self.family.pairs, alpha=self.level.level)
 
     @property
     def _procedure(self) -> Procedure:
@@ -114,6 +119,7 @@ class FamilyTest:
             "unstable": {name: spread.p for name, spread in model.unstable.items()},
             "spread_check": self._spread_check(components),
             "level": asdict(self.level),
+            **({"changed": self.changed} if self.changed else {}),
             "margin": self.margin,
             **self._power(),
             "components": components,

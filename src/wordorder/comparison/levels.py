@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from pydantic import Field, RootModel
+
+from wordorder.config.base import Model
 from wordorder.config.seeds import Looks
 from wordorder.errors import WordorderError
 from wordorder.files import read_json, write_json
 from wordorder.statistics.looks import obrien_fleming_levels
 
-NOT_EXACT = "Seeds were added without a declared look, or are missing at one: no level is exact."
+NOT_EXACT = (
+    "Seeds were added without a declared look, or are missing at one, or comparisons were changed after their scores "
+    "were known: no level is exact."
+)
 """What a reader has to know of a :class:`Level` that is not exact."""
 
 
@@ -24,7 +31,7 @@ class Level:
         alpha: The level of the whole study.
         level: The level with which p-values are compared now, and that of the intervals.
         looks: The numbers of seeds at which the study looks at its results.
-        exact: Whether ``level`` keeps ``alpha``: all looks were fixed before the first.
+        exact: Whether ``level`` keeps ``alpha``: all looks and comparisons were fixed before the first.
         last: The level of the last look, with which more seeds would be judged.
     """
 
@@ -82,26 +89,64 @@ def looks_file(comparison: str | Path) -> Path:
     return Path(comparison).with_suffix(".looks")
 
 
-def read_looks(path: Path) -> list[list[int]]:
-    """Return the seeds of each look so far.
+class Look(Model):
+    """What one look at the scores of a test set has shown.
+
+    Attributes:
+        seeds: The seeds that were compared.
+        systems: All systems that had scores of these seeds; empty in files of earlier versions.
+        comparisons: The declared comparisons, each a system and its baseline.
+    """
+
+    seeds: list[int]
+    systems: list[str] = Field(default=[])
+    comparisons: list[tuple[str, str]] = Field(default=[])
+
+
+class _Looks(RootModel[list[Look]]):
+    pass
+
+
+def changed_comparisons(declared: Iterable[tuple[str, str]], earlier: Iterable[Look]) -> list[tuple[str, str]]:
+    """Return the comparisons that were added or removed after an earlier look had shown the scores of both systems.
+
+    A comparison with a system that is new since then is no change, nor is one that was removed and has come back.
+
+    Args:
+        declared: The present comparisons, each a system and its baseline.
+        earlier: The earlier looks, in their order.
+    """
+    named = {frozenset(pair): pair for pair in declared}
+    present, was_declared = set(named), dict[frozenset[str], bool]()  # when the scores of a pair became known
+    for look in earlier:
+        then = {frozenset(pair): pair for pair in look.comparisons}
+        named = then | named
+        for pair in map(frozenset, combinations(look.systems, 2)):
+            was_declared.setdefault(pair, pair in then)
+    return [named[pair] for pair, before in was_declared.items() if before != (pair in present)]
+
+
+def read_looks(path: Path) -> list[Look]:
+    """Return the looks so far, in their order.
 
     Raises:
-        WordorderError: The file does not hold lists of seeds.
+        WordorderError: The file does not hold looks.
     """
     try:
         looks = read_json(path) if path.exists() else []
-        return [[int(seed) for seed in seeds] for seeds in looks]
+        # Files of earlier versions hold only lists of seeds.
+        return _Looks.model_validate([{"seeds": each} if isinstance(each, list) else each for each in looks]).root
     except (ValueError, TypeError) as error:
         raise WordorderError(
-            f"{path} does not hold the seeds of earlier looks, such as [[1, 2, 3]]: {error}. Delete it if there was "
-            "none.",
+            f"{path} does not hold earlier looks, such as [[1, 2, 3]]: {' '.join(str(error).split())}. Delete it if "
+            "there was none.",
             code="damaged-file",
             path=path,
         ) from error
 
 
-def remember_look(path: Path, seeds: Sequence[int]) -> None:
-    """Add a look at these seeds, unless it is known."""
+def remember_look(path: Path, look: Look) -> None:
+    """Add a look, unless it is known."""
     looks = read_looks(path)
-    if list(seeds) not in looks:
-        write_json(path, [*looks, list(seeds)])
+    if look not in looks:
+        write_json(path, _Looks([*looks, look]).model_dump(mode="json"))

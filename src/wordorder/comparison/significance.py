@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from wordorder.comparison.families import FamilyTest
-from wordorder.comparison.levels import looks_file, read_looks, remember_look
+from wordorder.comparison.levels import Look, looks_file, read_looks, remember_look
 from wordorder.comparison.paired import KINDS, Extraction, paired_tests
 from wordorder.config.models import Comparison, Family
 from wordorder.data.text import read_lines
@@ -61,8 +61,8 @@ def compare_files(
 
     Give a verdict on every declared comparison on one test set, and run other tests: for each seed sacreBLEU's
     paired tests and the sign test, over the seeds a paired t-test and stratified randomisation, with Holm's correction.
-    Seeds without translations are listed. A file OUTPUT with the suffix .looks remembers the seeds that earlier
-    comparisons used. docs/statistics.md explains each test.
+    Seeds without translations are listed. A file OUTPUT with the suffix .looks remembers the seeds, systems and
+    comparisons of earlier looks. docs/statistics.md explains each test.
 
     Example:
         wordorder stage compare --config SLICE --size micro --test test --references test.target \
@@ -80,9 +80,10 @@ def compare_files(
     translations, looks = of_cells(config, hypotheses or []), looks_file(output)
     result = compare(config, translations, size, test, references, systems or [], read_looks(looks))
     families = [tested["family"] for tested in result["metrics"].values() if tested["family"]]
+    shown = dict.fromkeys(cell["encoding"] for cell in result["cells"] if cell["status"] == "translated")
     for seeds in [family["seeds"] for family in families] or [config.seeds]:
         if seeds:
-            remember_look(looks, seeds)
+            remember_look(looks, Look(seeds=seeds, systems=[*shown], comparisons=config.pairs))
     write_json(output, result)
 
 
@@ -118,7 +119,7 @@ def compare(
     test: str,
     references: str | Path,
     systems: Sequence[str | Path] = (),
-    earlier: Sequence[Sequence[int]] = (),
+    earlier: Sequence[Look] = (),
 ) -> dict[str, Any]:
     """Test every declared comparison on one test set.
 
@@ -130,7 +131,7 @@ def compare(
         test: The test set.
         references: Its references.
         systems: The outputs of 'wordorder stage score-systems' for these hypotheses, one file per metric.
-        earlier: The seeds that earlier comparisons of this family on this test set used.
+        earlier: The earlier looks at this test set, in their order.
 
     Returns:
         The tests and verdicts, to be written as JSON.
@@ -162,7 +163,7 @@ def compare(
         family,
         resamples(len(wanted), family.significance.bootstrap_samples, family.significance.seed),
         diverged=frozenset(cell["encoding"] for cell in listed if cell["status"] == "no hypotheses"),
-        earlier=tuple(tuple(seeds) for seeds in earlier),
+        earlier=tuple(earlier),
     )
     chosen = [build(entry, family.target_language) for entry in family.metrics]
     text = [metric for metric in chosen if isinstance(metric, TextMetric)]
@@ -314,13 +315,13 @@ class _Tests:
         family: The comparisons.
         weights: The resamples of the test set, (B, N).
         diverged: The encodings with a diverged training.
-        earlier: The seeds of earlier looks.
+        earlier: The earlier looks.
     """
 
     family: Family
     weights: Array
     diverged: frozenset[str]
-    earlier: tuple[tuple[int, ...], ...]
+    earlier: tuple[Look, ...]
 
     def run(self, scored: _Scored) -> dict[str, Any]:
         resampled = {cell: scored.measure.scores(self.weights @ of) for cell, of in scored.statistics.items()}

@@ -7,6 +7,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from wordorder.comparison.levels import Look
 from wordorder.comparison.significance import compare
 from wordorder.config.models import Family, Report
 from wordorder.results.frames import systems_metrics, systems_path
@@ -23,7 +24,7 @@ def compare_in_study(
     dataset: str,
     size: str,
     test: str,
-    earlier: Sequence[Sequence[int]] = (),
+    earlier: Sequence[Look] = (),
 ) -> dict[str, Any]:
     """Test every declared comparison on one test set of a study; see :func:`.significance.compare`.
 
@@ -35,7 +36,7 @@ def compare_in_study(
         dataset: The dataset.
         size: The size of the models.
         test: The test set.
-        earlier: The seeds that earlier comparisons of this family on this test set used.
+        earlier: The earlier looks at this test set, in their order.
     """
     index = read_index(results)
     translations = {

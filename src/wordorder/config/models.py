@@ -209,6 +209,11 @@ class Family(WithCode):
     margin: Margins = {}
     looks: Looks | None = None
 
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """The system and the baseline of each comparison."""
+        return [(comparison.system, comparison.baseline) for comparison in self.comparisons]
+
     def among(self, encodings: list[str]) -> Family:
         """Return the comparisons of these encodings, which are those of a size."""
         kept = [each for each in self.comparisons if {each.system, each.baseline} <= set(encodings)]

@@ -93,7 +93,7 @@ class Record(Result):
 
 
 class Level(Result):
-    """The level of a family of comparisons, which is not exact after an undeclared look."""
+    """The level of a family of comparisons, which is not exact after an undeclared look or changed comparisons."""
 
     alpha: float | None = None
     level: float | None = None
@@ -123,6 +123,7 @@ class FamilyNumbers(Result):
     unstable: dict[str, float] = {}
     spread_check: SpreadCheck | None = None
     level: Level | None = None
+    changed: list[tuple[str, str]] = []
     margin: float | None = None
     detectable: float | None = None
     detectable_range: list[float] | None = None

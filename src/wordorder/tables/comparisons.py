@@ -16,6 +16,7 @@ from wordorder.statistics.power import sigma_range
 from wordorder.tables.study import not_scored
 from wordorder.tables.summary import VERDICTS
 from wordorder.tables.table import MISSING, Block, Cell, Row, Table, interval, number, p_values, text
+from wordorder.wording import listed
 
 
 def significance_table(files: list[dict[str, Any]], report: Report) -> Table:
@@ -360,7 +361,9 @@ def _shown_family(name: str, family: dict[str, Any]) -> Row:
     notes = untested(family["excluded"], family["dropped_seeds"], family["problem"])
     looks = f"looks at {', '.join(map(str, level['looks']))} seeds"
     notes += [looks] if len(level["looks"]) > 1 and level["exact"] else []
-    notes += [f"{looks}, not declared: no level is exact"] if not level["exact"] else []
+    changed = [f"{system} and {baseline}" for system, baseline in family.get("changed", [])]
+    notes += [f"changed after the scores were known: {listed(changed)}: no level is exact"] if changed else []
+    notes += [f"{looks}, not declared: no level is exact"] if not level["exact"] and not changed else []
     notes += [f"{name} varies more (p = {p:.2g})" for name, p in unstable(family).items()]
     notes += [f"σ is too small (p = {family['spread_check']['p']:.3f})"] if is_small(family) else []
     spread = "" if low is None or high is None else f"({low:.{places}f} to {high:.{places}f})"
