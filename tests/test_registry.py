@@ -11,7 +11,7 @@ import pytest
 from guide import DOCS, block, plugin
 from raises import raises
 from wordorder.cli.main import main
-from wordorder.registry import KINDS, check_code, own_code, plugin_files, registry_of
+from wordorder.registry import KINDS, check_code, code_of, plugin_files, registry_of
 from wordorder.workflow.configuration import Configuration
 
 # The names that the examples of docs/extending.md register.
@@ -68,7 +68,7 @@ def test_a_name_is_taken_once(kind: str, plugins: Path) -> None:
 def test_the_code_of_a_member_is_that_of_its_file_when_it_was_loaded(kind: str, plugins: Path) -> None:
     text, registry = plugin(kind), registry_of(kind)
     file = write(plugins / kind / "own.py", text)
-    (known,) = own_code(kind, [NAMES[kind], registry.names()[0]]).items()  # The package's members have no code.
+    (known,) = code_of(kind, [NAMES[kind], registry.names()[0]]).items()  # The package's members have no code.
     assert known == (f"{kind}/{NAMES[kind]}", registry.code(NAMES[kind])) and registry.file(NAMES[kind]) == file
     check_code(dict([known]), "The model was trained")
     write(file, text + "CHANGED = True\n")

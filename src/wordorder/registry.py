@@ -182,7 +182,7 @@ class Registry(Generic[Member]):
             spec.loader.exec_module(module)
 
 
-def own_code(kind: str, names: Iterable[str]) -> dict[str, str]:
+def code_of(kind: str, names: Iterable[str]) -> dict[str, str]:
     """Return the digests of the code of members that do not belong to the package.
 
     Args:
@@ -200,7 +200,7 @@ def check_code(code: Mapping[str, str], needed: str) -> None:
     """Check that extensions have the same code as before.
 
     Args:
-        code: The result of :func:`own_code` then.
+        code: The result of :func:`code_of` then.
         needed: What needs the code of then, the start of a sentence, such as "The model FILE was trained".
 
     Raises:

@@ -119,7 +119,7 @@ def test_a_model_is_not_used_with_other_code(tmp_path: Path, plugins: Path) -> N
     file, path = plugins / "encodings/slope.py", tmp_path / "model.pt"
     file.write_text(plugin("encodings"), encoding="utf-8")
     trained = cell({"type": "slope"})
-    saved(path, trained.model_copy(update={"code": trained.encoding.code}))
+    saved(path, trained.model_copy(update={"code": trained.encoding.own_code}))
     load_model(path)
     file.write_text(plugin("encodings").replace("-self.slopes", "self.slopes"), encoding="utf-8")
     registry_of("encodings").forget_discovery()

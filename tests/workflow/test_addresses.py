@@ -59,7 +59,9 @@ def test_addresses_of_known_models_never_change(
     sizes = Sizes.model_validate({"own": size}).root
     config = parse(encoding)
     size = sizes["own"]
-    content = cell_content(minimal(config), minimal(size), RECIPE, positions, config.revisions, config.code | size.code)
+    content = cell_content(
+        minimal(config), minimal(size), RECIPE, positions, config.revisions, config.own_code | size.own_code
+    )
     assert digest(content) == frozen
 
 

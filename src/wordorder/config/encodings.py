@@ -11,7 +11,7 @@ from typing_extensions import override
 from wordorder.config.base import Name, Revised
 from wordorder.config.extensions import ByName
 from wordorder.errors import WordorderError
-from wordorder.registry import own_code
+from wordorder.registry import code_of
 
 Stack = Literal["encoder", "decoder"]
 
@@ -71,9 +71,9 @@ class EncodingConfig(Revised):
         return {each.type: each.revision for each in self.with_contained if each.revision > 1}
 
     @property
-    def code(self) -> dict[str, str]:
+    def own_code(self) -> dict[str, str]:
         """The digest of the code of each encoding outside of the package that does not state its revision."""
-        return own_code("encodings", [each.type for each in self.with_contained if not each.states_revision()])
+        return code_of("encodings", [each.type for each in self.with_contained if not each.states_revision()])
 
     @property
     def stacks(self) -> tuple[Stack, ...]:

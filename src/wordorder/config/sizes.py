@@ -8,7 +8,7 @@ from pydantic import Field, RootModel
 
 from wordorder.config.base import Name, Positive, Rate, Revised
 from wordorder.config.extensions import ByName
-from wordorder.registry import own_code
+from wordorder.registry import code_of
 
 
 class ArchitectureSize(Revised):
@@ -27,9 +27,9 @@ class ArchitectureSize(Revised):
         return {f"architectures.{self.architecture}": self.revision} if self.revision > 1 else {}
 
     @property
-    def code(self) -> dict[str, str]:
+    def own_code(self) -> dict[str, str]:
         """The digest of the code of an architecture outside of the package that does not state its revision."""
-        return own_code("architectures", [] if self.states_revision() else [self.architecture])
+        return code_of("architectures", [] if self.states_revision() else [self.architecture])
 
     @classmethod
     def name(cls) -> str:

@@ -146,7 +146,7 @@ def run(
         directory.lock, lambda taken: processes.any(taken, stop_requested()), for_others=not processes.is_first
     )
     # Without the workflow, the configuration does not say it. The model does, and is not used with other code.
-    config = config.model_copy(update={"code": config.encoding.code | config.size.code})
+    config = config.model_copy(update={"code": config.encoding.own_code | config.size.own_code})
     with _ended_together(processes), only_trainer:
         stamps = stamp(config, _identity(train_corpus)), earlier_stamp(config, _identity(train_corpus))
         if processes.first(lambda: directory.claim(*stamps)):

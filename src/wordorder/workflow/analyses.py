@@ -14,7 +14,7 @@ from wordorder.config.datasets import Dataset
 from wordorder.config.document import read_yaml
 from wordorder.config.models import Measured, Study
 from wordorder.errors import WordorderError
-from wordorder.registry import own_code
+from wordorder.registry import code_of
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.dataset_slices import preparation
 from wordorder.workflow.slices import canonical
@@ -93,7 +93,7 @@ def measured_content(study: Study, dataset: Dataset, name: str, configuration: C
     analysis = _measuring(analysis_of(study, name), name)
     sets = measured_sets(study, dataset, name, configuration)
     content = {"analysis": name, "settings": minimal(analysis.measured_settings()), "sets": sets}
-    code = own_code("analyses", [name])
+    code = code_of("analyses", [name])
     return content | ({"code": code} if code else {})
 
 
@@ -110,7 +110,7 @@ def measure_slice(dataset: Dataset, analysis: MeasuringAnalysis) -> str:
             settings=Analyses({analysis.name: analysis.measured_settings()}),
             preparation=preparation(dataset),
             detokenise=dataset.detokenise,
-            code=own_code("analyses", [analysis.name]),
+            code=code_of("analyses", [analysis.name]),
         )
     )
 

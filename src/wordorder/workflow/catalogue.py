@@ -158,12 +158,12 @@ class Catalogue:
             except WordorderError as error:
                 yield name, {"error": str(error), "code": error.code}
                 continue
-            own = config.needs_reordered, config.revisions, config.code, _own_types(config)
+            own = config.needs_reordered, config.revisions, config.own_code, _own_types(config)
             yield name, self._described(name, minimal(config), *own)
 
     def _sizes(self) -> Iterator[tuple[str, dict[str, Any]]]:
         for name, size in load_sizes(self.root).items():
-            yield name, self._described(name, minimal(size), False, size.revisions, size.code)
+            yield name, self._described(name, minimal(size), False, size.revisions, size.own_code)
 
     def _described(self, name: str, config: dict[str, Any], *of_encodings: Any) -> dict[str, Any]:
         folder = self._first.setdefault(canonical_json(config), name)

@@ -17,7 +17,7 @@ from wordorder.config.datasets import (
     TextPreprocessing,
 )
 from wordorder.errors import WordorderError
-from wordorder.registry import own_code
+from wordorder.registry import code_of
 from wordorder.workflow.slices import canonical, only
 
 
@@ -79,7 +79,7 @@ def import_slice(dataset: Dataset, split: str) -> str:
     """Return the slice ``Import`` of a split."""
     own = parts(dataset, split)
     formats = [side.format for part in own for side in part.sides]
-    return canonical(Import(parts=own, by_hand=dataset.by_hand, code=own_code("dataset_formats", formats)))
+    return canonical(Import(parts=own, by_hand=dataset.by_hand, code=code_of("dataset_formats", formats)))
 
 
 def generator_slice(dataset: Dataset, split: str) -> str:

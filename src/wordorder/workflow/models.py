@@ -12,7 +12,7 @@ from wordorder.config.canonical import canonical_json, digest, minimal
 from wordorder.config.models import Cell, Evaluation, Study, metric_name
 from wordorder.errors import WordorderError
 from wordorder.metrics.scores import text_metrics
-from wordorder.registry import own_code
+from wordorder.registry import code_of
 from wordorder.results.index import CellFiles
 from wordorder.workflow.addresses import (
     MODEL_FOLDER,
@@ -115,7 +115,7 @@ class ModelRules:
         """
         tests = test_names(study, self.configuration.dataset(dataset))
         metrics = sorted(text_metrics(study.metrics), key=str)
-        return Evaluation(tests=sorted(tests), metrics=metrics, code=own_code("metrics", map(metric_name, metrics)))
+        return Evaluation(tests=sorted(tests), metrics=metrics, code=code_of("metrics", map(metric_name, metrics)))
 
     def decoding_folder(self, study: Study, name: str) -> str:
         """Return the folder of a study's decoding, relative to the folder of a cell, and register its slice."""

@@ -26,7 +26,7 @@ from wordorder.config.published_scores import PublishedInStudy, PublishedScores,
 from wordorder.errors import WordorderError, unknown_name
 from wordorder.figures.catalogue import FIGURES
 from wordorder.metrics.scores import system_metrics
-from wordorder.registry import own_code
+from wordorder.registry import code_of
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.meanings import meanings
 from wordorder.workflow.positions import drawn_reorderings
@@ -42,7 +42,7 @@ def systems_scoring(study: Study, dataset: Dataset, metric: str) -> SystemsScori
     """
     for entry in system_metrics(study.metrics):
         if metric_name(entry) == metric:
-            code = own_code("metrics", [metric])
+            code = code_of("metrics", [metric])
             return SystemsScoring(metric=entry, target_language=dataset.target_language, code=code)
     raise WordorderError(
         f"The study '{study.name}' has no metric '{metric}' with its own environment. Add it to 'metrics' of the "
@@ -71,7 +71,7 @@ def family_of(study: Study, dataset: Dataset) -> Family:
         significance=study.significance,
         margin=study.margin,
         looks=study.looks,
-        code=own_code("metrics", map(metric_name, study.metrics)),
+        code=code_of("metrics", map(metric_name, study.metrics)),
     )
 
 
@@ -310,7 +310,7 @@ def analysis_slice(study: Study, configuration: Configuration, name: str) -> str
         Analysed(
             report=report_of(study, configuration, decoded=not isinstance(study.analyses[name], MeasuringAnalysis)),
             settings=Analyses({name: study.analyses[name]}),
-            code=own_code("analyses", [name]),
+            code=code_of("analyses", [name]),
             source_languages={data.name: data.source_language for data in datasets},
             target_languages={data.name: data.target_language for data in datasets},
         )
