@@ -111,6 +111,53 @@ def test_every_state_is_told_from_the_files(
     assert last.endswith("(in 3 min).")
 
 
+def write_evaluation_log(workspace: Workspace, seed: int, text: str) -> Path:
+    path = workspace.evaluation("sinusoidal", seed).replace("results/models", "logs/evaluate_model")
+    log = (workspace.folder / path).with_suffix(".log")
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_text(text)
+    return log
+
+
+def test_a_failed_evaluation_is_shown_until_its_scores_exist(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin-without-squeue")
+    for seed in (1, 2):
+        write_record(folder_of(workspace, seed))
+        write_log(workspace, seed, "the training succeeded\n")
+    log = write_evaluation_log(workspace, 1, "translating\nwordorder: error: data/test is damaged.\n")
+    write_evaluation_log(workspace, 2, "translating\n")
+    text = told(workspace, capsys, "status")
+    found = rows(text)
+    assert found["1"] == "done 20 1,000 0/1 not scored: data/test is damaged."
+    assert found["2"] == "done 20 1,000 0/1"
+    assert f" 1 not scored, {log} ends:\n    translating\n    wordorder: error: data/test is damaged.\n" in text
+    assert "the training succeeded" not in text
+    assert "little: 2 of 6 cells done, 4 queued, the evaluation of 1 failed;" in text
+    (record,) = [each for each in json.loads(told(workspace, capsys, "status", "--json")) if each["reason"]]
+    assert (record["seed"], record["state"], record["log"]) == (1, "done", str(log))
+    scores = workspace.folder / workspace.scores("sinusoidal")
+    scores.parent.mkdir(parents=True)
+    scores.write_text("{}")
+    text = told(workspace, capsys, "status")
+    assert rows(text)["1"] == "done 20 1,000 1/1" and "failed" not in text
+
+
+def test_a_diverged_training_is_neither_done_nor_scored(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin-without-squeue")
+    write_record(folder_of(workspace, 1), status="diverged", updates=9, precision="fp32", device="cpu")
+    scores = workspace.folder / workspace.scores("sinusoidal")
+    scores.parent.mkdir(parents=True)
+    scores.write_text("{}")
+    record = json.loads(told(workspace, capsys, "status", "--json"))[0]
+    assert (record["state"], record["scored"], record["tests"]) == ("failed", 0, 1)
+    assert "little: 0 of 6 cells done, 5 queued, 1 failed." in told(workspace, capsys, "status")
+    assert "little: 6 cells, 1 done (1 of them diverged), 5 to train;" in told(workspace, capsys, "plan")
+
+
 def test_a_killed_training_is_not_running(workspace: Workspace) -> None:
     name, folder = CellName("pair", "sinusoidal", "mini", 1), folder_of(workspace, 1)
 
@@ -217,11 +264,12 @@ def test_the_finish_of_a_study_is_foretold() -> None:
 
 
 def test_a_large_study_lists_what_matters() -> None:
-    many = cells_of(*[("done", {"seconds": 1.0})] * 50, ("running", {"update": 3}), *[("queued", {})] * 10)
+    done = [("done", {"seconds": 1.0})] * 50
+    many = cells_of(*done, ("running", {"update": 3}), *[("queued", {})] * 10, ("done", {"reason": "not scored"}))
     text = status_text("big", many, {"pair": []}, NOW, everything=False)
-    assert list(rows(text)) == ["50"]
-    assert "big: 50 of 61 cells done, 1 running, 10 queued." in text and "--all lists them." in text
-    assert len(rows(status_text("big", many, {"pair": []}, NOW, everything=True))) == 61
+    assert list(rows(text)) == ["50", "61"]
+    assert "big: 51 of 62 cells done, 1 running, 10 queued, " in text and "--all lists them." in text
+    assert len(rows(status_text("big", many, {"pair": []}, NOW, everything=True))) == 62
 
 
 def test_a_finish_on_another_day_has_its_date() -> None:

@@ -276,8 +276,9 @@ def status(
 
     Show the progress, speed and estimated finish of each run of a study and its companions. A run is done, running,
     stopped (saved but not running), queued (not begun) or failed (including diverged runs). For runs that stopped or
-    failed, show the end of the log. The command only reads files, so it can run at any time, also on another machine
-    with the same disk. If SLURM is installed, the command also reads its queue.
+    failed, and for finished runs whose evaluation failed, show the end of the log. The command only reads files, so it
+    can run at any time, also on another machine with the same disk. If SLURM is installed, the command also reads its
+    queue.
     """
     from wordorder.status.report import status_as_json, status_of
 

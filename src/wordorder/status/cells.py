@@ -45,7 +45,7 @@ class CellStatus:
         seconds_left: The predicted remaining time of a running run.
         scored: The number of scored test sets of a finished run.
         job: The SLURM job that trains the run.
-        log: The log file, if it has content.
+        log: The log file, if it has content: of the training, or of the evaluation that failed.
         log_tail: The last lines of the log.
     """
 
@@ -62,11 +62,22 @@ class CellStatus:
     log: Path | None = None
     log_tail: list[str] = field(default_factory=list)
 
+    @property
+    def evaluation_failed(self) -> bool:
+        """Whether the run is trained, but its evaluation ended with an error."""
+        return self.state == "done" and bool(self.reason)
+
 
 def cell_log(folder: Path) -> Path:
     """Return the log of a training run; the workflow writes logs next to ``results``."""
     results = folder.parents[5]  # results/models/DATASET/ENCODING/SIZE/DIGEST/SEED
     return results.parent.joinpath("logs", "train_model", *folder.parts[-5:-1], f"{folder.name}.log")
+
+
+def _evaluation_log(scores: Path) -> Path:
+    """Return the log of the evaluation that writes a file of scores."""
+    folder = scores.parent  # results/models/DATASET/ENCODING/SIZE/DIGEST/SEED/DECODING/EVALUATION
+    return folder.parents[7].parent.joinpath("logs", "evaluate_model", *folder.parts[-7:-1], f"{folder.name}.log")
 
 
 def look(cell: CellName, files: CellFiles, tests: Iterable[str], job: Job | None, *, log_lines: int = 3) -> CellStatus:
@@ -94,12 +105,11 @@ def look(cell: CellName, files: CellFiles, tests: Iterable[str], job: Job | None
         return CellStatus(state="running", reason=_where(training), **shared, **progress)
     record = _record(folder, state)
     if record is not None:
-        scored = sum(files.scores(test).exists() for test in tests)
         shared |= {"seconds": record.get("seconds"), "tokens_per_second": record.get("target_tokens_per_second")}
-        shared |= {"update": record.get("updates"), "planned": record.get("updates"), "scored": scored}
-        if record.get("status") == "diverged":
+        shared |= {"update": record.get("updates"), "planned": record.get("updates")}
+        if record.get("status") == "diverged":  # The files of its scores contain none.
             return CellStatus(state="failed", reason=f"diverged: no finite loss, update {record['updates']}", **shared)
-        return CellStatus(state="done", **shared)
+        return CellStatus(state="done", **shared | _scoring([files.scores(test) for test in tests], log_lines))
     progress.pop("seconds_left", None)
     progress.pop("tokens_per_second", None)
     if job is not None:
@@ -110,14 +120,28 @@ def look(cell: CellName, files: CellFiles, tests: Iterable[str], job: Job | None
     return CellStatus(state=words[0], reason=words[1], **shared, **progress)
 
 
+def _scoring(files: list[Path], log_lines: int) -> dict[str, Any]:
+    """Return the number of files of scores that exist and, if the evaluation of another failed, its error and log."""
+    missing = [file for file in files if not file.exists()]
+    found: dict[str, Any] = {"scored": len(files) - len(missing)}
+    for log in dict.fromkeys(map(_evaluation_log, missing)):
+        if errors := _errors(_tail(log, _LAST_LINES)):
+            return found | {"reason": f"not scored: {errors[-1]}", "log": log, "log_tail": _tail(log, log_lines)}
+    return found
+
+
+def _errors(lines: Iterable[str]) -> list[str]:
+    return [line.removeprefix("wordorder: error: ") for line in lines if _ERROR.match(line)]
+
+
 def _last_words(log: Path, *, saved: bool) -> tuple[State, str] | None:
     """Return whether an inactive run was stopped or failed, and the reason; None if it has not begun."""
     tail = _tail(log, _LAST_LINES)
-    errors = [line for line in tail if _ERROR.match(line)]
+    errors = _errors(tail)
     if any(_ASKED_TO_STOP.search(line) for line in tail):
         return "stopped", "asked to stop; the next run of the workflow resumes it"
     if errors:
-        return "failed", errors[-1].removeprefix("wordorder: error: ")
+        return "failed", errors[-1]
     if saved:
         return "stopped", "ended without a message (killed?); the next run resumes it from its last save"
     if tail:

@@ -67,6 +67,7 @@ class Part:
         size: The size.
         left: The number of runs that are not trained yet, by encoding.
         cells: The number of runs.
+        diverged: The number of finished runs that diverged, which are not trained again.
         parameters: The number of parameters of the largest model.
         tokens: The target tokens of one run; None if nothing is known about the corpus.
         prepared: Whether the tokens of the corpus are counted rather than guessed.
@@ -79,6 +80,7 @@ class Part:
     size: str
     left: Mapping[str, int]
     cells: int
+    diverged: int
     parameters: int
     tokens: float | None
     prepared: bool
@@ -88,7 +90,7 @@ class Part:
 
     @property
     def done(self) -> int:
-        """The number of finished runs."""
+        """The number of finished runs, with those that diverged."""
         return self.cells - sum(self.left.values())
 
     def hours_of(self, encoding: str) -> float | None:
@@ -180,6 +182,7 @@ def estimate(
             left = dict.fromkeys(names, 0)
             for cell in own:
                 left[cell.encoding] += not files[cell].record.exists()
+            records = [read_object(files[cell].record) for cell in own if files[cell].record.exists()]
             models = {name: sketched(encodings[name], sizes[size], recipe, vocabulary) for name in names}
             row = table.row(dataset, size) if table else None
             found = _fastest([measured.get(size), *_probed(results, dataset, size, recipe.precision, hardware)])
@@ -196,6 +199,7 @@ def estimate(
                     size=size,
                     left=left,
                     cells=len(own),
+                    diverged=sum(record.get("status") == "diverged" for record in records),
                     parameters=max(count_parameters(model)["total"] for model in models.values()),
                     tokens=planned_tokens(recipe, tokens),
                     prepared=corpus is not None or recipe.max_epochs is None,

@@ -171,7 +171,9 @@ def _totals(whose: str, parts: Sequence[Part], price: float | None, at_once: int
     hours = hours_text(known) if known else "hours unknown"
     if 0 < len(known) < len(parts):
         hours += ", excluding the unknown parts"
-    lines = [f"{whose}: {total} cells, {done} done, {total - done} to train; {hours}."]
+    diverged = sum(part.diverged for part in parts)
+    ended = f"{done} done" + (f" ({diverged} of them diverged)" if diverged else "")
+    lines = [f"{whose}: {total} cells, {ended}, {total - done} to train; {hours}."]
     longest = max((part.longest or 0.0 for part in known), default=0.0)
     if longest:
         one_by_one = sum((part.hours or 0.0) / part.devices for part in known)

@@ -25,7 +25,7 @@ class PartRecord:
         dataset: The dataset.
         size: The model size.
         cells: The number of runs.
-        done: The number of finished runs.
+        done: The number of finished runs, with those that diverged.
         parameters: The number of trainable parameters of the largest model.
         tokens: The target tokens of one training; None if the data are not prepared and their size is unknown.
         tokens_counted: Whether the tokens were counted in prepared data, not estimated.
@@ -73,7 +73,7 @@ class CellRecord:
         size: The model size.
         seed: The seed.
         state: "done", "running", "stopped", "queued" or "failed".
-        reason: Why the run is in this state; empty if nothing is known.
+        reason: Why the run is in this state, or why its evaluation failed; empty if nothing is known.
         update: The last update; None before the first.
         planned_updates: The number of updates of the training; None if unknown.
         tokens_per_second: The speed in target tokens; None if unknown.
@@ -82,7 +82,7 @@ class CellRecord:
         scored: The number of scored test sets.
         tests: The number of test sets.
         job: The number of the SLURM job; None without one.
-        log: The log file; None without one.
+        log: The log file, of the training or of the evaluation that failed; None without one.
         log_tail: The last lines of the log.
     """
 

@@ -20,7 +20,7 @@ Tests = Mapping[str, Sequence[str]]
 def status_text(
     study: str, cells: Sequence[CellStatus], tests: Tests, now: datetime.datetime, *, everything: bool
 ) -> str:
-    """Return the table of runs, the ends of the logs of stopped and failed runs, and the totals.
+    """Return the table of runs, the ends of the logs of stopped runs and of failures, and the totals.
 
     Args:
         study: The name of the study.
@@ -30,11 +30,12 @@ def status_text(
         everything: List every run, even of a large study.
     """
     everything = everything or len(cells) <= FEW
-    listed = [cell for cell in cells if everything or cell.state not in ("done", "queued")]
+    listed = [cell for cell in cells if everything or cell.evaluation_failed or cell.state not in ("done", "queued")]
     parts = []
     if listed:
         parts.append(_table(listed, tests, now))
-    parts += [_last_words(cell) for cell in cells if cell.state in ("failed", "stopped") and cell.log]
+    ended = [cell for cell in cells if cell.evaluation_failed or cell.state in ("failed", "stopped")]
+    parts += [_last_words(cell) for cell in ended if cell.log]
     parts.append(totals(study, cells, now))
     if len(listed) < len(cells):
         parts.append("Cells that are done or queued are not listed; --all lists them.")
@@ -71,7 +72,8 @@ def _short(reason: str) -> str:
 
 def _last_words(cell: CellStatus) -> str:
     name = cell.name
-    lines = [f"{name.dataset} {name.encoding} {name.size} {name.seed} {cell.state}, {cell.log} ends:"]
+    state = "not scored" if cell.evaluation_failed else cell.state
+    lines = [f"{name.dataset} {name.encoding} {name.size} {name.seed} {state}, {cell.log} ends:"]
     return "\n".join([*lines, *(f"    {line}" for line in cell.log_tail)])
 
 
@@ -84,8 +86,10 @@ def totals(study: str, cells: Sequence[CellStatus], now: datetime.datetime) -> s
         now: The current time.
     """
     numbers = Counter(cell.state for cell in cells)
-    counts = ", ".join(f"{numbers[state]} {state}" for state in STATES[1:] if numbers[state])
-    line = f"{study}: {numbers['done']} of {len(cells)} cells done" + (f", {counts}" if counts else "")
+    counts = [f"{numbers[state]} {state}" for state in STATES[1:] if numbers[state]]
+    if failed := sum(cell.evaluation_failed for cell in cells):
+        counts.append(f"the evaluation of {failed} failed")
+    line = ", ".join([f"{study}: {numbers['done']} of {len(cells)} cells done", *counts])
     speeds = {
         state: [cell.tokens_per_second for cell in cells if cell.state == state and cell.tokens_per_second]
         for state in ("running", "done")
