@@ -14,9 +14,12 @@ import pytest
 from raises import raises
 from snakemake_runs import ROOT
 from wordorder.cli.main import main
+from wordorder.config.load import load_sizes
+from wordorder.config.models import Recipe
 from wordorder.encodings.none import NoEncoding, NoneConfig
-from wordorder.encodings.registry import register
+from wordorder.encodings.registry import parse, register
 from wordorder.errors import WordorderError
+from wordorder.model.counts import counted
 from wordorder.workflow import checks
 from wordorder.workflow.configuration import Configuration
 
@@ -187,6 +190,9 @@ class LookingConfig(EncodingConfig):
     type: Literal["looking"] = "looking"
     more: Annotated[int, Field(ge=0)] = 0
 
+    def parameter_count(self, shape: Shape) -> int:
+        return 3 + 300 * 300 + {3: 1}.get(self.more, 0)
+
 
 @register(LookingConfig)
 class Looking(Encoding):
@@ -219,6 +225,25 @@ def test_own_encodings_are_built_and_may_look_at_their_numbers(root: Path, own_e
     failing, mistaken = caught.value.parts
     assert (failing.found, mistaken.found) == (("failing", "micro"), ("mistaken", "micro"))
     assert re.search(r"RuntimeError: .*3", str(failing)) and "KeyError: 'a mistake'" in str(mistaken)
+
+
+def test_the_formula_of_an_own_encoding_gives_the_parameters_of_its_module(root: Path, own_encodings: Path) -> None:
+    file = own_encodings / "looking.py"
+    file.write_text(OWN_ENCODING.replace("zeros(3 + config.more % 2)", "zeros(3)"))
+    with (root / "encodings.yaml").open("a") as entries:
+        entries.write("right:\n  type: looking\nwrong:\n  type: looking\n  more: 3\n")
+        entries.write("together:\n  compose: [{type: looking, more: 3}, {type: rope}]\n")
+    study = root / "studies/demo.yaml"
+    replace(study, "[none, sinusoidal, opr, relative]", "[none, sinusoidal, opr, relative, right]")
+    check_models(root)
+    replace(study, "right]", "right, wrong, together]")
+    for _ in range(2):  # The second time, the reason comes from the cache.
+        with pytest.raises(WordorderError) as caught:
+            check_models(root)
+        assert [part.found for part in caught.value.parts] == [("wrong", "micro"), ("together", "micro")]
+        assert all(fact in str(part) for part in caught.value.parts for fact in (str(file), "90,004", "90,003"))
+    with raises("wrong-parameter-count", path=file, key="looking", found=90_003, expected=90_004):
+        counted(parse({"type": "looking", "more": 3}), load_sizes(root)["micro"], Recipe(norm="pre", max_updates=1), 8)
 
 
 def test_models_are_built_without_pytorch_s_compiler(root: Path) -> None:

@@ -17,9 +17,11 @@ from wordorder.config.encodings import EncodingConfig
 from wordorder.config.models import Cell, Recipe
 from wordorder.config.published import PublishedRow, PublishedTable
 from wordorder.config.sizes import ModelSize
+from wordorder.encodings.base import REGISTRY
 from wordorder.errors import WordorderError, unknown_name
-from wordorder.model.architectures.base import Translator
+from wordorder.model.architectures.base import Translator, architecture_of
 from wordorder.model.checkpoint import build_model, count_parameters
+from wordorder.wording import listed
 
 _DRAWN = 1 << 16  # largest number of values drawn for a model that is never used
 
@@ -37,9 +39,40 @@ def counted(encoding: EncodingConfig, size: ModelSize, recipe: Recipe, vocabular
         'total', and 'encoding' for the encoding only.
 
     Raises:
-        WordorderError: The encoding cannot be part of such a model, or fails in any other way.
+        WordorderError: The encoding cannot be part of such a model, or fails in any other way, or does not belong to
+            the package and has another number of parameters than its formula gives.
     """
-    return count_parameters(sketched(encoding, size, recipe, vocabulary_size))
+    counts = count_parameters(sketched(encoding, size, recipe, vocabulary_size))
+    _check_formula(encoding, size, counts["encoding"])
+    return counts
+
+
+def _check_formula(encoding: EncodingConfig, size: ModelSize, built: int) -> None:
+    """Compare the parameters of an encoding with its formula; tests do this for the package's encodings."""
+    types = dict.fromkeys(each.type for each in encoding.with_contained)
+    files = [file for name in types if (file := REGISTRY.file(name))]
+    if not files:
+        return
+    where = f"The formula 'parameter_count' in {listed(map(str, files))}"
+    try:
+        formula = encoding.parameter_count(architecture_of(size).shape(size))
+    except Exception as error:  # A user's own formula may raise anything.
+        raise WordorderError(
+            f"{where} cannot be computed: {type(error).__name__}: {error}.",
+            code="wrong-parameter-count",
+            path=files[0],
+            key=encoding.type,
+        ) from error
+    if formula != built:
+        raise WordorderError(
+            f"{where} gives {formula:,} trainable parameters, but the module has {built:,}. Correct the formula, or "
+            "the module if it has other parameters than you meant.",
+            code="wrong-parameter-count",
+            path=files[0],
+            key=encoding.type,
+            found=built,
+            expected=formula,
+        )
 
 
 def sketched(encoding: EncodingConfig, size: ModelSize, recipe: Recipe, vocabulary_size: int) -> Translator:

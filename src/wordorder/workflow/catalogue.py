@@ -92,7 +92,8 @@ class Catalogue:
         """Check that a model can be built of each encoding and size of a study.
 
         Raises:
-            WordorderError: A model cannot be built, or the attention backend of the user is unusable.
+            WordorderError: A model cannot be built, an encoding outside of the package has another number of parameters
+                than its formula gives, or the attention backend of the user is unusable.
         """
         _check_backends()
         known = self._content["models"]
@@ -106,7 +107,7 @@ class Catalogue:
                 known[key] = self._why_not(encoding, size, study.recipe)
                 self._save(self._content)
             if known[key]:
-                where = f"In the study '{study.name}', the encoding '{encoding}' does not fit the size '{size}'"
+                where = f"In the study '{study.name}', the encoding '{encoding}' cannot be used with the size '{size}'"
                 problems.append(
                     WordorderError(
                         f"{where}: {known[key]}", code="model-cannot-be-built", key="encodings", found=(encoding, size)
@@ -126,7 +127,7 @@ class Catalogue:
         return Described(**entry)
 
     def _why_not(self, encoding: str, size: str, recipe: Recipe) -> str:
-        """Return the reason why a model cannot be built; an empty text if it can."""
+        """Return the reason why a model cannot be built or is refused; an empty text if it can be used."""
         from wordorder.model.counts import counted
 
         try:
