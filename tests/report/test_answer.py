@@ -119,6 +119,14 @@ def test_more_than_ten_thousand_seeds_and_enough_seeds_are_said(sample: Sample) 
     assert "These seeds are enough to find the margin, 0.50 BLEU." in of(sample).surer
 
 
+def test_models_without_scores_are_counted_beside_the_requirements(sample: Sample) -> None:
+    (before,) = [line for line in of(sample).sure if line.startswith("7 of 7 requirements")]
+    next(path for path in sorted(sample[1].rglob("*.scores.json"))).unlink()
+    assert not any(line.startswith("7 of 7 requirements") for line in of(sample).sure)
+    (line,) = [line for line in of(sample).sure if line.startswith("6 of 7 requirements")]
+    assert line.startswith(before.replace("7 of", "6 of", 1).removesuffix(".")) and " 1 of " in line
+
+
 def test_what_makes_it_less_sure_is_said(sample: Sample) -> None:
     change(sample, lambda tested: tested["family"].update(spread_check=None, unstable={}))
     assert not any(doubt in line for line in of(sample).sure for doubt in ("no level", "varies more", "vary less"))

@@ -196,6 +196,19 @@ def test_what_is_missing_is_said_and_fails_the_study(
     assert not (results / "tables").exists()
 
 
+def test_models_that_a_requirement_does_not_cover_are_counted(results: Path) -> None:
+    assert not any(item.uncovered for item in credibility_items(ASKED, results))
+    no_score(results)
+    for seed in (1, 2):
+        (cell(results, seed=seed) / "record.json").unlink()
+    items = credibility_items(ASKED, results)
+    assert [item.met for item in items] == [True, True, False, True, True, True, True]
+    uncovered = [item.uncovered.split(" models ")[0] for item in items]
+    assert uncovered == ["1 of 4", "1 of 4", "", "1 of 4", "2 of 4", "1 of 4", "2 of 4"]
+    for item, found in zip(items, credibility_table(items, ASKED).data["Found"], strict=True):
+        assert item.uncovered in found and found.endswith(".") and not found.endswith("..")
+
+
 @pytest.mark.parametrize("older", [without_a_later_key, without_a_later_number, stops_early])
 def test_records_of_versions_without_a_key_are_of_the_same_recipe(older: Callable[[Path], None], results: Path) -> None:
     older(results)

@@ -231,7 +231,9 @@ def _missing(records: Sequence[Record]) -> list[str]:
 
 def _checklist(items: Sequence[Item]) -> list[str]:
     met = sum(item.met for item in items)
-    return [f"{met} of {len(items)} requirements of a credible comparison are met."]
+    uncovered = listed(dict.fromkeys(item.uncovered for item in items if item.met and item.uncovered))
+    said = f"{met} of {len(items)} requirements of a credible comparison are met"
+    return [f"{said}, but {uncovered}." if uncovered else f"{said}."]
 
 
 def _surer(main: Sequence[_Family]) -> list[str]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal
@@ -47,6 +47,7 @@ class Item:
         evidence: What shows that it is met.
         missing: What has to be repaired before the study is finished, without full stops.
         warnings: What a reader has to know, although the study is finished, without full stops.
+        uncovered: How many models could not be looked at, and why, without a full stop; empty if all could.
     """
 
     demand: str
@@ -54,6 +55,7 @@ class Item:
     evidence: str
     missing: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    uncovered: str = ""
 
     @property
     def met(self) -> bool:
@@ -66,6 +68,13 @@ class Item:
         return self.missing + self.warnings
 
     @property
+    def found(self) -> str:
+        """The evidence with the models that it does not cover, or all problems."""
+        if not self.met:
+            return " ".join(f"{problem}." for problem in self.problems)
+        return f"{self.evidence.removesuffix('.')}; {self.uncovered}." if self.uncovered else self.evidence
+
+    @property
     def verdict(self) -> Literal["met", "missing", "warning"]:
         """The finding in one word."""
         return "missing" if self.missing else "warning" if self.warnings else "met"
@@ -73,21 +82,28 @@ class Item:
 
 def credibility_items(report: Report, results: str | Path) -> list[Item]:
     """Check the whole list on the files under ``results``: scores, translations, records and significance tests."""
-    scores = list(_score_files(report, results))
+    scores, cells = list(_score_files(report, results)), list(cell_folders(report, results))
     records = [
         (cell, read_typed(files.record, Record, "data.train", "vocabulary_size", "cell.recipe"))
-        for cell, files in cell_folders(report, results)
+        for cell, files in cells
         if files.record.is_file()
     ]
+    scored = sum(all(files.scores(test).is_file() for test in report.tests[cell["dataset"]]) for cell, files in cells)
+    not_scored = _lacking(len(cells) - scored, len(cells), "scores")
+    no_record = _lacking(len(cells) - len(records), len(cells), "a training record")
     return [
-        _more_than_bleu(report, scores),
-        _significance(load_significance(report, results)),
+        replace(_more_than_bleu(report, scores), uncovered=not_scored),
+        replace(_significance(load_significance(report, results)), uncovered=not_scored),
         _no_copied_scores(report, results, scores),
-        _comparable_references(scores),
-        _comparable_training(records),
-        _signatures(scores),
-        _same_hardware(records),
+        replace(_comparable_references(scores), uncovered=not_scored),
+        replace(_comparable_training(records), uncovered=no_record),
+        replace(_signatures(scores), uncovered=not_scored),
+        replace(_same_hardware(records), uncovered=no_record),
     ]
+
+
+def _lacking(number: int, of: int, what: str) -> str:
+    return f"{number} of {of} models {'lacks' if number == 1 else 'lack'} {what}" if number else ""
 
 
 # A cell, (dataset, size, encoding, seed), and its training record.
@@ -288,15 +304,8 @@ def require(report: Report, results: str | Path) -> list[Item]:
     return items
 
 
-def _lacking(item: Item) -> str:
-    return " ".join(f"{problem}." for problem in item.problems)
-
-
 def credibility_table(items: list[Item], report: Report) -> Table:
     """Make the table of the credibility list."""
-    rows = [
-        {"Requirement": item.demand, "Source": item.source, "Found": item.evidence if item.met else _lacking(item)}
-        for item in items
-    ]
+    rows = [{"Requirement": item.demand, "Source": item.source, "Found": item.found} for item in items]
     shown = [{name: text(value) for name, value in row.items()} for row in rows]
     return Table("credibility", pd.DataFrame(rows), [Block(f"{report.title}: the credibility list.", shown)])
