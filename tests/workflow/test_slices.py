@@ -171,6 +171,7 @@ def test_companions_change_the_page_alone(root: Path) -> None:
 
 
 def test_the_page_knows_the_types_of_the_package(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
     replace(root / "studies/demo.yaml", "encodings: [", "encodings: [opr_rpr, ")()
     configuration = Configuration(root)
     study = configuration.study("demo")
@@ -183,6 +184,21 @@ def test_the_page_knows_the_types_of_the_package(root: Path, monkeypatch: pytest
     monkeypatch.setitem(registry_of("encodings")._modules, "opr", ("json", "OPR"))
     found = json.loads(study_slices.page_slice(study, Configuration(root)))["fidelity"]
     assert found["opr_rpr"] == ["relative"]
+
+
+def test_the_page_of_a_project_links_to_no_page_that_only_a_clone_has(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configuration = Configuration(root)
+    asked = configuration.study("opr")
+    assert asked.paper == "opr"
+    for folder, links in ((ROOT, True), (root, False)):
+        monkeypatch.chdir(folder)
+        found = study_slices.page_of(asked, configuration)
+        assert (bool(found.fidelity), found.undocumented) == (links, not links)
+    (root / "docs/papers").mkdir(parents=True)
+    (root / "docs/papers/opr.md").touch()
+    assert not study_slices.page_of(asked, configuration).undocumented
 
 
 def test_writing_a_default_out_changes_nothing(root: Path) -> None:

@@ -72,8 +72,11 @@ class Page(Model):
     reorderings: list[DrawnReordering] = []
     companions: list[Companion] = []
     fidelity: dict[Name, list[Name]] = Field(
-        default={}, description="Types of each encoding that belong to the package; each has a row in docs/fidelity.md."
+        default={},
+        description="Types of each encoding that belong to the package; each has a row in docs/fidelity.md. Empty "
+        "if there is no such file.",
     )
+    undocumented: bool = Field(default=False, description="Whether docs/papers has no page about the paper.")
     bundled: bool = Field(default=False, description="Whether the results are those of a bundle, without pixels.")
     lines: dict[str, str] = Field(default={}, description="The lines of the README.md of a bundle, by name.")
     lacking: list[str] = Field(default=[], description="Items that the study requests and its bundle lacks.")

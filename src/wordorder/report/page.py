@@ -90,6 +90,7 @@ def build_page(asked: Page, results: str | Path, data: str | Path) -> str:
         companions=asked.companions,
         paper=asked.paper and asked.paper.claims.name,
         bundled=asked.bundled,
+        undocumented=asked.undocumented,
         fidelity=asked.fidelity,
         comparisons=overview.comparisons(report, results),
         lines={name: inline_html(text) for name, text in asked.lines.items()},

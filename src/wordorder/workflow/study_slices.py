@@ -285,8 +285,11 @@ def page_slice(study: Study, configuration: Configuration) -> str:
 
 
 def page_of(study: Study, configuration: Configuration) -> Page:
-    """Return what the page of a study shows; encodings and sizes of its paper are not typed."""
-    datasets = configuration.datasets_of(study)
+    """Return what the page of a study shows; encodings and sizes of its paper are not typed.
+
+    The page links to the documentation of a clone, which a project does not have.
+    """
+    datasets, encodings = configuration.datasets_of(study), study.encodings if _has_page("fidelity") else []
     return Page(
         report=report_of(study, configuration),
         tables=table_names(study, controls=bool(controls_of(study, configuration))),
@@ -297,10 +300,16 @@ def page_of(study: Study, configuration: Configuration) -> Page:
         analyses=study.analyses.names,
         reorderings=drawn_reorderings(study, configuration),
         companions=[Companion(name=name, title=configuration.study(name).title) for name in study.companions],
-        fidelity={name: configuration.catalogue.encoding(name).own_types for name in study.encodings},
+        fidelity={name: configuration.catalogue.encoding(name).own_types for name in encodings},
+        undocumented=study.paper is not None and not _has_page(f"papers/{study.paper}"),
         source_languages={data.name: data.source_language for data in datasets},
         target_languages={data.name: data.target_language for data in datasets},
     )
+
+
+def _has_page(name: str) -> bool:
+    """Return whether the working directory, which holds ``results``, has a page of the documentation."""
+    return Path("docs", f"{name}.md").is_file()
 
 
 def analysis_slice(study: Study, configuration: Configuration, name: str) -> str:
