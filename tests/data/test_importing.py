@@ -71,14 +71,16 @@ def test_parts_whose_faults_cancel_out_are_refused(downloads: Path, tmp_path: Pa
 
 
 def test_a_gated_file_is_explained(downloads: Path, tmp_path: Path) -> None:
-    with raises("missing-file"):
+    advice, missing = "Sign the licence and put train-1 there.", [downloads / "aspec.en", downloads / "aspec.ja"]
+    with raises("missing-file", path=missing[0], found=missing, says=str(missing[1])) as raised:
         import_parts(
-            [part("aspec.en", "aspec.ja")],
+            [GOOD[0], part("aspec.en", "a.de.gz"), part("aspec.en", "aspec.ja")],
             downloads,
             tmp_path / "s",
             tmp_path / "t",
-            by_hand="Sign the licence and put train-1 there.",
+            by_hand=advice,
         )
+    assert advice in str(raised.error)
 
 
 def test_a_split_without_pairs_is_refused(downloads: Path, tmp_path: Path) -> None:

@@ -333,6 +333,12 @@ def test_summary(study: Report, tmp_path: Path, capsys: pytest.CaptureFixture[st
     bleu, chrf = (f"{row.loc[m, 'mean']:.2f} ± {row.loc[m, 'sd']:.2f}" for m in ("bleu", "chrf++"))
     assert re.search(rf"tiny +learned_t5 +{bleu} +{chrf} +2 of 3\n", printed)
     assert re.search(r"tiny +null +– +– +0 of 3\n", printed), "a name, not a missing value"
+    assert re.search(r"size +encoding +BLEU +chrF\+\+ +seeds\n", printed) and "↓" not in printed
+    scores = tmp_path / "tables" / "scores.csv"
+    text = scores.read_text(encoding="utf-8")
+    write_text(scores, text.replace("chrf++", "ter"))
+    assert re.search(r"size +encoding +BLEU +TER ↓ +seeds\n", summary(tmp_path))
+    write_text(scores, text)
     assert "BLEU: nrefs:1|case:mixed" in printed
     assert main(["results", str(tmp_path), "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)

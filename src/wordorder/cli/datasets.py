@@ -34,14 +34,21 @@ def check(
     """Check that the files of datasets are available.
 
     Look for every file of the datasets and gold alignments without downloading it. A file is available if the local
-    mirror (WORDORDER_MIRROR) or the folder by_hand in resources/downloads has it with the expected checksum, or if its
-    URL answers with the expected size. The exit status is 1 if a file is unavailable or a wrong file was found.
+    mirror (WORDORDER_MIRROR) or the folder by_hand in resources/downloads of the current folder has it with the
+    expected checksum, or if its URL answers with the expected size. The exit status is 1 if a file is unavailable or a
+    wrong file was found.
     """
     from wordorder.config.load import dataset_names, load_dataset, load_gold_sets
     from wordorder.data.availability import check_downloads, summary
 
     known, gold = dataset_names(root), load_gold_sets(root)
     names = datasets or [*known, *gold]
+    if not names:
+        raise WordorderError(
+            f"There are no dataset files in {root / 'datasets'}. Name the configuration folder with --root.",
+            code="no-datasets",
+            path=root / "datasets",
+        )
     loaded = [load_dataset(name, root) for name in names if name in known or name not in gold]
     downloads = [(data.folder, data.downloads) for data in loaded]
     downloads += [(f"gold_alignments/{name}", gold[name].downloads) for name in names if name in gold]

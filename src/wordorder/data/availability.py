@@ -73,7 +73,7 @@ def check_downloads(
     """
     files = {(own, file): entry for own, entries in downloads for file, entry in entries.items()}
     with ThreadPoolExecutor(_WORKERS) as pool:
-        asked = [pool.submit(_ask, entry, timeout) for entry in files.values()]
+        asked = [pool.submit(_ask, entry, Path(folder, *names), timeout) for names, entry in files.items()]
         for ((own, file), entry), answer in zip(files.items(), asked, strict=True):
             yield Availability(own, file, _look(entry, Path(folder, own, file), mirror), answer.result())
 
@@ -121,13 +121,15 @@ def _look(entry: Download, output: Path, mirror: str | Path | None) -> Place:
                 wrong.append(f"{place} {error}")
     if wrong:
         return Place(False, "; ".join(wrong))
-    return Place(None, "no copy" if mirror else "WORDORDER_MIRROR is not set")
+    if not mirror:
+        return Place(None, "WORDORDER_MIRROR is not set")
+    return Place(None, f"no copy at {Path(mirror, entry.mirror)}" if entry.mirror else "no copy")
 
 
-def _ask(entry: Download, timeout: float) -> Place:
+def _ask(entry: Download, output: Path, timeout: float) -> Place:
     """Request the header of the file from every address; it is available if one of them has it."""
     if not entry.addresses:
-        return Place(None, f"none; obtain the file manually: {entry.by_hand}")
+        return Place(None, f"none; place the file manually at {by_hand(output)}: {entry.by_hand}")
     asked = {url: _ask_one(entry, url, timeout) for url in entry.addresses}
     if len(asked) == 1:
         return asked[entry.addresses[0]]

@@ -12,6 +12,7 @@ from wordorder.data.formats.base import Sentence, read_sentences
 from wordorder.data.overlap import bucket, letters
 from wordorder.data.text import strict_pairs, write_pairs
 from wordorder.errors import WordorderError
+from wordorder.wording import listed
 
 
 def import_split(config: Import, downloads: Path, source: Path, target: Path) -> None:
@@ -53,6 +54,7 @@ def import_parts(
         The number of pairs.
     """
     parts = list(parts)
+    _check_files(parts, Path(downloads), by_hand)
     remedy = (
         "If these are files of your own, correct the original in the folder 'by_hand' or in the mirror, delete its "
         f"copy in {downloads}, run 'snakemake {source} --cores 1', and run this command again."
@@ -61,7 +63,7 @@ def import_parts(
     def pairs() -> Iterator[tuple[str, str]]:
         empty = True
         for part in parts:
-            found = _pairs(part, Path(downloads), by_hand, remedy)
+            found = _pairs(part, Path(downloads), remedy)
             if part.choose:
                 found = choose(found, part.choose)
             for pair in of_length(found, part.words) if part.words else found:
@@ -107,9 +109,27 @@ def of_length(pairs: Iterable[tuple[str, str]], words: Words) -> Iterator[tuple[
             yield pair
 
 
-def _pairs(part: Part, downloads: Path, by_hand: str | None, remedy: str) -> Iterator[tuple[str, str]]:
+def _check_files(parts: Iterable[Part], downloads: Path, by_hand: str | None) -> None:
+    """Check that all files of the parts exist.
+
+    Raises:
+        WordorderError: Files are missing; the error names all of them.
+    """
+    files = dict.fromkeys(downloads / text.file for part in parts for text in part.sides)
+    missing = [file for file in files if not file.exists()]
+    if missing:
+        verb, remedy = ("do", "them") if len(missing) > 1 else ("does", "it")
+        raise WordorderError(
+            f"{listed(map(str, missing))} {verb} not exist. {by_hand or f'Download {remedy} first.'}",
+            code="missing-file",
+            path=missing[0],
+            found=missing,
+        )
+
+
+def _pairs(part: Part, downloads: Path, remedy: str) -> Iterator[tuple[str, str]]:
     names = [_name(text, downloads) for text in part.sides]
-    sides = [_sentences(text, downloads, by_hand) for text in part.sides]
+    sides = [_sentences(text, downloads) for text in part.sides]
     for source, target in strict_pairs(*sides, *names, remedy=remedy):
         if source.place != target.place and None not in (source.place, target.place):
             raise WordorderError(
@@ -127,10 +147,6 @@ def _name(text: TextFile, downloads: Path) -> str:
     return f"'{text.member}' of {downloads / text.file}" if text.member else str(downloads / text.file)
 
 
-def _sentences(text: TextFile, downloads: Path, by_hand: str | None) -> Iterator[Sentence]:
-    path = downloads / text.file
-    if not path.exists():
-        advice = by_hand or "Download it first."
-        raise WordorderError(f"{path} does not exist. {advice}", code="missing-file", path=path)
-    with open_member(path, text.member) as file:
+def _sentences(text: TextFile, downloads: Path) -> Iterator[Sentence]:
+    with open_member(downloads / text.file, text.member) as file:
         yield from read_sentences(file, text, _name(text, downloads))

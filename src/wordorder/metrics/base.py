@@ -86,6 +86,11 @@ class Metric(ABC):
             names = sorted(self.languages)
             raise unsupported(self.name, language, f", only {', '.join(names)}", names)
 
+    @classmethod
+    def heading(cls) -> str:
+        """Return the heading of a column of scores: the label, and an arrow if lower scores are better."""
+        return f"{cls.label} ↓" if cls.lower_is_better else cls.label
+
     @property
     def agreement(self) -> Agreement | None:
         """The expected human agreement with a difference of this metric, or None if it was not measured."""

@@ -66,9 +66,8 @@ def scores_table(
 
 
 def heading(test: str, name: str) -> str:
-    """Return the heading of a column of scores; an arrow marks metrics of which lower scores are better."""
-    chosen = metric(name)
-    return f"{test} {chosen.label}{' ↓' if chosen.lower_is_better else ''}"
+    """Return the heading of a column of the scores of a test set."""
+    return f"{test} {metric(name).heading()}"
 
 
 _LETTERS = (

@@ -35,7 +35,7 @@ def summary(results: str | Path) -> str:
     for (dataset, test), group in groups(scores, ["dataset", "test"]):
         rows: list[dict[str, str]] = []
         for (size, encoding), cells in groups(group, ["size", "encoding"]):
-            found = {metric(row["metric"]).label: _cell(row) for row in cells.to_dict("records")}
+            found = {metric(row["metric"]).heading(): _cell(row) for row in cells.to_dict("records")}
             scored = cells.loc[cells["n"] > 0, "n"]  # by the metrics that scored anything
             n = f"{scored.min() if len(scored) else 0} of {cells['seeds'].max()}"
             rows.append({"size": size, "encoding": encoding} | found | {"seeds": n})
