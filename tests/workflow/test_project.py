@@ -54,6 +54,14 @@ def test_a_project_runs_the_jobs_of_the_clone(project: Path, tmp_path: Path) -> 
     assert job_counts(found.stdout) == expected
 
 
+def test_the_results_of_a_project_may_be_in_another_folder(project: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "snakemake", "my_study", "--cores", "2", "--dry-run"]
+    elsewhere = ["--directory", tmp_path / "elsewhere"]
+    plugins = {"WORDORDER_PLUGINS": str(project / "wordorder_plugins")}
+    here, there = run(project, *command), run(project, *command, *elsewhere, **plugins)
+    assert job_counts(there.stdout) == job_counts(here.stdout)
+
+
 def test_a_project_passes_on_what_happens_at_the_start_and_the_end_of_a_run() -> None:
     """Snakemake does not call these blocks of a module."""
     rules, project = (
