@@ -246,6 +246,13 @@ def test_the_formula_of_an_own_encoding_gives_the_parameters_of_its_module(root:
         counted(parse({"type": "looking", "more": 3}), load_sizes(root)["micro"], Recipe(norm="pre", max_updates=1), 8)
 
 
+def test_an_own_encoding_without_a_formula_may_have_parameters(root: Path, own_encodings: Path) -> None:
+    start, _, rest = OWN_ENCODING.partition("    def parameter_count")
+    (own_encodings / "looking.py").write_text(start + rest.partition("\n\n")[2], encoding="utf-8")
+    counts = counted(parse({"type": "looking"}), load_sizes(root)["micro"], Recipe(norm="pre", max_updates=1), 8)
+    assert counts["encoding"] > 90_000
+
+
 def test_models_are_built_without_pytorch_s_compiler(root: Path) -> None:
     """Whose import takes longer than all else that is done before a workflow begins."""
     code = f"import sys; from wordorder.cli.main import main; main(['check', 'demo', '--root', {str(root)!r}]); "

@@ -48,11 +48,11 @@ def counted(encoding: EncodingConfig, size: ModelSize, recipe: Recipe, vocabular
 
 
 def _check_formula(encoding: EncodingConfig, size: ModelSize, built: int) -> None:
-    """Compare the parameters of an encoding with its formula; tests do this for the package's encodings."""
-    types = dict.fromkeys(each.type for each in encoding.with_contained)
-    files = [file for name in types if (file := REGISTRY.file(name))]
-    if not files:
+    """Compare the parameters of an encoding with its formula, if it has one; for the package's own, tests do this."""
+    own = {file: type(each) for each in encoding.with_contained if (file := REGISTRY.file(each.type))}
+    if not own or any(config.parameter_count is EncodingConfig.parameter_count for config in own.values()):
         return
+    files = list(own)
     where = f"The formula 'parameter_count' in {listed(map(str, files))}"
     try:
         formula = encoding.parameter_count(architecture_of(size).shape(size))
