@@ -17,6 +17,7 @@ import importlib.util
 import os
 import pkgutil
 import sys
+import traceback
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import entry_points
@@ -149,6 +150,10 @@ class Registry(Generic[Member]):
         self.get(name)
         return _own_file(self._modules[name][0])
 
+    def own_modules(self) -> set[str]:
+        """Return the names of the loaded modules of members that do not belong to the package."""
+        return {module for module, _ in self._modules.values() if _own_file(module)}
+
     def is_current(self) -> bool:
         """Return whether the files of all members still have the code that was loaded."""
         files = {name: self.file(name) for name in self._code}
@@ -218,6 +223,20 @@ def check_code(code: Mapping[str, str], needed: str) -> None:
                 path=file,
                 key=name,
             )
+
+
+def own_line(error: BaseException) -> tuple[Path, int] | None:
+    """Return the file and line of the innermost call of an exception in an extension outside of the package.
+
+    Only extensions that are loaded are considered; the result is None if the exception passed through none of them.
+    """
+    bases = (sys.modules.get(f"{package}.base") for package in KINDS.values())
+    own = set().union(*(base.REGISTRY.own_modules() for base in bases if hasattr(base, "REGISTRY")))
+    for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
+        module = frame.f_globals.get("__name__", "")
+        if module in own and (file := _own_file(module)):
+            return file, line
+    return None
 
 
 def _own_file(module: str) -> Path | None:

@@ -59,6 +59,53 @@ def test_debug_shows_the_cause_of_a_known_error(capsys: pytest.CaptureFixture[st
     assert "Traceback" in capsys.readouterr().err
 
 
+def test_debug_shows_the_cause_of_each_of_several_errors(plugins: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (plugins / "encodings/broken.py").write_text("def find():\n    return {}['x']\n\n\nfind()\n")
+    assert main(["check", "demo", "multi30k", "--debug"]) == 1
+    assert "in find\n" in capsys.readouterr().err
+
+
+METRIC = """
+from wordorder.metrics.base import TextMetric, register
+
+
+@register("own")
+class Own(TextMetric):
+    label = "Own"
+    signature = "own|version:1"
+
+    def statistics(self, hypotheses, references):
+        import numpy as np
+
+        return np.ones((len(hypotheses), 1))
+
+    def score(self, sums):
+        return {}["count"]
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("--debug",)])
+def test_the_line_of_an_extension_that_raises_is_named(
+    options: tuple[str, ...],
+    plugins: Path,
+    state: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file, text = plugins / "metrics/own.py", tmp_path / "text"
+    file.write_text(METRIC)
+    text.write_text("a b\n")
+    monkeypatch.setenv("WORDORDER_ERRORS", "json")
+    command = ["stage", "score", "--config", json.dumps({"metrics": ["own"], "target_language": "de"})]
+    command += ["--hypotheses", str(text), "--references", str(text), "--output", str(tmp_path / "out")]
+    assert main([*command, *options]) == 1
+    said = json.loads(capsys.readouterr().err.splitlines()[-1])
+    line = METRIC.splitlines().index('        return {}["count"]') + 1
+    assert (said["code"], said["path"], said["line"]) == ("unforeseen", str(file), line)
+    assert str(file) in said["message"] and str(line) in said["message"]
+
+
 @pytest.mark.parametrize(
     ("error", "code", "facts"),
     [

@@ -157,7 +157,8 @@ def _forget_output() -> None:
 def _report(error: WordorderError, *, debug: bool = False) -> int:
     """Print an error, as JSON lines if WORDORDER_ERRORS is 'json', and return the exit status."""
     if debug:
-        traceback.print_exception(error)
+        for each in dict.fromkeys((error, *error.parts)):  # Each of several mistakes has its own cause.
+            traceback.print_exception(each)
     if os.environ.get(VARIABLE) == "json":
         print(as_json(error), file=sys.stderr)
     else:

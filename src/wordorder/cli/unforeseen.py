@@ -13,6 +13,7 @@ from pathlib import Path
 from wordorder import __version__
 from wordorder.errors import WordorderError
 from wordorder.files import DISK_FULL
+from wordorder.registry import own_line
 
 _FREE = "Free disk space and run the same command again."
 
@@ -57,11 +58,15 @@ def as_sentence(error: Exception, *, log: bool) -> WordorderError:
         )
     text = " ".join(str(error).split())[:300]
     where = f" The traceback is in {_log(error)}." if log else ""
+    file, line = own_line(error) or (None, None)
+    cause = "may be a mistake in an input or a bug" if file is None else f"is probably in line {line} of {file}"
     return _caused(
         WordorderError(
-            f"An unexpected error occurred ({type(error).__name__}{f': {text}' if text else ''}). The cause may be a "
-            f"mistake in an input or a bug.{where} Use the option --debug to print the traceback.",
+            f"An unexpected error occurred ({type(error).__name__}{f': {text}' if text else ''}). The cause "
+            f"{cause}.{where} Use the option --debug to print the traceback.",
             code="unforeseen",
+            path=file,
+            line=line,
         ),
         error,
     )

@@ -21,6 +21,7 @@ from wordorder.encodings.base import REGISTRY
 from wordorder.errors import WordorderError, unknown_name
 from wordorder.model.architectures.base import Translator, architecture_of
 from wordorder.model.checkpoint import build_model, count_parameters
+from wordorder.registry import own_line
 from wordorder.wording import listed
 
 _DRAWN = 1 << 16  # largest number of values drawn for a model that is never used
@@ -98,8 +99,13 @@ def sketched(encoding: EncodingConfig, size: ModelSize, recipe: Recipe, vocabula
     except WordorderError:
         raise
     except Exception as error:  # A user's own encoding may raise anything.
+        file, line = own_line(error) or (None, None)
+        where = f" (line {line} of {file})" if file else ""
         raise WordorderError(
-            f"It cannot be built: {type(error).__name__}: {error}.", code="model-cannot-be-built"
+            f"It cannot be built: {type(error).__name__}: {error}{where}.",
+            code="model-cannot-be-built",
+            path=file,
+            line=line,
         ) from error
 
 
