@@ -225,6 +225,8 @@ def test_own_encodings_are_built_and_may_look_at_their_numbers(root: Path, own_e
     failing, mistaken = caught.value.parts
     assert (failing.found, mistaken.found) == (("failing", "micro"), ("mistaken", "micro"))
     assert re.search(r"RuntimeError: .*3", str(failing)) and "KeyError: 'a mistake'" in str(mistaken)
+    line = next(number for number, text in enumerate(OWN_ENCODING.splitlines(), 1) if "a mistake" in text)
+    assert f"line {line}" in str(mistaken) and str(own_encodings / "looking.py") in str(mistaken)
 
 
 def test_the_formula_of_an_own_encoding_gives_the_parameters_of_its_module(root: Path, own_encodings: Path) -> None:

@@ -294,6 +294,18 @@ def test_a_model_that_cannot_be_built_is_told_before_anything_runs(config: Path,
     assert re.search(r"^wordorder: error: .*'demo'.*'relative'.*'micro_lstm'", failed.stderr, re.MULTILINE)
 
 
+def test_an_analysis_that_cannot_be_loaded_is_told_without_a_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "plugins/analyses/broken.py"
+    file.parent.mkdir(parents=True)
+    file.write_text("1 / 0\n")
+    monkeypatch.setenv("WORDORDER_PLUGINS", str(tmp_path / "plugins"))
+    failed = snakemake(tmp_path, "--dry-run", "demo", "--cores", "1")
+    assert failed.returncode == 1 and str(file) in failed.stderr and "ZeroDivisionError" in failed.stderr
+    assert "Traceback" not in failed.stderr and "rule " not in failed.stdout + failed.stderr
+
+
 def test_a_dataset_with_a_mistake_hinders_only_its_studies(config: Path, tmp_path: Path) -> None:
     dataset = config / "datasets" / "multi30k.yaml"
     dataset.write_text(dataset.read_text().replace("target_language", "target_langauge"))

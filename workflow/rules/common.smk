@@ -53,7 +53,7 @@ shell.prefix('set -euo pipefail; trap : INT TERM USR1; logged() {{ trap "" INT T
 
 
 # The caption templates read the texts of figures and analyses from this key.
-config["captions"] = captions()
+config["captions"] = exit_on_error(captions)()
 
 
 wildcard_constraints:
