@@ -231,7 +231,8 @@ def own_line(error: BaseException) -> tuple[Path, int] | None:
     Only extensions that are loaded are considered; the result is None if the exception passed through none of them.
     """
     bases = (sys.modules.get(f"{package}.base") for package in KINDS.values())
-    own = set().union(*(base.REGISTRY.own_modules() for base in bases if hasattr(base, "REGISTRY")))
+    registries: list[Registry[Any]] = [base.REGISTRY for base in bases if base is not None]
+    own = {module for registry in registries for module in registry.own_modules()}
     for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
         module = frame.f_globals.get("__name__", "")
         if module in own and (file := _own_file(module)):

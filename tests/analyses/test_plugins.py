@@ -150,6 +150,31 @@ def test_one_reads_translations(plugins: dict[str, str], tmp_path: Path) -> None
     assert wrong.returncode == 1 and "did you mean 'least'?" in wrong.stderr
 
 
+@pytest.mark.parametrize(
+    ("method", "line", "code"),
+    [
+        ("frame", "import pandas; return pandas.DataFrame()", "wrong-frame"),
+        ("frame", "return [1]", "wrong-frame"),
+        ("draw", "pass", "wrong-figure"),
+    ],
+)
+def test_one_without_data_or_figure_is_named(
+    method: str, line: str, code: str, plugins: dict[str, str], tmp_path: Path
+) -> None:
+    results, data = write_sample(tmp_path)
+    file = tmp_path / "plugins/analyses/longest.py"
+    text = re.sub(rf"(?m)^    def {method}\(.*$", rf"\g<0>\n        {line}\n", READS_TRANSLATIONS)
+    if method == "draw":
+        text = text.replace("return seeds", "seeds")
+    file.write_text(text, encoding="utf-8")
+    command = ["-m", "wordorder.cli", "stage", "analyse", "longest", "--results", results, "--data", data]
+    command += ["--output-prefix", tmp_path / "out", "--config", slice_of("longest")]
+    done = run(plugins | {"WORDORDER_ERRORS": "json"}, *command)
+    said = json.loads(done.stderr)
+    assert (said["code"], said["path"], said["key"]) == (code, str(file), "longest")
+    assert not list(tmp_path.glob("out*"))
+
+
 def test_one_measures_models(plugins: dict[str, str], tmp_path: Path) -> None:
     results, data = write_sample(tmp_path)
     torch.manual_seed(1)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from guide import plugin
 from raises import raises
 from wordorder.config.load import load_sizes, size_names, slice_argument
 from wordorder.config.models import Cell, Recipe
@@ -16,6 +17,7 @@ from wordorder.errors import WordorderError
 from wordorder.model.architectures.lstm import LSTMSize
 from wordorder.model.architectures.prefix_lm import PrefixLMSize
 from wordorder.model.architectures.transformer import TransformerSize
+from wordorder.registry import registry_of
 
 TRANSFORMER = "{encoder_layers: 0, decoder_layers: 1, dim: 4, ffn_dim: 4, heads: 2, dropout: 0}"
 
@@ -101,6 +103,32 @@ def test_a_slice_is_read_again_as_the_same_size() -> None:
 def test_names_are_read_without_pytorch(statement: str) -> None:
     program = f"import sys; {statement}; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", program], cwd=Path(__file__).parents[2], check=True)
+
+
+@pytest.mark.parametrize("line", ['architecture: str = "own"', 'architecture: Literal["own"] = "own"'])
+def test_the_default_of_an_own_architecture_is_its_name(line: str, tmp_path: Path, plugins: Path) -> None:
+    write_architecture(plugins, line)
+    (tmp_path / "sizes.yaml").write_text(f"a: {TRANSFORMER.replace('{', '{architecture: own, ')}\n")
+    size = load_sizes(tmp_path)["a"]
+    assert type(size).__name__ == "OwnSize"
+    cell = Cell(encoding={"type": "none"}, size=size, recipe=Recipe(max_updates=1), seed=0)
+    assert slice_argument(cell.model_dump_json(exclude_defaults=True), Cell) == cell
+
+
+@pytest.mark.parametrize("line", ["architecture: str", 'architecture: Literal["own", "other"]'])
+def test_an_own_architecture_without_a_name_is_refused(line: str, plugins: Path) -> None:
+    file = write_architecture(plugins, line)
+    with raises("unnamed-member", path=file, key="architecture", says="OwnSize"):
+        registry_of("architectures").names()
+
+
+def write_architecture(plugins: Path, line: str) -> Path:
+    """Write the architecture of docs/extending.md with another line that names it."""
+    text, old = plugin("architectures").replace("SharedEncoder", "Own"), 'architecture: Literal["shared_encoder"]'
+    assert old in text
+    file = plugins / "architectures/own.py"
+    file.write_text(text.replace(old, line))
+    return file
 
 
 def test_names_do_not_depend_on_what_they_stand_for(tmp_path: Path) -> None:

@@ -44,12 +44,41 @@ def analyse(name: str, /, *, config: Analysed, results: Path, data: Path, output
         results: The folder results/{study}.
         data: The folder results/data.
         output_prefix: The prefix of the outputs PREFIX.svg, .pdf, .png and .csv.
+
+    Raises:
+        WordorderError: The analysis has no data, or draws no figure.
     """
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
     from wordorder.drawing import style
 
     analysis = the_analysis(config.settings, name)
     frame = analysis.frame(config, results, data)
-    style.save(style.styled(analysis.draw)(frame, config), output_prefix, frame)
+    if not isinstance(frame, DataFrame) or frame.empty:
+        found = "an empty DataFrame" if isinstance(frame, DataFrame) else _kind(frame)
+        expected = "a DataFrame with at least one row; runs without a result have a row with their status"
+        raise _wrong(analysis, "frame", found, expected, code="wrong-frame")
+    figure = style.styled(analysis.draw)(frame, config)
+    if not isinstance(figure, Figure):
+        raise _wrong(analysis, "draw", _kind(figure), "a figure (matplotlib.figure.Figure)", code="wrong-figure")
+    style.save(figure, output_prefix, frame)
+
+
+def _kind(found: object) -> str:
+    return f"a value of the type {type(found).__name__}"
+
+
+def _wrong(analysis: Analysis, method: str, found: str, expected: str, *, code: str) -> WordorderError:
+    return WordorderError(
+        f"The method '{method}' of the analysis '{analysis.name}' (class {type(analysis).__qualname__} of "
+        f"{type(analysis).__module__}) returned {found}, but must return {expected}. Correct the method.",
+        code=code,
+        path=REGISTRY.file(analysis.name),
+        key=analysis.name,
+        found=found,
+        expected=expected,
+    )
 
 
 def measure(

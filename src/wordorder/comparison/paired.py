@@ -46,7 +46,7 @@ class Extraction:
         """Return the statistics of N lines, (N, K)."""
         if metric in self.scorers:
             return np.asarray(getattr(self.scorers[metric], _EXTRACT)(lines, None), dtype=float)
-        return self._metrics[metric].statistics(lines, self._references)
+        return self._metrics[metric].checked_statistics(lines, self._references)
 
     def measure(self, metric: str) -> Measure:
         """Return the corpus score of a metric as a function of statistics."""

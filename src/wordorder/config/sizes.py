@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import Field, RootModel
 
 from wordorder.config.base import Name, Positive, Rate, Revised
-from wordorder.config.extensions import ByName
+from wordorder.config.extensions import ByName, name_of
 from wordorder.registry import code_of
 
 
 class ArchitectureSize(Revised):
     """The common keys of the sizes of all architectures; each architecture derives its own class.
 
-    A subclass narrows ``architecture`` to a ``Literal`` of the architecture's name.
+    A subclass narrows ``architecture`` to a ``Literal`` of the architecture's name, or gives the name as its default.
     """
 
     architecture: str = Field(description="Name of the architecture; a Transformer if missing.")
@@ -33,9 +33,14 @@ class ArchitectureSize(Revised):
 
     @classmethod
     def name(cls) -> str:
-        """Return the name of the architecture."""
-        (name,) = cls.model_fields["architecture"].annotation.__args__  # type: ignore[union-attr]
-        return str(name)
+        """Return the name of the architecture.
+
+        Raises:
+            WordorderError: The class does not name it.
+        """
+        annotation = cls.model_fields["architecture"].annotation
+        names = get_args(annotation) if get_origin(annotation) is Literal else ()
+        return str(names[0]) if len(names) == 1 else name_of(cls, "architecture")
 
 
 ModelSize = Annotated[ArchitectureSize, ByName("architectures", "architecture", default="transformer")]

@@ -114,6 +114,7 @@ class TextMetric(Metric):
     """
 
     decomposes: ClassVar[bool] = True
+    _columns: tuple[int, ...] = ()  # (K,), once statistics were computed
 
     @property
     @abstractmethod
@@ -132,6 +133,36 @@ class TextMetric(Metric):
             An array of shape (N, K).
         """
         raise NotImplementedError(f"{type(self).__name__}.statistics")
+
+    def checked_statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> Array:
+        """Return :meth:`statistics` as an array of numbers.
+
+        Raises:
+            WordorderError: There is not one row per sentence, or not the same K in all rows and all calls.
+        """
+        statistics = self.statistics(hypotheses, references)
+        try:
+            rows = np.asarray(statistics, dtype=float)
+        except (TypeError, ValueError):
+            found = "rows of different lengths or values that are not numbers"
+        else:
+            columns = self._columns or rows.shape[-1:]
+            if rows.shape == (len(hypotheses), *columns) and columns:
+                self._columns = columns
+                return rows
+            found = f"an array of the shape {rows.shape}"
+        expected = f"({len(hypotheses)}, {self._columns[0] if self._columns else 'K'})"
+        raise WordorderError(
+            f"The method 'statistics' of the metric '{self.name}' (class {type(self).__qualname__} of "
+            f"{type(self).__module__}) returned {found}. For {len(hypotheses)} sentences it must return an array of "
+            f"the shape {expected}: one row per sentence, and the same number K of statistics in every row and for "
+            "every translation. Correct the method.",
+            code="wrong-statistics",
+            path=REGISTRY.file(self.name),
+            key=self.name,
+            found=found,
+            expected=expected,
+        )
 
     def score(self, sums: Array) -> float:
         """Compute a corpus score from the sums of the sentences' statistics, (K,)."""
@@ -154,13 +185,13 @@ class TextMetric(Metric):
         Returns:
             The score, and details such as counts and lengths that are stored with it.
         """
-        return self.measure.of(self.statistics(hypotheses, references)), {}
+        return self.measure.of(self.checked_statistics(hypotheses, references)), {}
 
     def segment_scores(self, hypotheses: Sequence[str], references: Sequence[str]) -> list[float]:
         """Score each sentence separately."""
         if not self.decomposes:
             return [self.corpus_score([h], [r])[0] for h, r in zip(hypotheses, references, strict=True)]
-        return [float(score) for score in self.measure.scores(self.statistics(hypotheses, references))]
+        return [float(score) for score in self.measure.scores(self.checked_statistics(hypotheses, references))]
 
     @property
     def measure(self) -> Measure:
