@@ -59,6 +59,24 @@ def test_mistakes(
     assert (error["code"], error["key"]) == (code, key)
 
 
+def test_a_missing_extension_is_named_with_its_entry(
+    config: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("WORDORDER_ERRORS", "json")
+    (config / "encodings.yaml").write_text("none: {type: none}\n")
+    with (config / "sizes.yaml").open("a") as sizes:
+        sizes.write("mine: {architecture: lost}\n")
+    command = ["params", "--vocabulary", "100", "--root", str(config), "--size"]
+    assert main([*command, "tiny"]) == 0, "another size"
+    assert main([*command, "mine"]) == 1
+    error = json.loads(capsys.readouterr().err)
+    assert (error["code"], error["key"], error["found"]) == ("unknown-name", "mine.architecture", "lost")
+    (config / "encodings.yaml").write_text("own: {type: lost}\n")
+    assert main([*command, "tiny"]) == 1
+    error = json.loads(capsys.readouterr().err)
+    assert (error["code"], error["key"], error["found"]) == ("unknown-name", "own.type", "lost")
+
+
 # -------------------------------------------------------------------------------------------- published counts
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from guide import plugin
 from little_study import Workspace
 from snakemake_runs import ROOT
 from wordorder.api.inspection import inspect
@@ -45,6 +46,16 @@ def test_an_encoding_is_explained_and_drawn(tmp_path: Path, capsys: pytest.Captu
     capsys.readouterr()
     assert main(["inspect", "opr_rpr", *root]) == 0
     assert {"Shaw", "Source:"} <= set(capsys.readouterr().out.split())
+
+
+def test_an_encoding_without_documentation_is_described(plugins: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    documented = plugin("encodings")
+    (plugins / "encodings/own.py").write_text(documented.replace(documented.split('"""')[1], ""))
+    assert main(["inspect", "slope", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["texts"] == {"slope": {"Title": "", "Formula": ""}}
+    assert main(["inspect", "slope"]) == 0
+    first, *between, last = capsys.readouterr().out.splitlines()
+    assert "slope" in first and "8 trainable" in last and between == [""], "no paragraphs without text"
 
 
 def test_an_unknown_encoding_is_a_sentence(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

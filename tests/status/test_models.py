@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 from pathlib import Path
 
 import pytest
 
-from little_study import Workspace
+from little_study import SIZES, Workspace
 from wordorder.cli.main import main
 from wordorder.errors import WordorderError
 from wordorder.results.index import write_index
@@ -142,3 +143,25 @@ def test_a_study_with_a_mistake_keeps_every_model(workspace: Workspace) -> None:
     (workspace.config / "studies/other.yaml").write_text("name: other\nbased_on: nothing\n")
     assert run(workspace, "--unused", "--remove") == 1
     assert (workspace.folder / workspace.cell("opr", "model.pt")).is_file()
+
+
+@pytest.mark.parametrize(
+    ("file", "entry", "change"),
+    [
+        ("encodings.yaml", "lost: {type: lost}", "encodings: [lost, sinusoidal]"),
+        ("sizes.yaml", SIZES.replace("mini: {", "lost: {architecture: lost, "), "sizes: [lost]"),
+        ("encodings.yaml", "", "metrics: [chrf++, lost]"),
+    ],
+)
+def test_a_study_whose_extension_is_missing_is_left_out(
+    file: str, entry: str, change: str, workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = workspace.config / file
+    path.write_text(f"{path.read_text()}\n{entry}\n")
+    (workspace.config / "studies/other.yaml").write_text(f"name: other\nbased_on: little\n{change}\n")
+    assert run(workspace, "--json") == 0
+    printed = capsys.readouterr()
+    assert [model["studies"] for model in json.loads(printed.out)] == [["little"]] * 3
+    (warning,) = printed.err.splitlines()
+    assert "'other'" in warning and "'lost'" in warning
+    assert run(workspace, "--unused") == 1, "its models could be listed"

@@ -49,10 +49,14 @@ class Inspection:
     def __str__(self) -> str:
         lines = [f"{self.name}: {json.dumps(self.settings, ensure_ascii=False, default=str)}"]
         for texts in self.texts.values():
-            lines += ["", f"{texts['Title']}.", "", texts["Formula"].rstrip(), ""]
-            for heading, text in texts.items():
-                if heading not in ("Title", "Formula"):
-                    lines.append(textwrap.fill(f"{heading}: {text}", 100, break_long_words=False))
+            rest = [
+                textwrap.fill(f"{heading}: {text}", 100, break_long_words=False)
+                for heading, text in texts.items()
+                if heading not in ("Title", "Formula")
+            ]
+            title = texts["Title"] and f"{texts['Title']}."  # A user's own encoding may be without documentation.
+            for part in filter(None, (title, texts["Formula"].rstrip(), "\n".join(rest))):
+                lines += ["", part]
         limit = "works at any length" if self.longest is None else f"{self.longest:,} positions"
         lines += ["", f"{self.parameters:,} trainable parameters in one layer of each stack; {limit}"]
         return "\n".join(lines)

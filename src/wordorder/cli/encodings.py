@@ -9,7 +9,7 @@ from typer import Argument, Option
 
 from wordorder.cli.app import ENCODING, command
 from wordorder.cli.options import Root, complete_size, flag
-from wordorder.errors import WordorderError
+from wordorder.errors import WordorderError, unknown_name
 
 
 @command(ENCODING, "inspect rope", "inspect opr_16 --figure opr_16", "inspect alibi --json")
@@ -52,7 +52,7 @@ def params(
     Print the number of trainable parameters, in millions, of a model with each configured encoding. With --published,
     print the counts in papers next to those of our models, with the reasons for differences.
     """
-    from wordorder.config.load import load_encodings, load_published, load_sizes
+    from wordorder.config.load import load_encodings, load_published, load_sizes, size_names
     from wordorder.model.counts import count_lines, published_lines
 
     if published and (size, vocabulary) != (None, None):
@@ -71,7 +71,9 @@ def params(
             key="--size",
         )
     else:
-        lines = count_lines(load_encodings(root), load_sizes(root), size, vocabulary)
+        if size not in (names := size_names(root)):
+            raise unknown_name("There is no size", size, names, "sizes", code="unknown-size", key="--size")
+        lines = count_lines(load_encodings(root), load_sizes(root, [size])[size], vocabulary)
     for line in lines:
         print(line, flush=True)
 

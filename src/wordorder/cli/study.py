@@ -322,7 +322,8 @@ def models(
 ) -> None:
     """List the stored models, the studies that use them and their disk space.
 
-    All studies share the models in results/models. The disk space of a model includes its translations.
+    All studies share the models in results/models. The disk space of a model includes its translations. A study with a
+    mistake, or whose extension is missing, is left out with a warning; --unused then ends with an error.
     """
     from wordorder.status.models import models_text, stored_models
     from wordorder.status.models import remove as remove_all
@@ -335,7 +336,9 @@ def models(
             code="usage",
             key="--remove",
         )
-    found = [model for model in stored_models(results, Configuration(root)) if not (unused and model.studies)]
+    # Without one of the studies, models that it uses could be listed as unused, and removed.
+    stored = stored_models(results, Configuration(root), tolerant=not unused)
+    found = [model for model in stored if not (unused and model.studies)]
     print(models_json(found) if json else models_text(found))
     if remove and found:
         remove_all(found)

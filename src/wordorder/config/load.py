@@ -94,9 +94,17 @@ def _is_derived_dataset(document: Document) -> bool:
     return isinstance(document.data, dict) and bool(set(DERIVED_KEYS) & document.data.keys())
 
 
-def load_sizes(root: str | Path = "config") -> dict[str, ModelSize]:
-    """Load ``root``/sizes.yaml, by name."""
-    return validated(read_yaml(Path(root, "sizes.yaml")), Sizes).root
+def load_sizes(root: str | Path = "config", names: Collection[str] | None = None) -> dict[str, ModelSize]:
+    """Load the entries of ``root``/sizes.yaml, by name.
+
+    Args:
+        root: The configuration folder.
+        names: The entries to parse; all if missing.
+
+    Returns:
+        The sizes.
+    """
+    return validated(_selected(read_yaml(Path(root, "sizes.yaml")), names), Sizes).root
 
 
 def size_names(root: str | Path = "config") -> list[str]:
@@ -122,11 +130,15 @@ def load_encodings(root: str | Path = "config", names: Collection[str] | None = 
     Returns:
         The configurations.
     """
-    document = _encodings(root)
-    if names is None:
-        return validated(document, Encodings).root
+    return validated(_selected(_encodings(root), names), Encodings).root
+
+
+def _selected(document: Document, names: Collection[str] | None) -> Document:
+    """Return a document with only those entries that are named; all if ``names`` is missing."""
+    if names is None or not isinstance(document.data, dict):
+        return document
     entries = {name: entry for name, entry in document.data.items() if name in names}
-    return validated(Document(document.origin, entries, document.lines), Encodings).root
+    return Document(document.origin, entries, document.lines)
 
 
 def encoding_names(root: str | Path = "config") -> list[str]:

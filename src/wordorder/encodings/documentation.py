@@ -18,9 +18,8 @@ def sections(encoding: str) -> dict[str, str]:
     Returns:
         "Title", and the text after each of the headings "Source:", "Start values:", "Promises:" and "Departures:".
     """
-    text = REGISTRY.module(encoding).__doc__ or ""
-    parts = re.split(rf"\n\n|^({'|'.join(HEADINGS)})(?: values)?: ", text, flags=re.MULTILINE)
-    found = {"Title": parts[0].rstrip(".")}
+    parts = re.split(rf"\n\n|^({'|'.join(HEADINGS)})(?: values)?: ", _docstring(encoding), flags=re.MULTILINE)
+    found = {"Title": parts[0].strip().rstrip(".")}
     # A split keeps what its group matched between the texts, and None at an empty line.
     for heading, body in zip(parts[1::2], parts[2::2], strict=True):
         if heading is not None:
@@ -30,5 +29,9 @@ def sections(encoding: str) -> dict[str, str]:
 
 def body(encoding: str) -> str:
     """Return the docstring of an encoding's file between its title and its first heading: formulas and notation."""
-    _, _, text = (REGISTRY.module(encoding).__doc__ or "").partition("\n")
+    _, _, text = _docstring(encoding).partition("\n\n")
     return re.split(rf"^(?:{'|'.join(HEADINGS)})(?: values)?: ", text, maxsplit=1, flags=re.MULTILINE)[0].strip("\n")
+
+
+def _docstring(encoding: str) -> str:
+    return (REGISTRY.module(encoding).__doc__ or "").strip()

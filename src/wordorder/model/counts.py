@@ -193,16 +193,12 @@ def _of_row(
     return counted(encodings[row.encoding], sizes[row.size], recipe, table.vocabulary)
 
 
-def count_lines(
-    encodings: Mapping[str, EncodingConfig], sizes: Mapping[str, ModelSize], size: str, vocabulary_size: int
-) -> Iterator[str]:
+def count_lines(encodings: Mapping[str, EncodingConfig], size: ModelSize, vocabulary_size: int) -> Iterator[str]:
     """Iterate over the lines of a table: the parameters of a model of each encoding, or why it cannot be built.
 
     Raises:
-        WordorderError: The size is unknown, or the vocabulary has no more than the special pieces.
+        WordorderError: The vocabulary has no more than the special pieces.
     """
-    if size not in sizes:
-        raise unknown_name("There is no size", size, sizes, "sizes", code="unknown-size", key="--size")
     if vocabulary_size <= 4:
         raise WordorderError(
             f"--vocabulary must be above 4, the number of special pieces, but is {vocabulary_size}.",
@@ -214,7 +210,7 @@ def count_lines(
     yield f"{'encoding':24} {'total':>10} {'encoding':>10}   (millions)"
     for name, entry in encodings.items():
         try:
-            counts = counted(entry, sizes[size], recipe, vocabulary_size)
+            counts = counted(entry, size, recipe, vocabulary_size)
         except WordorderError as error:
             yield f"{name:24} {'-':>10} {'-':>10}   {error}"
             continue

@@ -167,7 +167,7 @@ def estimate(
     from wordorder.training.usage import operations_per_token
 
     root, files = configuration.root, cell_files(study, configuration, results)
-    sizes, encodings = load_sizes(root), load_encodings(root, study.encodings)
+    sizes, encodings = load_sizes(root, study.sizes), load_encodings(root, study.encodings)
     parts = []
     for dataset in study.datasets:
         meta = results / "data" / dataset / "binary" / "train" / "meta.json"

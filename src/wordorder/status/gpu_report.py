@@ -107,7 +107,7 @@ def _forward_time(study: Study, configuration: Configuration, results: Path, out
     """Measure and draw the time of forward passes of untrained models."""
     device.prepare()
     analysis = study.analyses[ForwardTime.name]
-    encodings, sizes = load_encodings(configuration.root, study.encodings), load_sizes(configuration.root)
+    encodings, sizes = load_encodings(configuration.root, study.encodings), load_sizes(configuration.root, study.sizes)
     where = device.of_finished_models()
     for dataset in study.datasets:
         vocabulary = vocabulary_size(dataset, configuration, results)

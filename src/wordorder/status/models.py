@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -37,24 +38,33 @@ class StoredModel:
     studies: list[str] = field(default_factory=list)
 
 
-def stored_models(results: Path, configuration: Configuration) -> list[StoredModel]:
+def stored_models(results: Path, configuration: Configuration, *, tolerant: bool = False) -> list[StoredModel]:
     """Find the models in a results folder and the studies that use them.
 
     Args:
         results: The folder of all results. The index of a study there may name models that its file no longer does.
         configuration: The configuration folder with the studies.
+        tolerant: Whether to warn of a study with a mistake or a missing extension, and to go without it; then the
+            models that it uses may appear to be unused.
 
     Returns:
         The models, sorted by folder.
 
     Raises:
-        WordorderError: A study file has a mistake, or an index is damaged, so that its models are unknown.
+        WordorderError: An index is damaged or, unless ``tolerant``, a study has a mistake, so that its models are
+            unknown.
     """
     folders = sorted(path for path in results.glob("models/*/*/*/*/*") if path.is_dir())
     found = {folder: _stored(folder) for folder in folders}
     for name in study_names(configuration.root):
-        study = configuration.study(name)
-        for files in cell_files(study, configuration, results).values():
+        try:
+            used = cell_files(configuration.study(name), configuration, results)
+        except WordorderError as error:
+            if not tolerant:
+                raise
+            print(f"wordorder: warning: The study '{name}' is not taken into account. {error}", file=sys.stderr)
+            continue
+        for files in used.values():
             if files.folder in found and name not in found[files.folder].studies:
                 found[files.folder].studies.append(name)
     for name, indexed in indexed_folders(results).items():

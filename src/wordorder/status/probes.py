@@ -114,7 +114,7 @@ def _probe(
     from wordorder.training.probe import probe
 
     recipe = probed.recipe
-    encodings, size = load_encodings(root, probed.encodings), load_sizes(root)[probed.size]
+    encodings, size = load_encodings(root, probed.encodings), load_sizes(root, [probed.size])[probed.size]
     cells = {name: Cell(encoding=encodings[name], size=size, recipe=recipe, seed=1) for name in probed.encodings}
     corpus = results / "data" / probed.dataset / "binary" / "train"
     needs_gpu = recipe.precision == "fp16" or (row is not None and row.gpus > 0)

@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property
 from importlib.metadata import entry_points
@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from wordorder.config.canonical import canonical_json, minimal
 from wordorder.config.encodings import EncodingConfig
-from wordorder.config.load import encoding_names, load_encodings, load_sizes
+from wordorder.config.load import encoding_names, load_encodings, load_sizes, size_names
 from wordorder.config.models import Recipe, Study
 from wordorder.errors import SeveralErrors, WordorderError, unknown_name
 from wordorder.files import read_object, user_cache, write_text
@@ -132,7 +132,10 @@ class Catalogue:
 
         try:
             counted(
-                load_encodings(self.root, [encoding])[encoding], load_sizes(self.root)[size], recipe, vocabulary_size=8
+                load_encodings(self.root, [encoding])[encoding],
+                load_sizes(self.root, [size])[size],
+                recipe,
+                vocabulary_size=8,
             )
         except WordorderError as error:
             return str(error)
@@ -144,35 +147,32 @@ class Catalogue:
             known: dict[str, dict[str, Any]] = read_object(self._file, "encodings", "sizes", "models")
             return known
         found: dict[str, dict[str, Any]] = {
-            "encodings": dict(self._encodings()),
-            "sizes": dict(self._sizes()),
+            "encodings": dict(self._described("encodings", encoding_names(self.root), load_encodings)),
+            "sizes": dict(self._described("architectures", size_names(self.root), load_sizes)),
             "models": {},
         }
         self._save(found)
         return found
 
-    def _encodings(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        registry_of("encodings").discover()  # Errors in plug-in files are raised here, not blamed on an entry.
-        for name in encoding_names(self.root):
+    def _described(
+        self, kind: str, names: Iterable[str], load: Callable[[Path, list[str]], dict[str, Any]]
+    ) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Describe each entry of a file, or its mistake, which concerns only those who use the entry."""
+        registry_of(kind).discover()  # Errors in plug-in files are raised here, not blamed on an entry.
+        for name in names:
             try:
-                config = load_encodings(self.root, [name])[name]
+                entry = load(self.root, [name])[name]
             except WordorderError as error:
                 yield name, {"error": str(error), "code": error.code}
                 continue
-            own = config.needs_reordered, config.revisions, config.own_code, _own_types(config)
-            yield name, self._described(name, minimal(config), *own)
-
-    def _sizes(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        for name, size in load_sizes(self.root).items():
-            yield name, self._described(name, minimal(size), False, size.revisions, size.own_code)
-
-    def _described(self, name: str, config: dict[str, Any], *of_encodings: Any) -> dict[str, Any]:
-        folder = self._first.setdefault(canonical_json(config), name)
-        return Described(folder, config, *of_encodings)._asdict()
+            config = minimal(entry)
+            folder = self._first.setdefault(canonical_json(config), name)
+            own = (entry.needs_reordered, _own_types(entry)) if isinstance(entry, EncodingConfig) else (False, [])
+            yield name, Described(folder, config, own[0], entry.revisions, entry.code, own[1])._asdict()
 
     def _save(self, content: dict[str, dict[str, Any]]) -> None:
         # Errors are not kept: what caused them, such as a package that is not installed, may be mended elsewhere.
-        if any("error" in entry for entry in content["encodings"].values()):
+        if any("error" in entry for kind in ("encodings", "sizes") for entry in content[kind].values()):
             return
         # Nor is what a file gave that has changed since it was loaded, perhaps long ago by a notebook.
         if not all(registry_of(kind).is_current() for kind in _KINDS):

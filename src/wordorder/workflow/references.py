@@ -42,7 +42,7 @@ def write(name: str, configuration: Configuration, results: Path, output: Path) 
 
 def _extensions(study: Study, configuration: Configuration) -> dict[str, Path]:
     """Return the files of a study's extensions outside of the package, by their path in a folder of plug-ins."""
-    encodings, sizes = load_encodings(configuration.root, study.encodings), load_sizes(configuration.root)
+    encodings, sizes = load_encodings(configuration.root, study.encodings), load_sizes(configuration.root, study.sizes)
     splits = [
         parts for data in configuration.datasets_of(study) for parts in [data.train, data.valid, *data.tests.values()]
     ]
