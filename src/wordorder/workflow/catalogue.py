@@ -168,7 +168,7 @@ class Catalogue:
             config = minimal(entry)
             folder = self._first.setdefault(canonical_json(config), name)
             own = (entry.needs_reordered, _own_types(entry)) if isinstance(entry, EncodingConfig) else (False, [])
-            yield name, Described(folder, config, own[0], entry.revisions, entry.code, own[1])._asdict()
+            yield name, Described(folder, config, own[0], entry.revisions, entry.own_code, own[1])._asdict()
 
     def _save(self, content: dict[str, dict[str, Any]]) -> None:
         # Errors are not kept: what caused them, such as a package that is not installed, may be mended elsewhere.
