@@ -12,6 +12,7 @@ from tiny_models import CONFIG
 from wordorder.cli.main import main
 from wordorder.config.load import load_encodings, load_published, load_sizes
 from wordorder.config.published import PublishedTable
+from wordorder.encodings.registry import parse
 from wordorder.model.counts import Compared, compare_published
 
 
@@ -192,7 +193,7 @@ def test_an_increment_is_counted_from_its_base() -> None:
             {"row": "none", "encoding": "learned", "size": "micro", "printed": "none"},
         )
     ]
-    encodings = {"none": {"type": "none"}, "learned": {"type": "learned", "table": 40}}
+    encodings = {"none": parse({"type": "none"}), "learned": parse({"type": "learned", "table": 40})}
     base, more, none = compare_published(tables, encodings, load_sizes(CONFIG))
     assert (more.count, none.count) == (2 * 40 * 128, 2 * 40 * 128)
     assert base.count > 100_000
