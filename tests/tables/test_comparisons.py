@@ -105,7 +105,7 @@ def test_doubts_about_a_family_are_noted(study: Report, tmp_path: Path) -> None:
     assert "σ" not in "".join(notes[1:])
     families[0]["changed"] = [["opr", "none"]]
     (row, *_) = significance_table(files, study).blocks[1].rows
-    assert "changed after the scores were known: opr and none" in row["Notes"].main
+    assert "opr and none changed after the scores were known" in row["Notes"].main
 
 
 def test_the_note_names_the_confidence_that_decides_equivalence(study: Report, tmp_path: Path) -> None:

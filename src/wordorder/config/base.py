@@ -29,9 +29,9 @@ class Revised(Model):
     """Base of the configurations of encodings and architectures, whose code determines what a model learns.
 
     Attributes:
-        revision: It is increased when a correction changes what a model of the same configuration learns. The address
-            of the model has it, so that models from before and after the correction are distinguished. Code outside of
-            the package may state it, to decide itself which changes count; otherwise every change counts.
+        revision: A number that is increased when a correction changes what a model of the same configuration learns. It
+            is part of the address of the model, which distinguishes models from before and after the correction. If
+            code outside of the package states no revision, every change of the code counts.
     """
 
     revision: ClassVar[int] = 1

@@ -93,7 +93,7 @@ class EncodingConfig(Revised):
     def parameter_count(self, shape: Shape) -> int:
         """Return the number of trainable parameters by formula.
 
-        Tests compare it with the module, and for encodings outside of the package ``wordorder check`` does.
+        Tests compare it with the module; ``wordorder check`` does so for encodings outside of the package.
         """
         return 0
 

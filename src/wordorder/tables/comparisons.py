@@ -362,7 +362,7 @@ def _shown_family(name: str, family: dict[str, Any]) -> Row:
     looks = f"looks at {', '.join(map(str, level['looks']))} seeds"
     notes += [looks] if len(level["looks"]) > 1 and level["exact"] else []
     changed = [f"{system} and {baseline}" for system, baseline in family.get("changed", [])]
-    notes += [f"changed after the scores were known: {listed(changed)}: no level is exact"] if changed else []
+    notes += [f"{listed(changed)} changed after the scores were known: no level is exact"] if changed else []
     notes += [f"{looks}, not declared: no level is exact"] if not level["exact"] and not changed else []
     notes += [f"{name} varies more (p = {p:.2g})" for name, p in unstable(family).items()]
     notes += [f"σ is too small (p = {family['spread_check']['p']:.3f})"] if is_small(family) else []

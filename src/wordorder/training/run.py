@@ -145,7 +145,7 @@ def run(
     only_trainer = locked(
         directory.lock, lambda taken: processes.any(taken, stop_requested()), for_others=not processes.is_first
     )
-    # Without the workflow, the configuration does not say it. The model does, and is not used with other code.
+    # A configuration that the workflow did not write names no code, but the saved model must name it.
     config = config.model_copy(update={"code": config.encoding.own_code | config.size.own_code})
     with _ended_together(processes), only_trainer:
         stamps = stamp(config, _identity(train_corpus)), earlier_stamp(config, _identity(train_corpus))
