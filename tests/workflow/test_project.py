@@ -181,6 +181,30 @@ def test_the_sample_encoding_trains_and_decodes(project: Path, own_encodings: Pa
         assert_close(step_by_step(model, target, memory), model.decode(target, memory), rtol=1e-4, atol=2e-5)
 
 
+def test_shipped_studies_are_added_to_a_project(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def contents() -> dict[Path, bytes]:
+        return {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
+
+    grammar = project / "config/datasets/grammar.yaml"
+    grammar.write_text(grammar.read_text() + "# mine\n")
+    before = contents()
+    assert main(["init", str(project), "--studies", "demo", "opr_k_mini"]) == 0
+    after = contents()
+    assert before.items() <= after.items()
+    added = {path.relative_to(project / "config") for path in after.keys() - before.keys()}
+    assert {Path("studies", f"{name}.yaml") for name in ("opr_k_mini", "opr_k", "opr")} < added
+    said = capsys.readouterr().out.splitlines()
+    assert said == [
+        *(f"Added {project / 'config' / file}." for file in sorted(added)),
+        f"Kept {grammar}, which differs from the shipped file.",
+    ]
+    configuration = Configuration(project / "config")
+    assert configuration.datasets_of(configuration.study("opr_k_mini"))
+    assert main(["init", str(project)]) == 0 and contents() == after
+    assert "has these studies already: demo." in capsys.readouterr().out
+    assert main(["init", str(project), "--studies", "opr_k", "demoo"]) == 1 and contents() == after
+
+
 def test_a_folder_with_files_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine").touch()
     with raises(code="not-empty", path=tmp_path):

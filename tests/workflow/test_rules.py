@@ -324,6 +324,36 @@ def test_a_target_that_cannot_be_is_told_at_once(workspace: Workspace, capsys: p
     assert str(caught.value).startswith("wordorder: error: ") and "kk" in str(caught.value)
 
 
+def test_an_exception_in_the_file_of_an_extension_ends_with_its_line(
+    workspace: Workspace, plugins: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = plugins / "analyses" / "longest.py"
+    raising = """        raise KeyError("a word")"""
+    file.write_text(
+        f"""from wordorder.analyses.base import Analysis
+
+class Longest(Analysis):
+    name, caption = "longest", "Words."
+
+    def inputs(self, dataset):
+{raising}
+
+    def frame(self, asked, results, data): pass
+    def draw(self, frame, asked): pass
+"""
+    )
+    workspace.change("studies/little.yaml", "title:", "analyses: {longest: {}}\ntitle:")
+    studies = Parts(workspace).studies
+    job = Wildcards(study="little", analysis="longest")
+    with pytest.raises(KeyError):
+        studies.analysis_inputs(job)
+    with pytest.raises(SystemExit) as caught:
+        exit_on_error(studies.analysis_inputs)(job)
+    assert f"Line 7 of {file} " in str(caught.value) and "(KeyError: 'a word')" in str(caught.value)
+    with pytest.raises(ZeroDivisionError):
+        exit_on_error(lambda: 1 / 0)()
+
+
 def plan_of(workspace: Workspace) -> Any:
     (workspace.folder / "table").write_text("* * 1 1 1 1 0")
     return Plan(workspace.config, workspace.folder / "table", "little", is_main=True)

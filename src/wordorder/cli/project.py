@@ -17,20 +17,29 @@ from wordorder.cli.options import complete_study, flag
 from wordorder.errors import WordorderError, unknown_name
 
 
-@command(STUDY, "init my_project", "init my_project --studies demo multi30k")
+@command(STUDY, "init my_project", "init my_project --studies demo multi30k", "init . --studies arena_captions")
 def init(
-    folder: Annotated[Path, Argument(metavar="DIR", help="folder to create")],
+    folder: Annotated[Path, Argument(metavar="DIR", help="folder to create, or a project")],
     *,
     studies: Annotated[list[str], Option(metavar="STUDY...", help="shipped studies to copy")] = ["demo"],  # noqa: B006
 ) -> None:
-    """Create a project folder.
+    """Create a project folder, or add shipped studies to a project.
 
     The folder contains a Snakefile that uses the workflow of the installed package, and a configuration with the chosen
     shipped studies. It also contains profiles for this machine and for SLURM, and a sample encoding with a study that
-    compares it.
+    compares it. In a project that exists, the command adds the files of the studies that it lacks, and changes none.
     """
-    from wordorder.workflow.project import make_project
+    from wordorder.workflow.project import add_studies, is_project, make_project
 
+    if is_project(folder):
+        added, changed = add_studies(folder, studies)
+        for file in added:
+            print(f"Added {folder / 'config' / file}.")
+        for file in changed:
+            print(f"Kept {folder / 'config' / file}, which differs from the shipped file.")
+        if not added:
+            print(f"{folder} is a project that has these studies already: {', '.join(studies)}.")
+        return
     make_project(folder, studies)
     print(f"Made {folder}. Next: cd {folder} && snakemake --cores 2")
 

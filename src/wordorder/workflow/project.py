@@ -1,4 +1,4 @@
-"""Creates the folder of a project, which uses the packaged workflow outside a clone."""
+"""Creates the folder of a project, which uses the packaged workflow outside a clone, and adds shipped studies to it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from wordorder.errors import WordorderError
 from wordorder.files import write_text
 from wordorder.workflow.packaged import FOLDER
 
+_SHIPPED = FOLDER / "config"
 _TEMPLATE = Path(__file__).parent / "project"
 _PROFILES = ("local", "slurm")
 _CHOSEN = ("studies", "datasets")  # From these folders of config/, a project gets only the files that it needs.
@@ -34,33 +35,64 @@ def make_project(folder: Path, studies: Iterable[str]) -> None:
         raise WordorderError(
             f"{folder} already exists and is not an empty folder. Choose a new folder.", code="not-empty", path=folder
         )
-    shipped = FOLDER / "config"
-    needed = _files(studies, shipped)
+    needed = _files(studies)
     shutil.copytree(_TEMPLATE, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
     (folder / "gitignore").rename(folder / ".gitignore")
     for profile in _PROFILES:
         shutil.copytree(FOLDER / profile, folder / profile)
-    others = (path for path in shipped.rglob("*") if path.is_file() and path.parent.name not in _CHOSEN)
-    for file in (*others, *needed):
-        copy = folder / "config" / file.relative_to(shipped)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(file, copy)
+    others = {
+        path.relative_to(_SHIPPED) for path in _SHIPPED.rglob("*") if path.is_file() and path.parent.name not in _CHOSEN
+    }
+    _copy(others | needed, folder / "config")
     encodings = folder / "config" / "encodings.yaml"
     write_text(encodings, encodings.read_text("utf-8") + _SAMPLE, checksum="none")
 
 
-def _files(studies: Iterable[str], root: Path) -> set[Path]:
-    """Return the files of studies, of the studies on which they depend, and of their datasets."""
+def is_project(folder: Path) -> bool:
+    """Return whether a folder has the parts of a project that :func:`make_project` made."""
+    return (folder / "Snakefile").is_file() and (folder / "config" / "studies").is_dir()
+
+
+def add_studies(folder: Path, studies: Iterable[str]) -> tuple[list[Path], list[Path]]:
+    """Copy shipped studies, with everything on which they depend, to an existing project; no file is changed.
+
+    Args:
+        folder: The folder of the project.
+        studies: The shipped studies to copy.
+
+    Returns:
+        The added files, and those of the project that differ from the shipped ones, as paths in ``config``.
+
+    Raises:
+        WordorderError: A study does not exist.
+    """
+    needed, own = _files(studies), folder / "config"
+    present = {file for file in needed if (own / file).exists()}
+    _copy(needed - present, own)
+    changed = (file for file in present if (own / file).read_bytes() != (_SHIPPED / file).read_bytes())
+    return sorted(needed - present), sorted(changed)
+
+
+def _copy(files: Iterable[Path], folder: Path) -> None:
+    """Copy files of the shipped configuration to a folder."""
+    for file in files:
+        copy = folder / file
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        write_text(copy, (_SHIPPED / file).read_text("utf-8"), checksum="none")
+
+
+def _files(studies: Iterable[str]) -> set[Path]:
+    """Return the files of studies, of the studies on which they depend, and of their datasets, as paths in config."""
     found, waiting = set(), list(studies)
     while waiting:
-        study = load_study(waiting.pop(), root)
-        path = root / "studies" / f"{study.name}.yaml"
+        study = load_study(waiting.pop(), _SHIPPED)
+        path = Path("studies", f"{study.name}.yaml")
         if path in found:
             continue
         found.add(path)
-        waiting += filter(None, (*study.companions, read_yaml(path).data.get(BASED_ON)))
+        waiting += filter(None, (*study.companions, read_yaml(_SHIPPED / path).data.get(BASED_ON)))
         for dataset in study.datasets:
-            file = root / "datasets" / f"{dataset}.yaml"
-            content = read_yaml(file).data
-            found |= {file, *(root / "datasets" / f"{content[key]}.yaml" for key in DERIVED_KEYS if key in content)}
+            file = Path("datasets", f"{dataset}.yaml")
+            content = read_yaml(_SHIPPED / file).data
+            found |= {file, *(Path("datasets", f"{content[key]}.yaml") for key in DERIVED_KEYS if key in content)}
     return found
