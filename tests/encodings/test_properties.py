@@ -34,6 +34,7 @@ from tiny_models import (
     sentences,
     step_by_step,
     tiny_model,
+    types,
     without_encoding,
 )
 from wordorder.encodings.base import PLACES, AttentionEncoding, EncodingConfig, Positions, Stack
@@ -51,17 +52,12 @@ ALL = configurations() | {
     "relative (clip 2, a table a head)": parse({"type": "relative", "clip": 2, "share_heads": False}),
 }
 IN_PREFIX_LM = " in a prefix LM"
-# Attention between target and source has no place in one stream.
-ALL |= {
-    name + IN_PREFIX_LM: config
-    for name, config in ALL.items()
-    if not any(getattr(part, "cross", False) for part in parts(config))
-}
+ALL |= {name + IN_PREFIX_LM: config for name, config in types().items()}
 STACKS: tuple[Stack, ...] = ("encoder", "decoder")
 
 every_encoding = pytest.mark.parametrize("name", [name for name in ALL if not name.endswith(IN_PREFIX_LM)])
 every_model = pytest.mark.parametrize("name", ALL)
-few = settings(deadline=None, max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+few = settings(deadline=None, max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 lengths = st.lists(st.integers(1, 7), min_size=1, max_size=4)
 seeds = st.integers(0, 1000)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 import torch
 from torch import Tensor, nn
 from torch.testing import assert_close
 
-from tiny_models import SIZE, VOCABULARY, configurations, positions_of, sentences
+from tiny_models import SIZE, VOCABULARY, configurations, positions_of, sentences, types
 from wordorder.config.models import Recipe
 from wordorder.encodings.registry import build
 from wordorder.errors import WordorderError
@@ -52,8 +53,7 @@ def without_dropout(model: nn.Module) -> None:
                 setattr(module, name, 0.0)
 
 
-@pytest.mark.parametrize("norm", ["pre", "post"])
-@pytest.mark.parametrize("name", CONFIGURATIONS)
+@pytest.mark.parametrize(("name", "norm"), [*product(CONFIGURATIONS, ["pre"]), *product(types(), ["post"])])
 def test_packed_batches_and_rows_of_sentences_have_the_loss_and_gradients_of_padded_ones(name: str, norm: str) -> None:
     torch.manual_seed(0)
     try:

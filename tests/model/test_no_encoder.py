@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 from pathlib import Path
 from typing import cast
 
@@ -13,7 +14,7 @@ from torch.testing import assert_close
 
 from place_encodings import Bias, HeadInputs, InAttention, every_place
 from raises import raises
-from tiny_models import VOCABULARY, around, configurations, full, positions_of, seen, sentences, step_by_step
+from tiny_models import VOCABULARY, around, configurations, full, positions_of, seen, sentences, step_by_step, types
 from wordorder.config.decoding import Decoding
 from wordorder.config.models import Cell, Recipe
 from wordorder.decoding.beam import search
@@ -67,8 +68,7 @@ def test_there_is_nothing_of_an_encoder(norm: str) -> None:
     assert isinstance(model.encoder_norm, nn.Identity)
 
 
-@pytest.mark.parametrize("name", ALL)
-@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize(("name", "norm"), [*product(ALL, ["pre"]), *product(types(), ["post"])])
 def test_every_encoding_works_or_is_refused_in_a_sentence(name: str, norm: str) -> None:
     config = ALL[name]
     try:

@@ -45,6 +45,11 @@ def configurations() -> dict[str, EncodingConfig]:
     return found
 
 
+def types() -> dict[str, EncodingConfig]:
+    """Each type of encoding with its defaults, which is tested in every model; variants are tested in one of them."""
+    return {name: config for name, config in configurations().items() if name == config.type}
+
+
 def parts(config: EncodingConfig) -> list[EncodingConfig]:
     return list(config.compose) if isinstance(config, ComposedConfig) else [config]
 

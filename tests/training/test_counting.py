@@ -119,7 +119,7 @@ def test_an_update_of_a_base_model_stays_within_its_budget(study: str, tmp_path:
     assert not any(each.update.host_waits for each in (*counts.values(), apart))
 
 
-NAMES = ("sinusoidal", "learned", "opr", "none")
+NAMES = ("sinusoidal", "opr")
 
 
 def test_an_update_in_packed_passes_hands_over_fewer_operations(tmp_path: Path) -> None:
