@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -63,8 +64,12 @@ OURS = {
 }
 
 
-def orderings_frame(scores: pd.DataFrame, shown: list[PublishedInStudy], *, alpha: float) -> pd.DataFrame:
-    return pd.DataFrame([row for order in published_orders(scores, shown, alpha=alpha) for row in order.rows])
+def orderings_frame(
+    scores: pd.DataFrame, shown: list[PublishedInStudy], *, alpha: float, **options: Any
+) -> pd.DataFrame:
+    return pd.DataFrame(
+        [row for order in published_orders(scores, shown, alpha=alpha, **options) for row in order.rows]
+    )
 
 
 def frame(ours: dict[str, list[float]], metric: str = "bleu") -> pd.DataFrame:
@@ -106,6 +111,19 @@ def test_a_missing_run_does_not_change_the_direction_of_a_pair(names: tuple[str,
     assert (row["better"], row["verdict"], row["same_order"], row["n"]) == ("SINUSOIDAL", "contradicted", False, 3)
     assert row["gap"] == pytest.approx(59.9 / 3 - 21.0)
     assert (row["order_p"], row["order_p_reversed"]) == (1.0, 0.5)
+
+
+@pytest.mark.parametrize(("name", "margin"), [("bleu", 0.5), ("chrf", 0.5), ("comet", 0.005), ("ter", 0.5)])
+def test_models_that_have_learned_nothing_are_untested(name: str, margin: float) -> None:
+    ours = {each: [score / 100 for score in row] for each, row in OURS.items()}
+    shown = [beside(SHOWN, printed(PRINTED, name))]
+    found = [
+        orderings_frame(scores(ours, name), shown, alpha=0.05, margins=margins)["verdict"]
+        for margins in ({}, {("mini", "tiny", "news", name): margin})
+    ]
+    decided = {"confirmed", "contradicted", "not told apart"}
+    assert decided & set(found[0])
+    assert bool(decided & set(found[1])) is (name == "ter"), "of TER, a low score is a good one"
 
 
 def test_after_an_undeclared_look_no_level_is_exact() -> None:

@@ -42,7 +42,9 @@ def test_many_systems_are_permuted_at_random(monkeypatch: pytest.MonkeyPatch) ->
 def test_ties_and_missing_scores_count_nothing() -> None:
     found = order_test(np.array([1.0, 1.0, 2.0, NAN]), np.array([3.0, 1.0, 4.0, 2.0]))
     assert found.agreement == 2  # of the pairs with a published order both are in it
-    assert order_test(np.array([1.0, 2.0, 3.0]), np.array([5.0, 5.0, 5.0])) == Order(3, 0, 1.0, 1.0)
+    assert order_test(np.array([1.0, 2.0, 3.0]), np.array([5.0, 5.0, 5.0])) == Order(
+        3, 0, 1.0, 1.0, pytest.approx(1 / 6)
+    )
 
 
 def test_a_table_permutes_its_systems_in_all_columns_at_once() -> None:
@@ -71,19 +73,29 @@ def test_an_unrelated_order_is_rarely_reproduced() -> None:
 
 
 def test_outcomes_are_corrected_over_columns_in_each_direction() -> None:
-    first, second = Order(6, 13, 0.02, 0.99), Order(6, 11, 0.03, 0.98)
+    first, second = Order(6, 13, 0.02, 0.99, 1 / 720), Order(6, 11, 0.03, 0.98, 1 / 720)
     assert order_outcomes([first]) == [OrderOutcome.REPRODUCED]
     assert order_outcomes([first, second]) == [OrderOutcome.REPRODUCED, OrderOutcome.REPRODUCED]
-    third = Order(6, 9, 0.2, 0.9)
+    third = Order(6, 9, 0.2, 0.9, 1 / 720)
     assert order_outcomes([first, second, third]) == [OrderOutcome.NOT_SHOWN] * 3
-    assert order_outcomes([Order(6, -13, 0.99, 0.02)]) == [OrderOutcome.REVERSED]
-    three = Order(3, 3, 1 / 6, 1.0)
+    assert order_outcomes([Order(6, -13, 0.99, 0.02, 1 / 720)]) == [OrderOutcome.REVERSED]
+    three = Order(3, 3, 1 / 6, 1.0, 1 / 6)
     assert order_outcomes([three]) == [OrderOutcome.TOO_FEW], "of six permutations none can have a p of 5 %"
-    four = Order(4, 6, 1 / 24, 1.0)
+    four = Order(4, 6, 1 / 24, 1.0, 1 / 24)
     assert order_outcomes([four]) == [OrderOutcome.REPRODUCED]
     assert order_outcomes([four, four]) == [OrderOutcome.TOO_FEW] * 2
-    seven = Order(7, 21, 1 / 5040, 1.0)
+    seven = Order(7, 21, 1 / 5040, 1.0, 1 / 5040)
     assert order_outcomes([four, seven]) == [OrderOutcome.REPRODUCED] * 2, "Holm's second p-value is not corrected"
+
+
+def test_equal_published_scores_and_systems_of_one_column_leave_fewer_orders() -> None:
+    ours = np.array([1.0, 2.0, 3.0, 4.0])
+    equal = order_test(np.array([27.3, 27.3, 27.5, 28.0]), ours)
+    assert (equal.agreement, equal.p_same, equal.least) == (5, pytest.approx(2 / 24), pytest.approx(2 / 24))
+    assert order_outcomes([equal]) == [OrderOutcome.TOO_FEW]
+    apart = order_test(np.array([[1.0, 2.0, NAN, NAN], [NAN, NAN, 1.0, 2.0]]), np.array([ours, ours]))
+    assert apart.p_same == apart.least == 0.25 and order_outcomes([apart]) == [OrderOutcome.TOO_FEW]
+    assert order_outcomes([order_test(ours, np.array([1.0, 3.0, 2.0, 4.0]))]) == [OrderOutcome.NOT_SHOWN]
 
 
 def test_pairs() -> None:
@@ -94,6 +106,6 @@ def test_pairs() -> None:
 
 def test_columns_that_lack_different_systems_agree_independently() -> None:
     published = np.array([[1.0, 2.0, 3.0, NAN, NAN, NAN], [NAN, NAN, NAN, 1.0, 2.0, 3.0]])
-    assert order_test(published, published) == Order(6, 6, pytest.approx(1 / 36), 1.0)
+    assert order_test(published, published) == Order(6, 6, pytest.approx(1 / 36), 1.0, pytest.approx(1 / 36))
     ours = np.array([[1.0, 2.0, 3.0, 9.0, NAN, NAN], [NAN, 5.0, NAN, 1.0, 2.0, 3.0]])
     assert order_test(published, ours) == order_test(published, published), "systems of one side only change nothing"

@@ -105,6 +105,15 @@ def test_declared_pairs_are_compared_by_t_tests_with_holms_correction() -> None:
     assert list(data["outcome"]) == ["keeps less"] * 2
 
 
+@pytest.mark.parametrize("procedure", ["dunnett", "declared pairs"])
+def test_models_that_have_learned_nothing_are_not_compared(procedure: str) -> None:
+    names, tested = ["sinusoidal", "alibi", "none"], declared(ALL, procedure)
+    for problem, outcomes in ((None, {"keeps more", "undecided"}), ("no score above the margin", {"not compared"})):
+        tested[0]["metrics"]["bleu"]["family"]["problem"] = problem
+        data = retention_table(scores(only(names)), tested, asked(names)).data
+        assert set(data["outcome"]) == outcomes
+
+
 def test_diverged_and_unfinished_encodings_are_not_compared() -> None:
     names = ["sinusoidal", "alibi", "none"]
     by_test = only(names)

@@ -158,6 +158,19 @@ def test_letters_after_a_look_that_was_not_declared_are_noted(study: Report, tmp
     assert sum("no level is exact" in note for note in notes) == 1
 
 
+def test_models_that_have_learned_nothing_have_no_letters(study: Report, tmp_path: Path) -> None:
+    content = read_json(tmp_path / SIGNIFICANCE)
+    content["metrics"]["bleu"]["family"]["margin"] = 100.0
+    write_json(tmp_path / SIGNIFICANCE, content)
+    data = build_table("scores", study, tmp_path).data
+    empty = data.groupby(["test", "metric"])["group"].agg(lambda letters: not any(letters))
+    assert empty.to_dict() == {
+        (test, metric): (test, metric) == ("test_1", "bleu")
+        for test in ("test_1", "test_2")
+        for metric in ("bleu", "chrf++")
+    }
+
+
 def test_parameters(study: Report, tmp_path: Path) -> None:
     data, markdown, _ = table("parameters", study, tmp_path)
     assert len(data) == len(ENCODINGS) * len(SEEDS)

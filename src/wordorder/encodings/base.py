@@ -299,7 +299,7 @@ class AttentionEncoding(nn.Module):
         return of_pairs(query, key, (self, "bias"), lambda: self.bias(query, key))
 
     def scores(self, scores: Tensor, queries: Tensor, keys: Tensor, query: Positions, key: Positions) -> Tensor:
-        """Change the scores.
+        """Change the scores, to which biases are added afterwards.
 
         Args:
             scores: Scores divided by sqrt(d_h), (B, H, Lq, Lk). If another encoding rotates, they are those of rotated

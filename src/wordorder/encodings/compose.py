@@ -1,7 +1,8 @@
 """Compositions: several encodings at once, such as OPR at the embeddings with relative positions in the attention.
 
 Each hook calls the encodings in the order in which they are written. So encodings that read scores, such as CoPE and
-DAPE, read what the encodings before them add. The following compositions are errors: two absolute encodings in one
+DAPE, read what relative vectors before them add. They read no biases (of ALiBi, T5, FIRE, KERPLE, TUPE or forget
+gates), which are added last, whatever the order. The following compositions are errors: two absolute encodings in one
 stack; two encodings that both change the products of queries and keys in a stack, except for a rotation that another
 encoding scales by a constant (RoPE and TUPE); two encodings that both give heads separate inputs, keep a state per
 token or draw random numbers per pass; a composition inside a composition.

@@ -9,10 +9,11 @@ no test uses them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, groupby
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from wordorder.published.scores import OurScores
 from wordorder.published.statuses import Status
 from wordorder.results.frames import groups
 from wordorder.statistics.all_pairs import Pairs, all_pairs
-from wordorder.statistics.blocked import block
+from wordorder.statistics.blocked import block, score_floor
 from wordorder.statistics.orderings import Order, PairOutcome, order_outcomes, pair_outcome, permutation_test
 from wordorder.statistics.resampling import Array
 from wordorder.tables.table import Block, Row, Table, format_p, number, text
@@ -53,6 +54,7 @@ class Column:
         scores: Our scores, from :func:`wordorder.published.quantities.load_printed`.
         level: The significance level of the table.
         doubtful: The families (dataset, size, test, metric) in which the seeds vary suspiciously little.
+        margins: The equivalence margins of families.
     """
 
     shown: PublishedInStudy
@@ -60,6 +62,7 @@ class Column:
     scores: pd.DataFrame
     level: float
     doubtful: Collection[Place] = ()
+    margins: Mapping[Place, float] = field(default_factory=dict)
 
     @property
     def column(self) -> PublishedColumn:
@@ -97,7 +100,20 @@ class Column:
         diverged = {row.row for row, _ in self.printed if self._lack(row) is Status.DIVERGED}
         known = {name: of for name, of in self.own.items() if of and name not in diverged}
         others = self.ours.others(self.column, [(row.encoding, row.size) for row, _ in self.printed])
-        return all_pairs(block(known | others, diverged=diverged), alpha=self.level, among={*known, *diverged})
+        model = block(known | others, diverged=diverged, floor=self._floor)
+        return all_pairs(model, alpha=self.level, among={*known, *diverged})
+
+    @property
+    def _floor(self) -> float:
+        """The largest score of models that have learned nothing, as papers print it."""
+        chosen, (dataset, test, size) = metric(self.column.metric), self.ours.place(self.column, self._size)
+        margin = self.margins.get((dataset, size, test, chosen.name))
+        scaled = None if margin is None else margin * chosen.published_scale
+        return score_floor(scaled, lower_is_better=chosen.lower_is_better)
+
+    @property
+    def _size(self) -> str:
+        return self.shown.printed.base.size
 
     @cached_property
     def means(self) -> dict[str, float]:
@@ -122,7 +138,7 @@ class Column:
     @property
     def place(self) -> tuple[str, str]:
         """Our dataset and test set."""
-        return self.ours.place(self.column, self.shown.printed.base.size)[:2]
+        return self.ours.place(self.column, self._size)[:2]
 
     def values(self, names: Sequence[str]) -> tuple[Array, Array]:
         """Return published numbers and our means.
@@ -257,7 +273,12 @@ class PublishedOrder:
 
 
 def published_orders(
-    scores: pd.DataFrame, shown: Sequence[PublishedInStudy], *, alpha: float, doubtful: Collection[Place] = ()
+    scores: pd.DataFrame,
+    shown: Sequence[PublishedInStudy],
+    *,
+    alpha: float,
+    doubtful: Collection[Place] = (),
+    margins: Mapping[Place, float] = MappingProxyType({}),
 ) -> list[PublishedOrder]:
     """Return the published tables with their columns of scores and our scores.
 
@@ -266,6 +287,7 @@ def published_orders(
         shown: The published tables that the study shows.
         alpha: The significance level of each table.
         doubtful: The families in which the seeds vary suspiciously little.
+        margins: From :func:`.results.frames.margins_of`.
     """
     found = []
     ordered = sorted(shown, key=lambda each: (each.printed.paper, each.printed.table))
@@ -273,7 +295,7 @@ def published_orders(
     tables = {name: list(own) for name, own in groupby(ordered, key=lambda e: (e.printed.paper, e.printed.table))}
     for paper, table in names:
         columns = [
-            Column(each, index, scores, alpha, doubtful)
+            Column(each, index, scores, alpha, doubtful, margins)
             for each in tables[paper, table]
             for index, column in enumerate(each.printed.columns)
             if column.is_score
@@ -287,6 +309,7 @@ def orderings_table(
     shown: Sequence[PublishedInStudy],
     report: Report,
     doubtful: Collection[Place] = (),
+    margins: Mapping[Place, float] = MappingProxyType({}),
     *,
     exact: bool = True,
 ) -> Table:
@@ -297,10 +320,11 @@ def orderings_table(
         shown: The published tables that the study shows.
         report: The reported part of the study's configuration.
         doubtful: The families (dataset, size, test, metric) in which the seeds vary suspiciously little.
+        margins: From :func:`.results.frames.margins_of`.
         exact: Whether the levels of the study's comparisons are exact.
     """
     level = level_of(report.alpha, report.seeds, report.looks)
-    orders = published_orders(scores, shown, alpha=level.level, doubtful=doubtful)
+    orders = published_orders(scores, shown, alpha=level.level, doubtful=doubtful, margins=margins)
     pairs = [row for order in orders for row in order.rows]
     # Keep the heading even without pairs, so that readers find the columns.
     data = pd.DataFrame(pairs) if pairs else pd.DataFrame(columns=_COLUMNS)

@@ -12,7 +12,14 @@ import pandas as pd
 from wordorder.comparison.levels import level_of
 from wordorder.config.pages import PublishedReport
 from wordorder.published.quantities import load_printed
-from wordorder.results.frames import cell_folders, load_metrics, load_records, load_significance, training_status
+from wordorder.results.frames import (
+    cell_folders,
+    load_metrics,
+    load_records,
+    load_significance,
+    margins_of,
+    training_status,
+)
 from wordorder.tables.comparisons import all_exact, small_families
 from wordorder.tables.summary import read_table
 
@@ -49,12 +56,7 @@ class StudyResults:
     @cached_property
     def margins(self) -> dict[tuple[str, str, str, str], float]:
         """The equivalence margins of the study, by dataset, size, test set and metric."""
-        return {
-            (file["dataset"], file["size"], file["test"], name): tested["family"]["margin"]
-            for file in self._tested
-            for name, tested in file["metrics"].items()
-            if (tested.get("family") or {}).get("margin") is not None
-        }
+        return margins_of(self._tested)
 
     @cached_property
     def doubtful(self) -> set[tuple[str, str, str, str]]:

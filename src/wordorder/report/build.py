@@ -68,8 +68,9 @@ def build_table(name: str, report: Report, folder: str | Path, shown: Sequence[P
     """
     if name == "scores":
         scores, unscored = results.load_scores(report, folder), results.load_not_scored(report, folder)
-        exact = comparison_table.all_exact(results.load_significance(report, folder))
-        return tables.scores_table(scores, report, unscored, exact=exact)
+        tested = results.load_significance(report, folder)
+        exact = comparison_table.all_exact(tested)
+        return tables.scores_table(scores, report, unscored, results.margins_of(tested), exact=exact)
     if name == "significance":
         return comparison_table.significance_table(results.load_significance(report, folder), report)
     if name == "retention":
@@ -91,7 +92,8 @@ def build_table(name: str, report: Report, folder: str | Path, shown: Sequence[P
         if name == "orderings":
             tested = results.load_significance(report, folder)
             doubtful, exact = comparison_table.small_families(tested), comparison_table.all_exact(tested)
-            return orderings.orderings_table(load_printed(report, folder), shown, report, doubtful, exact=exact)
+            found, margins = load_printed(report, folder), results.margins_of(tested)
+            return orderings.orderings_table(found, shown, report, doubtful, margins, exact=exact)
         tested = results.load_significance(report, folder) if any(table.marks_mean for _, table in printed) else []
         return published.published_table(load_printed(report, folder, printed), printed, report, OurMarks(tested))
     if name == "credibility":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +165,16 @@ def load_significance(report: Report, results: str | Path) -> list[dict[str, Any
         {"dataset": names[0]} | read_typed(significance_path(results, *names), Significance, *_SIGNIFICANCE)
         for names in report.compared
     ]
+
+
+def margins_of(tested: Iterable[dict[str, Any]]) -> dict[tuple[str, str, str, str], float]:
+    """Return the equivalence margins of :func:`load_significance` by dataset, size, test set and metric."""
+    return {
+        (file["dataset"], file["size"], file["test"], name): found["family"]["margin"]
+        for file in tested
+        for name, found in file["metrics"].items()
+        if (found.get("family") or {}).get("margin") is not None
+    }
 
 
 def load_metrics(report: Report, results: str | Path) -> pd.DataFrame:

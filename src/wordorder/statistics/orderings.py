@@ -9,7 +9,6 @@ Notation: k systems, C columns of a table.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -50,12 +49,14 @@ class Order:
         agreement: S, the number of pairs in the same order minus that of pairs in the opposite order.
         p_same: The p-value of at least as much agreement.
         p_reversed: The p-value of at most as much agreement.
+        least: The smallest p-value that different scores of ours can have. It is larger if published scores are equal.
     """
 
     systems: int
     agreement: int
     p_same: float
     p_reversed: float
+    least: float
 
 
 def permutation_test(published: Array, ours: Array, *, samples: int = 9_999, seed: int = 12345) -> Order:
@@ -78,17 +79,21 @@ def permutation_test(published: Array, ours: Array, *, samples: int = 9_999, see
         orders = np.array(list(permutations(range(k))))
     else:
         orders = np.random.default_rng(seed).permuted(np.tile(np.arange(k), (samples, 1)), axis=1)
-    observed, by_chance = 0, np.zeros(len(orders), dtype=int)
+    observed = 0
+    by_chance, if_different = np.zeros((2, len(orders)), dtype=int)
     for published_scores, our_scores in columns:
         known = np.flatnonzero(~np.isnan(published_scores + our_scores))
-        one, other = _signs(published_scores[known]), _signs(our_scores[known])
+        one, other, different = map(_signs, (published_scores[known], our_scores[known], known.astype(float)))
         own = orders[:, known].argsort(axis=1).argsort(axis=1)
+        places = own[:, :, None], own[:, None, :]
         observed += int((one * other).sum()) // 2
-        by_chance += (one * other[own[:, :, None], own[:, None, :]]).sum(axis=(1, 2)) // 2
-    more, less = int((by_chance >= observed).sum()), int((by_chance <= observed).sum())
-    if k <= EXACT:
-        return Order(k, observed, more / len(orders), less / len(orders))
-    return Order(k, observed, (1 + more) / (1 + samples), (1 + less) / (1 + samples))
+        by_chance += (one * other[places]).sum(axis=(1, 2)) // 2
+        if_different += (one * different[places]).sum(axis=(1, 2)) // 2
+    most = (if_different == if_different.max()).sum()
+    counts = np.array([(by_chance >= observed).sum(), (by_chance <= observed).sum(), most])
+    # Of random permutations, one more is counted: that of our systems.
+    p = counts / len(orders) if k <= EXACT else (1 + counts) / (1 + samples)
+    return Order(k, observed, *map(float, p))
 
 
 def _signs(scores: Array) -> Array:
@@ -107,7 +112,7 @@ def order_outcomes(columns: Sequence[Order], *, alpha: float = 0.05) -> list[Ord
             found.append(OrderOutcome.REPRODUCED)
         elif p_reversed is not None and p_reversed <= alpha:
             found.append(OrderOutcome.REVERSED)
-        elif 1 / math.factorial(order.systems) > alpha / len(columns):
+        elif order.least > alpha / len(columns):
             found.append(OrderOutcome.TOO_FEW)
         else:
             found.append(OrderOutcome.NOT_SHOWN)

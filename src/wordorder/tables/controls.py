@@ -12,7 +12,7 @@ from wordorder.config.models import Report
 from wordorder.config.pages import CONTROLS, Controls
 from wordorder.metrics.base import metric
 from wordorder.results.blocks import blocked
-from wordorder.results.frames import groups
+from wordorder.results.frames import groups, margins_of
 from wordorder.statistics.all_pairs import Pair, declared_pairs
 from wordorder.statistics.blocked import score_floor
 from wordorder.statistics.verdicts import verdict
@@ -32,11 +32,7 @@ def controls_table(scores: pd.DataFrame, records: pd.DataFrame, tested: list[dic
         asked: The study and its controls.
     """
     report = asked.report
-    margins = {
-        (file["dataset"], file["size"], file["test"], name): (of["family"] or {}).get("margin")
-        for file in tested
-        for name, of in file["metrics"].items()
-    }
+    margins = margins_of(tested)
     rows: list[dict[str, Any]] = []
     blocks: list[Block] = []
     unused: dict[str, list[str]] = {}

@@ -109,7 +109,7 @@ def _compare(
     """
     pairs = [(entry["system"], entry["baseline"]) for entry in (found or {"comparisons": []})["comparisons"]]
     family = found and found["family"]
-    if not family or not pairs:
+    if not family or not pairs or family.get("problem") == "no score above the margin":
         return {pair: _outcome(None, 0.0) for pair in pairs}, []
     model, level = blocked(kept, seeds, "kept"), family["level"]["level"]
     tested: AgainstBaseline | Pairs

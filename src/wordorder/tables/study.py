@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -12,12 +13,18 @@ from wordorder.config.models import Report
 from wordorder.metrics.base import metric
 from wordorder.results.blocks import blocked
 from wordorder.results.frames import CELL, groups
+from wordorder.statistics.blocked import score_floor
 from wordorder.statistics.letters import score_groups
 from wordorder.tables.table import Block, Cell, Row, Table, mean_and_sd, missing, number, text
 
 
 def scores_table(
-    scores: pd.DataFrame, report: Report, unscored: Sequence[dict[str, Any]] = (), *, exact: bool = True
+    scores: pd.DataFrame,
+    report: Report,
+    unscored: Sequence[dict[str, Any]] = (),
+    margins: Mapping[tuple[str, str, str, str], float] = MappingProxyType({}),
+    *,
+    exact: bool = True,
 ) -> Table:
     """Make the table of scores, with one row per size and encoding and one column per test set and metric.
 
@@ -28,10 +35,11 @@ def scores_table(
         scores: From :func:`.results.frames.load_scores`.
         report: The study.
         unscored: From :func:`.results.frames.load_not_scored`.
+        margins: From :func:`.results.frames.margins_of`. A column without a score above its margin has no letters.
         exact: Whether no undeclared look preceded the tests of the study.
     """
     level = level_of(report.alpha, report.seeds, report.looks)
-    letters = _letters(scores, report.seeds, level.level)
+    letters = _letters(scores, report.seeds, level.level, margins)
     keys = ["dataset", "size", "encoding", "test", "metric"]
     rows: list[dict[str, Any]] = []
     for key, group in groups(scores, keys):
@@ -78,11 +86,15 @@ _LETTERS = (
 )
 
 
-def _letters(scores: pd.DataFrame, seeds: Sequence[int], alpha: float) -> dict[tuple[str, ...], str]:
+def _letters(
+    scores: pd.DataFrame, seeds: Sequence[int], alpha: float, margins: Mapping[tuple[str, str, str, str], float]
+) -> dict[tuple[str, ...], str]:
     """Return the letters by (dataset, size, encoding, test, metric)."""
     found: dict[tuple[str, ...], str] = {}
     for (dataset, size, test, name), column in groups(scores, ["dataset", "size", "test", "metric"]):
-        letters = score_groups(blocked(column, seeds), alpha=alpha, lower_is_better=metric(name).lower_is_better)
+        lower = metric(name).lower_is_better
+        floor = score_floor(margins.get((dataset, size, test, name)), lower_is_better=lower)
+        letters = score_groups(blocked(column, seeds, floor=floor), alpha=alpha, lower_is_better=lower)
         found |= {(dataset, size, encoding, test, name): text for encoding, text in letters.items()}
     return found
 
