@@ -105,6 +105,24 @@ def test_the_decoder_of_a_control_meets_distances_to_both_sides() -> None:
         assert torch.equal(before, model.decode(target, memory)) == (control is None)
 
 
+@pytest.mark.parametrize("entry", [{"type": "relative", "clip": 40}, {"type": "kerple"}])
+@torch.no_grad()
+def test_in_the_decoder_of_a_control_distances_to_both_sides_are_one(entry: dict[str, Any]) -> None:
+    attention = build(parse({**entry, "control": 32}), Transformer.shape(SIZE)).attention("decoder", 0)
+    queries, keys = (torch.randn(1, SIZE.heads, 4, 4) for _ in range(2))
+    tokens = torch.tensor([[20, 9, 17, 30]])
+
+    def added(places: torch.Tensor) -> torch.Tensor:
+        positions = replace(Positions.range(4), tokens=places)
+        bias = attention.bias(positions, positions)
+        return attention.scores(torch.zeros(1, SIZE.heads, 4, 4), queries, keys, positions, positions) + (
+            0 if bias is None else bias
+        )
+
+    assert_close(added(31 - tokens), added(tokens), rtol=0, atol=0)
+    assert len(added(tokens)[0, 0, 3].unique()) == 4, "no two of the distances 10, 21, 13 and 0 are the same"
+
+
 @pytest.mark.parametrize("type_", ["posnet_embed", "posnet_attention", "learned"])
 def test_a_control_needs_no_more_places_than_there_are_positions(type_: str) -> None:
     build(parse({"type": type_, "table": 8, "control": 8}), Transformer.shape(SIZE))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, RootModel
 from typing_extensions import override
@@ -68,7 +68,13 @@ class EncodingConfig(Revised):
     @property
     def revisions(self) -> dict[str, int]:
         """The revision of each corrected encoding in this configuration."""
-        return {each.type: each.revision for each in self.with_contained if each.revision > 1}
+        revisions = {name: number for each in self.with_contained for name, number in each.own_revisions.items()}
+        return {name: number for name, number in revisions.items() if number > 1}
+
+    @property
+    def own_revisions(self) -> dict[str, int]:
+        """The revision of the encoding, without those of encodings that it contains."""
+        return {self.type: self.revision}
 
     @property
     def own_code(self) -> dict[str, str]:
@@ -99,8 +105,13 @@ class EncodingConfig(Revised):
 
 
 class ControllableConfig(EncodingConfig):
-    """Parameters of an encoding that looks up positions or distances, so that several tokens may share a position."""
+    """Parameters of an encoding that looks up positions or distances, so that several tokens may share a position.
 
+    Attributes:
+        control_revision: As ``revision``, increased when a correction changes only what controls learn.
+    """
+
+    control_revision: ClassVar[int] = 1
     control: Annotated[
         int | None,
         Field(
@@ -114,6 +125,12 @@ class ControllableConfig(EncodingConfig):
     @override
     def places(self) -> int | None:
         return self.control
+
+    @property
+    @override
+    def own_revisions(self) -> dict[str, int]:
+        control = {} if self.control is None else {f"{self.type}.control": self.control_revision}
+        return super().own_revisions | control
 
 
 # An entry is {type: NAME, parameters…}, or {compose: [entry, …]} for several encodings at once.

@@ -6,6 +6,9 @@ A control has the modules, the parameters and the computations of its encoding. 
 from the token itself instead of from the sentence: wherever the token occurs, its position is the same. The gain of a
 control over no encoding comes from its parameters; the gain of the encoding over its control comes from order.
 
+In a decoder, the position of an earlier token may be after that of the query. Relative vectors and KERPLE have no
+vectors or kernels of such distances in the decoder, so they use those of -|j - i|.
+
 Source: this project. The key ``control``, a number of positions, turns an entry of ``encodings.yaml`` into a control.
 Promises: no order: permuted source tokens give the permuted output of the encoder, and the decoder knows order only
 from its causal mask; as many parameters as the encoding; works at any length.

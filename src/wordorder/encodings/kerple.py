@@ -37,6 +37,7 @@ Kernel = Literal["log", "power"]
 class KERPLEConfig(ControllableConfig):
     """Parameters of an entry with ``type: kerple``."""
 
+    control_revision = 2  # Of distances after the query, which a decoder knows only in controls, it took the number 0.
     type: Literal["kerple"] = "kerple"
     kernel: Kernel = Field(default="log", description="Variant of the formula.")
 
@@ -50,9 +51,10 @@ class KERPLEAttention(AttentionEncoding):
 
     needs = frozenset({"bias"})
 
-    def __init__(self, kernel: Kernel, heads: int, stack: Stack) -> None:
+    def __init__(self, kernel: Kernel, heads: int, stack: Stack, *, folded: bool = False) -> None:
         super().__init__()
         self.kernel = kernel
+        self.folded = folded  # The place of an earlier token may be after the query's.
         self.a = nn.Parameter(torch.rand(sides_of(stack), heads))
         self.p = nn.Parameter(2 * torch.rand(sides_of(stack), heads))
 
@@ -62,12 +64,13 @@ class KERPLEAttention(AttentionEncoding):
         self.a.data.clamp_(min=LEAST)
         self.p.data.clamp_(min=LEAST, max=LARGEST_POWER if self.kernel == "power" else None)
         farthest = max(query.limit, key.limit) - 1
-        apart = torch.arange(farthest + 1, device=self.a.device)
-        own = self._of(apart, 0)  # (H, distances 0 … farthest)
+        numbers = torch.arange(farthest + 1, device=self.a.device)
+        own = self._of(numbers, 0)  # (H, distances 0 … farthest)
+        apart = distances(query, key)
         if len(self.a) == 1:
-            return spread(own, -distances(query, key).clamp(max=0))
-        values = torch.cat((own.flip(1), self._of(apart[1:], 1)), dim=1)  # (H, distances j - i)
-        return spread(values, distances(query, key) + farthest)
+            return spread(own, apart.abs() if self.folded else -apart.clamp(max=0))
+        values = torch.cat((own.flip(1), self._of(numbers[1:], 1)), dim=1)  # (H, distances j - i)
+        return spread(values, apart + farthest)
 
     def _of(self, apart: Tensor, side: int) -> Tensor:
         """Compute the kernel at distances, from (n,) to (H, n)."""
@@ -84,7 +87,10 @@ class KERPLE(Encoding):
     def __init__(self, config: KERPLEConfig, shape: Shape) -> None:
         super().__init__(config, shape)
         self.attentions = nn.ModuleDict(
-            {stack: KERPLEAttention(config.kernel, shape.heads, stack) for stack in config.stacks}
+            {
+                stack: KERPLEAttention(config.kernel, shape.heads, stack, folded=config.places is not None)
+                for stack in config.stacks
+            }
         )
 
     def _attention(self, stack: Stack, layer: int) -> AttentionEncoding:

@@ -10,7 +10,7 @@ Departures: rows of distances that a causal mask hides are not stored, so the de
 Promises: relative, so a shift of all positions changes nothing; works at any length (distances beyond k share one
 vector); 2k + 1 vectors of d_h for keys and for values, per layer unless the layers of a stack share them, and per head
 unless heads share them. In the decoder only the k + 1 vectors of distances -k … 0 exist, since later keys are never
-seen.
+seen; a control takes that of -|j - i|.
 
 With ``cross``, the same formula acts between target position i and source position j instead of inside self-attention;
 there all 2k + 1 distances occur. A model without encoder layers has no other hook for relative positions of the source
@@ -48,6 +48,7 @@ class RelativeConfig(ControllableConfig):
     """Parameters of an entry with ``type: relative``."""
 
     revision = 2
+    control_revision = 2  # Of distances after the query, which a decoder knows only in controls, it took the number 0.
     type: Literal["relative"] = "relative"
     clip: Annotated[int, Field(gt=0, description="k, the largest distance with its own vector.")] = 16
     keys: bool = Field(default=True, description="Add vectors to the keys.")
@@ -95,6 +96,8 @@ class RelativeAttention(AttentionEncoding):
         self.needs = frozenset(place for place, used in sides.items() if used)
         self.clip = config.clip
         self.ahead = config.distances(stack) - 1 - config.clip  # the farthest key after the query: 0 or k
+        # The place of an earlier token, which is that of a control, may be after the query's.
+        self.folded = config.places is not None and self.ahead == 0
         heads = 1 if config.share_heads else shape.heads
         count = config.distances(stack)
         self.key_vectors = self._vectors(heads, count, shape.head_dim) if config.keys else None
@@ -110,8 +113,11 @@ class RelativeAttention(AttentionEncoding):
 
     def _row(self, query: Positions, key: Positions) -> Tensor:
         """Return the row of the distance of each pair, (1 | B, Lq, Lk) int64."""
-        clip, ahead = self.clip, self.ahead
-        return of_pairs(query, key, ("row", clip, ahead), lambda: distances(query, key).clamp(-clip, ahead) + clip)
+        return of_pairs(query, key, ("row", self.clip, self.ahead), lambda: self._of(distances(query, key)))
+
+    def _of(self, apart: Tensor) -> Tensor:
+        """Return the rows of distances j - i."""
+        return (-apart.abs() if self.folded else apart).clamp(-self.clip, self.ahead) + self.clip
 
     def _one_hot(self, query: Positions, key: Positions, kind: torch.dtype) -> Tensor:
         """Return 1 at the row of the distance of each pair and 0 elsewhere, (1 | B, Lq, Lk, distances).
@@ -147,7 +153,7 @@ class RelativeAttention(AttentionEncoding):
 
         def score(value: Tensor, sentence: Tensor, head: Tensor, row: Tensor, column: Tensor) -> Tensor:
             apart = columns[sentence, column] - rows[sentence, row]
-            return value + products[sentence, head, row, apart.clamp(-self.clip, self.ahead) + self.clip]
+            return value + products[sentence, head, row, self._of(apart)]
 
         return score
 
