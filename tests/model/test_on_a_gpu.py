@@ -11,7 +11,7 @@ from torch.testing import assert_close
 
 import elsewhere
 from tiny_models import SIZE
-from training_passes import CONFIGURATIONS, LENGTHS, SIZES, batch_of, model_of, results, without_dropout
+from training_passes import CONFIGURATIONS, LENGTHS, PASSES, SIZES, batch_of, model_of, results, without_dropout
 from wordorder.model.architectures.base import Translator
 from wordorder.model.attention import base as attention
 from wordorder.model.attention.sdpa import SDPA
@@ -29,8 +29,7 @@ def counted(model: Translator) -> Counts:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CONFIGURATIONS)
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(("size", "name"), PASSES)
 def test_no_pass_waits_for_the_gpu(name: str, size: str) -> None:
     """Tables that grow with the longest sentence so far do so in the first pass."""
     model = model_of(CONFIGURATIONS[name], SIZES[size], dropout=0.1)
@@ -73,8 +72,7 @@ def moved(model: Translator) -> Translator:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CONFIGURATIONS)
-@pytest.mark.parametrize("size", ["transformer", "prefix_lm"])
+@pytest.mark.parametrize(("size", "name"), [each for each in PASSES if "lstm" not in each[0]])
 @pytest.mark.usefixtures("fused")
 def test_loss_and_gradients_are_those_of_a_cpu(name: str, size: str) -> None:
     model, batch = without_dropout(model_of(CONFIGURATIONS[name], SIZES[size], dropout=0.0)), batch_of(LENGTHS)

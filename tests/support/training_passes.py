@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 import torch
 from torch import Tensor
 
-from tiny_models import PREFIX_LM, SIZE, VOCABULARY, configurations, positions_of, sentences
+from tiny_models import PREFIX_LM, SIZE, VOCABULARY, configurations, positions_of, sentences, types
 from wordorder.config.encodings import EncodingConfig
 from wordorder.config.models import Recipe
 from wordorder.config.sizes import ArchitectureSize
@@ -28,6 +30,8 @@ SIZES: dict[str, ArchitectureSize] = {
     ),
 }
 CONFIGURATIONS = configurations()
+# Variants of an encoding are the same code in all architectures, so they are tested in one of them.
+PASSES = [("transformer", name) for name in CONFIGURATIONS] + list(product(list(SIZES)[1:], types()))
 
 
 def model_of(config: EncodingConfig, size: ArchitectureSize, *, dropout: float) -> Translator:
