@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 import torch
 from hypothesis import given, settings
@@ -282,24 +280,3 @@ def test_starts_from_the_papers_numbers() -> None:
         assert abs(float(weight.detach().mean())) < 0.015
     for bias in (attention.bias_1, attention.bias_2, attention.bias_3):
         assert bias is not None and (bias == 0.1).all()
-
-
-@pytest.mark.parametrize(
-    ("parameters", "expected"),
-    [
-        # A head and a sign: a rate, 16 + 16, 64 + 4, 4 and, in the encoder, 1.
-        ({}, 8 * 2 * 106 + 8 * 105),
-        ({"placement": "encoder"}, 8 * 2 * 106),
-        ({"placement": "decoder"}, 8 * 105),
-        ({"hidden": 32}, 8 * 2 * 202 + 8 * 201),
-        ({"input_bias": True}, 8 * 2 * 106 + 8 * 105 + 512),
-        ({"input_bias": True, "placement": "decoder"}, 8 * 105),
-        ({"second_hidden": 1}, 8 * 2 * 52 + 8 * 51),
-    ],
-)
-def test_parameters_of_the_base_shape(parameters: dict[str, Any], expected: int) -> None:
-    shape = Shape(dim=512, heads=8, encoder_layers=6, decoder_layers=6)
-    config = parse({"type": "adaptive_t5", **parameters})
-    assert config.parameter_count(shape) == expected
-    with torch.device("meta"):
-        assert sum(parameter.numel() for parameter in build(config, shape).parameters()) == expected

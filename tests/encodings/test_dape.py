@@ -143,24 +143,6 @@ def test_start_values_are_those_of_linear_layers() -> None:
             assert 0.8 * bound < float(numbers.detach().abs().max()) <= bound
 
 
-@pytest.mark.parametrize(
-    ("parameters", "expected"),
-    [
-        # A network of 8 heads: 16 · 32 + 32 and 32 · 8 + 8; KERPLE has 2 · 8 numbers a side.
-        ({}, 12 * 808 + 6 * 32 + 6 * 16),
-        ({"over": {"type": "alibi"}, "placement": "encoder"}, 6 * 808),
-        ({"over": {"type": "fire"}, "placement": "decoder"}, 6 * (808 + 2 + 64 + 256)),
-        ({"over": {"type": "t5"}, "hidden": 8, "placement": "decoder"}, 6 * (16 * 8 + 8 + 64 + 8 + 256)),
-    ],
-)
-def test_parameters_of_the_base_shape(parameters: dict[str, Any], expected: int) -> None:
-    shape = Shape(dim=512, heads=8, encoder_layers=6, decoder_layers=6)
-    config = parse({"type": "dape", **parameters})
-    assert config.parameter_count(shape) == expected
-    with torch.device("meta"):
-        assert sum(parameter.numel() for parameter in build(config, shape).parameters()) == expected
-
-
 @pytest.mark.parametrize("over", ["sinusoidal", "relative", "rope", "forgetting"])
 def test_an_encoding_without_biases_of_distances_is_refused(over: str) -> None:
     with raises("conflicting-encodings", key="over", found=over):

@@ -157,22 +157,6 @@ def test_start_values() -> None:
     assert not attention.project_query.bias.any()
 
 
-@pytest.mark.parametrize(
-    ("parameters", "expected"),
-    [
-        ({}, 2 * 1024 * 512 + 12 * (2 * 512**2 + 512)),
-        ({"placement": "encoder", "buckets": 256, "norm": True}, 512 * 512 + 1024 + 6 * (2 * 512**2 + 512)),
-        ({"placement": "decoder", "span": 16}, 32 * 512 + 6 * (2 * 512**2 + 512)),
-    ],
-)
-def test_parameters_of_the_base_shape(parameters: dict[str, Any], expected: int) -> None:
-    shape = Shape(dim=512, heads=8, encoder_layers=6, decoder_layers=6)
-    config = parse({"type": "deberta", **parameters})
-    assert config.parameter_count(shape) == expected
-    with torch.device("meta"):
-        assert sum(parameter.numel() for parameter in build(config, shape).parameters()) == expected
-
-
 def test_buckets_that_no_distance_fills_are_refused() -> None:
     with raises("invalid-value", says="span must exceed"):
         parse({"type": "deberta", "span": 8, "buckets": 16})

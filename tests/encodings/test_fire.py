@@ -200,21 +200,3 @@ def test_layers_have_their_own() -> None:
     first = cast(FIREAttention, layers[0])
     assert float(first.c.detach()) == pytest.approx(0.1)
     assert first.start * float(first.multiple.detach()) == 512
-
-
-@pytest.mark.parametrize(
-    ("parameters", "expected"),
-    [
-        # A layer: c and L; 32 + 32 and 8 · 32 a curve, and 8 more in the encoder, which has two curves.
-        ({}, 6 * (2 + 2 * 328) + 6 * (2 + 320)),
-        ({"placement": "encoder"}, 3948),
-        ({"placement": "decoder"}, 1932),
-        ({"hidden": 16}, 6 * (2 + 2 * 168) + 6 * (2 + 160)),
-    ],
-)
-def test_parameters_of_the_base_shape(parameters: dict[str, Any], expected: int) -> None:
-    shape = Shape(dim=512, heads=8, encoder_layers=6, decoder_layers=6)
-    config = parse({"type": "fire", **parameters})
-    assert config.parameter_count(shape) == expected
-    with torch.device("meta"):
-        assert sum(parameter.numel() for parameter in build(config, shape).parameters()) == expected

@@ -16,7 +16,7 @@ from golden import golden
 from tiny_models import PREFIX_LM, full, positions_of, sentences, step_by_step, tiny_model
 from wordorder.encodings.base import Positions, Shape, Stack
 from wordorder.encodings.forgetting import ForgettingAttention, ForgettingConfig
-from wordorder.encodings.registry import build, parse
+from wordorder.encodings.registry import parse
 from wordorder.model.attention.base import attend
 from wordorder.model.masks import causal_mask
 
@@ -149,15 +149,3 @@ def test_start_values() -> None:
     assert not project.bias.any()
     other = ForgettingAttention(ForgettingConfig(start=5), shape, "decoder").project
     assert other.bias.tolist() == [5.0] * 16
-
-
-@pytest.mark.parametrize(
-    ("parameters", "expected"),
-    [({}, (2 + 1) * 6 * 8 * 513), ({"placement": "encoder"}, 2 * 6 * 8 * 513), ({"placement": "decoder"}, 6 * 8 * 513)],
-)
-def test_parameters_of_the_base_shape(parameters: dict[str, str], expected: int) -> None:
-    shape = Shape(dim=512, heads=8, encoder_layers=6, decoder_layers=6)
-    config = parse({"type": "forgetting", **parameters})
-    assert config.parameter_count(shape) == expected
-    with torch.device("meta"):
-        assert sum(parameter.numel() for parameter in build(config, shape).parameters()) == expected

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, cast
+from typing import cast
 
 import pytest
 import torch
@@ -160,14 +160,3 @@ def test_a_mirror_image_looks_different() -> None:
     with torch.no_grad():
         there, back = (model.encoder_output(each) for each in (words, words.flip(1)))
     assert not torch.allclose(back.flip(1), there, atol=1e-2)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "expected"),
-    [({}, 48), ({"kernel": "power"}, 48), ({"placement": "encoder"}, 32), ({"placement": "decoder"}, 16)],
-)
-def test_parameters_of_the_base_shape(parameters: dict[str, Any], expected: int) -> None:
-    shape = Shape(dim=512, heads=8, encoder_layers=6, decoder_layers=6)
-    config = parse({"type": "kerple", **parameters})
-    assert config.parameter_count(shape) == expected
-    assert sum(parameter.numel() for parameter in build(config, shape).parameters()) == expected

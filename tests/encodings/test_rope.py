@@ -157,24 +157,6 @@ def test_every_layer_trains_frequencies_of_its_own_which_the_stacks_share() -> N
     assert [encoding.attention("encoder", layer) for layer in range(4)] == layers[:4]
 
 
-@pytest.mark.parametrize(
-    ("parameters", "expected"),
-    [
-        ({}, 0),
-        ({"fraction": 0.25}, 0),
-        ({"trained": True}, 6 * 32),
-        ({"trained": True, "fraction": 0.25}, 6 * 8),
-        ({"trained": True, "spectrum": "proportional", "fraction": 0.75, "skip": 2}, 3 * 24),
-        ({"trained": True, "placement": "encoder"}, 6 * 32),
-    ],
-)
-def test_parameters_of_the_base_shape(parameters: dict[str, Any], expected: int) -> None:
-    shape = Shape(dim=512, heads=8, encoder_layers=6, decoder_layers=6)
-    config = parse({"type": "rope", **parameters})
-    assert config.parameter_count(shape) == expected
-    assert sum(parameter.numel() for parameter in build(config, shape).parameters()) == expected
-
-
 def test_trained_frequencies_start_as_fixed_ones() -> None:
     logs = attention_of(trained=True, fraction=0.5, base=500.0).log_frequencies
     assert_close(logs.detach().exp(), torch.tensor([500.0 ** (-m / 4) for m in range(4)]))

@@ -194,18 +194,6 @@ def test_layers_of_a_stack_share_their_table() -> None:
     assert set(encoding.state_dict()) == {"attentions.encoder.table", "attentions.decoder.table"}
 
 
-@pytest.mark.parametrize(
-    ("parameters", "expected"),
-    [({}, 512), ({"buckets": 64}, 1024), ({"placement": "encoder"}, 256), ({"placement": "decoder"}, 256)],
-)
-def test_parameters_of_the_base_shape(parameters: dict[str, Any], expected: int) -> None:
-    shape = Shape(dim=512, heads=8, encoder_layers=6, decoder_layers=6)
-    config = parse({"type": "t5", **parameters})
-    assert config.parameter_count(shape) == expected
-    with torch.device("meta"):
-        assert sum(parameter.numel() for parameter in build(config, shape).parameters()) == expected
-
-
 def test_starts_from_normal_numbers() -> None:
     torch.manual_seed(0)
     shape = Shape(dim=256, heads=8, encoder_layers=1, decoder_layers=1)

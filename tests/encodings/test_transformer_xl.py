@@ -124,23 +124,6 @@ def test_layers_have_their_own_projection_and_share_biases_unless_each_has_its_o
         assert len({id(each.position_bias) for each in found}) == pairs
 
 
-@pytest.mark.parametrize(
-    ("parameters", "expected"),
-    [
-        # 512² a layer; u and v of 512 numbers each, a stack or a layer.
-        ({}, 12 * 262_144 + 2 * 1024),
-        ({"share_biases": False}, 12 * 262_144 + 12 * 1024),
-        ({"placement": "encoder"}, 6 * 262_144 + 1024),
-    ],
-)
-def test_parameters_of_the_base_shape(parameters: dict[str, Any], expected: int) -> None:
-    shape = Shape(dim=512, heads=8, encoder_layers=6, decoder_layers=6)
-    config = parse({"type": "transformer_xl", **parameters})
-    assert config.parameter_count(shape) == expected
-    with torch.device("meta"):
-        assert sum(parameter.numel() for parameter in build(config, shape).parameters()) == expected
-
-
 def test_start_values_are_small_and_random() -> None:
     torch.manual_seed(0)
     shape = Shape(dim=256, heads=4, encoder_layers=1, decoder_layers=1)

@@ -158,19 +158,3 @@ def test_start_values() -> None:
     for bias in (attention.project_query.bias, attention.project_key.bias, attention.norm.bias):
         assert not bias.any()
     assert bool((attention.norm.weight == 1).all())
-
-
-@pytest.mark.parametrize(
-    ("parameters", "expected"),
-    [
-        ({}, 2 * (1024 * 512 + 2 * (512 * 512 + 512) + 2 * 512)),
-        ({"placement": "encoder", "table": 200}, 200 * 512 + 2 * (512 * 512 + 512) + 1024),
-        ({"placement": "decoder", "relative": True}, 1024 * 512 + 2 * (512 * 512 + 512) + 1024 + 32 * 8),
-    ],
-)
-def test_parameters_of_the_base_shape(parameters: dict[str, object], expected: int) -> None:
-    shape = Shape(dim=512, heads=8, encoder_layers=6, decoder_layers=6)
-    config = parse({"type": "tupe", **parameters})
-    assert config.parameter_count(shape) == expected
-    with torch.device("meta"):
-        assert sum(parameter.numel() for parameter in build(config, shape).parameters()) == expected
