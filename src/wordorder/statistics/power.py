@@ -7,6 +7,7 @@ deviation sigma of the seed-blocked model.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from typing import Literal
 
 from scipy import integrate, optimize, special, stats
@@ -118,26 +119,22 @@ def seeds_needed(
     sigma: float,
     k: int,
     *,
-    target: float = TARGET,
     alpha: float = 0.05,
     procedure: Procedure = "baseline",
     m: int | None = None,
     freedom: float | None = None,
 ) -> int | None:
-    """Compute the smallest number of seeds that finds a difference with probability ``target``; None above 10,000.
+    """Compute the smallest number of seeds that finds a difference with 80 % probability; None above 10,000.
 
     The options are those of :func:`power`.
     """
 
     def enough(n: int) -> bool:
-        return power(difference, sigma, k, n, alpha=alpha, procedure=procedure, m=m, freedom=freedom) >= target
+        return power(difference, sigma, k, n, alpha=alpha, procedure=procedure, m=m, freedom=freedom) >= TARGET
 
     low, high = 1, 2
     while not enough(high):
         if high == _MOST_SEEDS:
             return None
         low, high = high, min(2 * high, _MOST_SEEDS)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    return bisect_left(range(high), True, low + 1, key=enough)
