@@ -120,7 +120,6 @@ _FILES = {
     ),
 }
 _API = ("encodings", "models", "results", "comparisons", "inspection")
-_PANELS = ("Study", "Model", "Encoding", "Data", "Other")
 _EXIT = """
 | exit status | meaning |
 |---|---|

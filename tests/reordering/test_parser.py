@@ -185,7 +185,6 @@ def test_short_sentences(parser: Parser) -> None:
     found = parser.orders(parser.vocabulary.numbers([[], ["the"], [], ["nobody", "knows"]]))
     assert [row.tolist() for row in found][:3] == [[], [0], []]
     assert sorted(found[3].tolist()) == [0, 1]
-    assert parser.tree([]) is None and parser.tree([3]) == 0
     assert len(parser.orders(Ragged.of([]))) == 0
 
 
@@ -243,7 +242,6 @@ def test_orders_and_trees_are_written(parser: Parser, tmp_path: Path, monkeypatc
             assert order == tree == ""
             continue
         assert tree_order(parse_tree(tree)) == [int(unit) for unit in order.split()]
-        assert parser.tree(row) == parse_tree(tree)
     parser.write_orders(text, tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "orders").read_bytes()
 

@@ -6,7 +6,7 @@ empty line.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -14,14 +14,9 @@ from numpy.typing import NDArray
 
 from wordorder.data.binary import ParallelCorpus
 from wordorder.data.subword import Subword
-from wordorder.data.text import read_lines, write_lines
+from wordorder.data.text import read_lines
 from wordorder.errors import WordorderError, at_line
 from wordorder.reordering.subwords import subword_positions
-
-
-def write_orders(path: str | Path, orders: Iterable[Iterable[int]]) -> int:
-    """Write one line per sentence, and return the number of lines."""
-    return write_lines(path, (" ".join(map(str, order)) for order in orders))
 
 
 def read_orders(path: str | Path) -> Iterator[list[int]]:

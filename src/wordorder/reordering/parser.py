@@ -128,13 +128,6 @@ class Parser:
         with Progress("Reordering", total=len(sentences), unit="sentences") as progress:
             return self._parse(sentences, _NO_NODES, threads, progress.advance)
 
-    def tree(self, sentence: Sequence[int] | Integers) -> Tree | None:
-        """Compute the tree of one sentence of token indices; None if it is empty."""
-        values = np.array(sentence, dtype=np.int32)
-        nodes = np.empty((len(values), 5), dtype=np.int32)
-        self._parse(Ragged(values, np.array([0, len(values)])), nodes, 1, lambda _: None)
-        return _as_tree(nodes[:-1]) if len(values) else None
-
     def write_orders(
         self, sentences: Iterable[Sequence[str]], path: str | Path, *, trees: str | Path | None = None, threads: int = 1
     ) -> int:

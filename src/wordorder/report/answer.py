@@ -98,7 +98,7 @@ def answer(
     main = [family for family in families if family.metric == first]
     return Answer(
         found=[*_found(main), *_other_metrics(families, main)] if families else _best(alike, report.encodings, first),
-        sure=[*_sure(report, families), *_missing(records), *_checklist(items)],
+        sure=[*_sure(families), *_missing(records), *_checklist(items)],
         surer=_surer(main),
     )
 
@@ -176,7 +176,7 @@ def _best(alike: Sequence[Alike], encodings: Sequence[str], first: str) -> list[
     return said
 
 
-def _sure(report: Report, families: Sequence[_Family]) -> list[str]:
+def _sure(families: Sequence[_Family]) -> list[str]:
     """Give the level, the seeds and the sentences for which the outcomes hold."""
     tested = [family for family in families if not family.summary["problem"]]
     untested = [family for family in families if family.summary["problem"]]
