@@ -184,28 +184,29 @@ class Draws:
         return every, distances(query, key) + farthest
 
 
-class RandomizedRoPE(AttentionEncoding):
-    """Rotates by drawn positions."""
-
-    needs = frozenset({"rotate"})
+class RandomizedAttention(AttentionEncoding):
+    """Acts as ``base``, at the positions or distances drawn for a layer."""
 
     def __init__(self, base: AttentionEncoding, draws: Draws, layer: int) -> None:
         super().__init__()
         self.base, self.draws, self.layer = base, draws, layer
+
+
+class RandomizedRoPE(RandomizedAttention):
+    """Rotates by drawn positions."""
+
+    needs = frozenset({"rotate"})
 
     @override
     def rotate(self, queries: Tensor, keys: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
         return self.base.rotate(queries, keys, self.draws.positions(positions, layer=self.layer))
 
 
-class RandomizedALiBi(AttentionEncoding):
+class RandomizedALiBi(RandomizedAttention):
     """Adds ALiBi's bias of drawn distances."""
 
     needs = frozenset({"bias"})
-
-    def __init__(self, base: ALiBiAttention, draws: Draws, layer: int) -> None:
-        super().__init__()
-        self.base, self.draws, self.layer = base, draws, layer
+    base: ALiBiAttention
 
     @override
     def bias(self, query: Positions, key: Positions) -> Tensor:
@@ -215,15 +216,12 @@ class RandomizedALiBi(AttentionEncoding):
         return values.expand(*shape[:3], -1).gather(-1, pairs[:, None].expand(shape))
 
 
-class RandomizedTransformerXL(AttentionEncoding):
+class RandomizedTransformerXL(RandomizedAttention):
     """Adds Transformer-XL's terms of drawn distances."""
 
     needs = frozenset({"rotate", "scores"})
     additive = True
-
-    def __init__(self, base: TransformerXLAttention, draws: Draws, layer: int) -> None:
-        super().__init__()
-        self.base, self.draws, self.layer = base, draws, layer
+    base: TransformerXLAttention
 
     @override
     def rotate(self, queries: Tensor, keys: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
