@@ -36,7 +36,20 @@ class UnknownCommand(typer.BadParameter):
         self.suggestion = suggestion
 
 
-class Command(TyperCommand):
+class _WithExamples:
+    """A command or group whose epilog is a list of examples."""
+
+    epilog: str | None
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the examples."""
+        if self.epilog:
+            with formatter.section("Examples"):
+                for line in self.epilog.splitlines():
+                    formatter.write(f"  {line}\n")
+
+
+class Command(_WithExamples, TyperCommand):
     """A command whose list options accept several values after one name: ``--inputs a b c``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -47,10 +60,6 @@ class Command(TyperCommand):
         except TyperException as error:
             error.ctx = getattr(error, "ctx", None) or ctx  # type: ignore[attr-defined]
             raise
-
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Write the examples."""
-        _write_examples(self.epilog, formatter)
 
 
 def repeat_options(arguments: Iterable[str], lists: set[str]) -> Iterator[str]:
@@ -74,7 +83,7 @@ def repeat_options(arguments: Iterable[str], lists: set[str]) -> Iterator[str]:
         yield argument
 
 
-class Group(TyperGroup):
+class Group(_WithExamples, TyperGroup):
     """A group that builds each command only when it is called.
 
     Building all commands takes longer than most commands run. The help lists commands by panel, and the error for an
@@ -117,10 +126,6 @@ class Group(TyperGroup):
         for panel, members in itertools.groupby(sorted(rows, key=_place), key=lambda row: row[0]):
             with formatter.section(panel or "Commands"):
                 formatter.write_dl([(name.ljust(width), summary) for _, name, summary in members])
-
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Write the examples."""
-        _write_examples(self.epilog, formatter)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """Find the command of a command line.
@@ -167,13 +172,6 @@ def _rows(members: typer.Typer, path: str = "", *, deep: bool = False) -> Iterat
 
 def _place(row: tuple[str | None, str, str]) -> int:
     return PANELS.index(row[0]) if row[0] else len(PANELS)
-
-
-def _write_examples(examples: str | None, formatter: Any) -> None:
-    if examples:
-        with formatter.section("Examples"):
-            for line in examples.splitlines():
-                formatter.write(f"  {line}\n")
 
 
 def _group(text: str, *examples: str) -> tuple[typer.Typer, typer.Typer]:
