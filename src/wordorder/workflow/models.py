@@ -179,10 +179,15 @@ class ModelRules:
         names = Cell.model_fields.keys() & content.keys()
         return canonical_json({name: content[name] for name in names} | {"seed": int(wildcards.seed)})
 
+    def _positions_name(self, wildcards: Any, kind: str) -> str | None:
+        """Return the name of the reordered positions of a job; None if its encoding needs none."""
+        name: str | None = self._content(wildcards).get("positions", {}).get(kind)
+        return name
+
     def _corpus_options(self, wildcards: Any, split: str, option: str, kind: str) -> Options:
         """Return the folder of a corpus and, if the encoding needs them, the option with its positions."""
         folder = f"results/data/{wildcards.dataset}"
-        name = self._content(wildcards).get("positions", {}).get(kind)
+        name = self._positions_name(wildcards, kind)
         return [f"{folder}/binary/{split}", *([option, f"{folder}/positions/{name}/{split}"] if name else [])]
 
     def train_options(self, wildcards: Any) -> Options:
@@ -202,7 +207,7 @@ class ModelRules:
         return self._position_files(wildcards, "valid", "test")
 
     def _position_files(self, wildcards: Any, split: str, kind: str) -> list[str]:
-        name = self._content(wildcards).get("positions", {}).get(kind)
+        name = self._positions_name(wildcards, kind)
         return [positions_file(name, split).format(dataset=wildcards.dataset)] if name else []
 
     # ------------------------------------------------------------------------------------------------- evaluation
@@ -257,7 +262,7 @@ class ModelRules:
 
     def positions_option(self, wildcards: Any) -> Options:
         """Return the option that names the kind of reordered positions of test sets."""
-        name = self._content(wildcards).get("positions", {}).get("test")
+        name = self._positions_name(wildcards, "test")
         return ["--positions", name] if name else []
 
     def language_options(self, wildcards: Any) -> Options:
