@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from local_server import Handler, serving
 from wordorder.cli.main import main
 
 TEXT = b"ein Satz\n" * 100
@@ -36,7 +34,7 @@ def server() -> Iterator[tuple[str, list[str]]]:
     """Knows /right, /short and /silent; notes the methods it was asked with."""
     asked: list[str] = []
 
-    class Handler(BaseHTTPRequestHandler):
+    class Answers(Handler):
         def do_HEAD(self) -> None:
             asked.append(f"HEAD {self.path}")
             if self.path == "/missing":
@@ -47,22 +45,8 @@ def server() -> Iterator[tuple[str, list[str]]]:
                 self.send_header("Content-Length", str(len(TEXT) - (self.path == "/short")))
             self.end_headers()
 
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=http.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{http.server_port}", asked
-    http.shutdown()
-    thread.join()
-    http.server_close()
-
-
-@pytest.fixture(autouse=True)
-def direct(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No proxy for the local server."""
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with serving(Answers) as url:
+        yield url, asked
 
 
 def check(root: Path, downloads: dict[str, str], capsys: pytest.CaptureFixture[str]) -> tuple[int, list[str], str]:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import gzip
 import hashlib
 import socket
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from full_disk import no_file_larger_than
+from local_server import Handler, serving
 from raises import raises
 from wordorder.config.datasets import Download
 from wordorder.data import download as module
@@ -42,7 +41,7 @@ class Behaviour:
 def server() -> Iterator[tuple[str, Behaviour]]:
     behaviour = Behaviour()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Answers(Handler):
         def do_GET(self) -> None:
             asked = self.headers.get("Range")
             behaviour.asked.append(asked)
@@ -74,22 +73,8 @@ def server() -> Iterator[tuple[str, Behaviour]]:
             body = behaviour.content[start:]
             self.wfile.write(body[: behaviour.cuts.pop(0)] if behaviour.cuts else body)
 
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield f"http://127.0.0.1:{http.server_port}/corpus.tgz", behaviour
-    http.shutdown()
-    thread.join()
-    http.server_close()
-
-
-@pytest.fixture(autouse=True)
-def direct(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No proxy for the local server."""
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with serving(Answers) as url:
+        yield f"{url}/corpus.tgz", behaviour
 
 
 def entry(url: str, content: bytes = CONTENT, **values: Any) -> Download:
