@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import ctypes
 import random
-import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -26,6 +25,7 @@ import pandas as pd
 import torch
 from encoding_naive import NAIVE
 from matplotlib.figure import Figure
+from script_common import positive, run_script
 from tabulate import tabulate
 
 from wordorder.config.load import load_sizes
@@ -284,13 +284,6 @@ def draw(rows: list[dict[str, Any]]) -> Figure:
     return figure
 
 
-def positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise ValueError
-    return value
-
-
 def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", default="base", help="a name in config/sizes.yaml (default: %(default)s)")
@@ -328,9 +321,4 @@ def run(options: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        run(parse_options(None))
-    except WordorderError as error:
-        sys.exit(str(error))
-    except KeyboardInterrupt:
-        sys.exit(130)
+    run_script(run, parse_options)

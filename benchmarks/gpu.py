@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -21,6 +20,7 @@ from typing import Any
 from unittest import mock
 
 import torch
+from script_common import run_script
 from tabulate import tabulate
 from torch import Tensor
 
@@ -173,9 +173,4 @@ def run(options: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        run(parse(None))
-    except WordorderError as error:
-        sys.exit(str(error))
-    except KeyboardInterrupt:
-        sys.exit(130)
+    run_script(run, parse)

@@ -16,7 +16,6 @@ import importlib.util
 import math
 import multiprocessing
 import os
-import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -30,6 +29,7 @@ from typing import Any
 import numpy as np
 import torch
 from flops import TYPES, model_flops, products, products_rate, square_rate
+from script_common import positive, run_script
 from tabulate import tabulate
 from training_variants import OURS, SEED, TUNED, VARIANTS, cell
 
@@ -221,13 +221,6 @@ def report(precision: str, result: dict[str, Any]) -> str:
     return f"{table}\nThe products of the model's own shapes alone: {ceiling:,.0f} GFLOP/s.\n"
 
 
-def positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise ValueError
-    return value
-
-
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--corpus", type=Path, required=True, metavar="DIR", help="a binary corpus to train on")
@@ -273,9 +266,4 @@ def run(options: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        run(parse(None))
-    except WordorderError as error:
-        sys.exit(str(error))
-    except KeyboardInterrupt:
-        sys.exit(130)
+    run_script(run, parse)
