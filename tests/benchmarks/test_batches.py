@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from types import ModuleType
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 
 @pytest.fixture
 def batches(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "benchmarks")
     import batches
 
     monkeypatch.setattr(batches, "SAMPLE", 3000)

@@ -18,11 +18,6 @@ ROOT = Path(__file__).parents[2]
 STUDY = "crosslingual"
 
 
-@pytest.fixture(autouse=True)
-def scripts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-
-
 @pytest.fixture(scope="module")
 def arguments(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     data = tmp_path_factory.mktemp("data")

@@ -17,8 +17,7 @@ LINES = ["A dog runs over the grass .", "Two men sit on a bench and talk .", "Sh
 
 
 @pytest.fixture
-def benchmark(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
+def benchmark() -> ModuleType:
     import decoding_ctranslate2
 
     return decoding_ctranslate2

@@ -18,8 +18,7 @@ SMALL = "--size micro --layers 1 --vocabulary 50 --tokens 24 --lengths 6 12 --ro
 
 
 @pytest.fixture(autouse=True)
-def scripts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
+def unprepared(scripts: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("encoding_cost.prepare", lambda: None)  # settings of a whole process
 
 

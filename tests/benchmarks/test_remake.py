@@ -12,8 +12,7 @@ FOLDER = Path(__file__).parents[2] / "benchmarks"
 
 
 @pytest.fixture
-def remake(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(FOLDER))
+def remake() -> ModuleType:
     import remake
 
     return remake

@@ -16,11 +16,6 @@ SMALL = (
 )
 
 
-@pytest.fixture(autouse=True)
-def scripts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
-
-
 @pytest.fixture
 def text(tmp_path: Path) -> list[str]:
     """A hundred sentences whose two words always swap, after a third that stays."""

@@ -8,13 +8,10 @@ from pathlib import Path
 
 import pytest
 
-FOLDER = Path(__file__).parents[2] / "benchmarks"
-
 
 def test_short_commands_are_timed_beside_the_import_of_pytorch(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.syspath_prepend(str(FOLDER))
     import starting
 
     starting.main(["--rounds", "1", "--only", "wordorder --help", "--output", str(tmp_path / "record.json")])
@@ -23,8 +20,7 @@ def test_short_commands_are_timed_beside_the_import_of_pytorch(
     assert reference["ratio"] == 1 and help_["ratio"] == help_["cpu_seconds"][0] / reference["cpu_seconds"][0]
 
 
-def test_a_command_that_fails_ends_the_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(FOLDER))
+def test_a_command_that_fails_ends_the_benchmark() -> None:
     import starting
 
     with pytest.raises(SystemExit, match=r"'python -c 1/0' ended with status 1"):

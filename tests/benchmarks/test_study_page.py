@@ -7,13 +7,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
 
-
-def test_the_page_of_a_generated_study_is_timed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+def test_the_page_of_a_generated_study_is_timed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     import study_page
 
     arguments = ["--systems", "3", "--seeds", "2", "--sentences", "12", "--folder", str(tmp_path)]

@@ -26,9 +26,8 @@ VOCABULARY = 60
 
 
 @pytest.fixture(autouse=True)
-def scripts(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let scripts find the modules in their folder, and restore the process settings of a variant."""
-    monkeypatch.syspath_prepend(str(FOLDER))
+def settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Restore the process settings of a variant."""
     precision = torch.get_float32_matmul_precision()
     monkeypatch.setattr("wordorder.training.device._keep_freed_memory", lambda: None)
     yield
