@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 
-from fidelity import Compared, formula, numbers
+from fidelity import Compared, formula, numbers, sinusoid
 from wordorder.dropout import unchanged
 from wordorder.encodings.base import Positions, Shape
 from wordorder.encodings.headxl import HeadXLConfig
 from wordorder.encodings.registry import build
 
 REORDERED = [[2, 0, 1, 4, 3], [4, 3, 2, 1, 0]]
-
-
-def sinusoid(pos: int, dim: int) -> torch.Tensor:
-    values = [(math.cos if c % 2 else math.sin)(pos / 10000 ** ((c - c % 2) / dim)) for c in range(dim)]
-    return torch.tensor(values, dtype=torch.float64)
 
 
 @formula("equations 9-11")

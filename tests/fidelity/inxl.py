@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 
-from fidelity import Compared, doubled, formula, numbers, pairs
+from fidelity import Compared, doubled, formula, numbers, pairs, sinusoid
 from wordorder.encodings.base import Positions, Shape
 from wordorder.encodings.inxl import InXL, InXLConfig
 
 REORDERED = [[2, 0, 1, 4, 3], [4, 3, 2, 1, 0]]
-
-
-def sinusoid(pos: int, dim: int) -> torch.Tensor:
-    values = [(math.cos if c % 2 else math.sin)(pos / 10000 ** ((c - c % 2) / dim)) for c in range(dim)]
-    return torch.tensor(values, dtype=torch.float64)
 
 
 @formula("equations 6-8")

@@ -11,14 +11,11 @@ from golden import golden
 from wordorder.encodings.base import Positions, Shape, Stack
 from wordorder.encodings.registry import build
 from wordorder.encodings.t5 import T5Config
+from wordorder.model.attention.multihead import split_heads
 
 
 def _inside(config: T5Config, shape: Shape, stack: Stack) -> Any:
     return build(config, shape).attention(stack, 0)
-
-
-def _split(x: torch.Tensor, heads: int) -> torch.Tensor:
-    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
 
 
 def _golden(stack: Stack) -> Compared:
@@ -27,8 +24,8 @@ def _golden(stack: Stack) -> Compared:
     with torch.no_grad():
         inside.table.copy_(values["table"])
     # Their scores are not divided by √d_h.
-    queries = _split(values["x"] @ values["wq"].T, 3) * 2
-    keys = _split(values["x"] @ values["wk"].T, 3)
+    queries = split_heads(values["x"] @ values["wq"].T, 3) * 2
+    keys = split_heads(values["x"] @ values["wk"].T, 3)
     mask = causal(7) if stack == "decoder" else None
     return Compared(weights(inside, queries, keys, Positions.range(7), mask=mask), values["weights"])
 
@@ -63,8 +60,8 @@ def _transformers(stack: Stack) -> Compared:
     }
     mask = causal(150) if stack == "decoder" else torch.zeros(1, 1, 1, 150)
     expected = torch.func.functional_call(theirs, parameters, (x_,), {"mask": mask.double()})[0]
-    shares = weights(inside, _split(x @ wq.float().T, 4) * 2, _split(x, 4), Positions.range(150), mask=mask)
-    found = (shares @ _split(x, 4)).transpose(1, 2).flatten(2)
+    shares = weights(inside, split_heads(x @ wq.float().T, 4) * 2, split_heads(x, 4), Positions.range(150), mask=mask)
+    found = (shares @ split_heads(x, 4)).transpose(1, 2).flatten(2)
     return Compared(found, expected, [(x, x_), *pairs(inside, own)])
 
 

@@ -11,14 +11,11 @@ from golden import golden
 from wordorder.encodings.base import Positions, Shape, Stack
 from wordorder.encodings.registry import build
 from wordorder.encodings.transformer_xl import TransformerXLAttention, TransformerXLConfig
+from wordorder.model.attention.multihead import split_heads
 
 
 def _inside(stack: Stack, shape: Shape) -> TransformerXLAttention:
     return cast(TransformerXLAttention, build(TransformerXLConfig(), shape).attention(stack, 0))
-
-
-def _split(x: torch.Tensor, heads: int) -> torch.Tensor:
-    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
 
 
 def _golden(stack: Stack) -> Compared:
@@ -32,8 +29,8 @@ def _golden(stack: Stack) -> Compared:
         inside.content_bias.copy_(values[f"{side}u"])
         inside.position_bias.copy_(values[f"{side}v"])
     none = torch.zeros(12)
-    queries = _split(values["x"] @ values[f"{side}wq"].T + values.get(f"{side}bq", none), 3)
-    keys = _split(values["x"] @ values[f"{side}wk"].T + values.get(f"{side}bk", none), 3)
+    queries = split_heads(values["x"] @ values[f"{side}wq"].T + values.get(f"{side}bq", none), 3)
+    keys = split_heads(values["x"] @ values[f"{side}wk"].T + values.get(f"{side}bk", none), 3)
     mask = causal(7) if stack == "decoder" else None
     found = weights(inside, queries, keys, Positions.range(7), mask=mask)
     return Compared(found, values[f"{'both' if stack == 'encoder' else 'causal'}_weights"])
@@ -77,8 +74,8 @@ def conformer() -> Compared:
     }
     positions = {"relative_position_embeddings": table(x_).double()}
     expected = torch.func.functional_call(theirs, parameters, (x_,), positions)[0]
-    shares = weights(inside, _split(x @ wq.float().T, 4), _split(x, 4), Positions.range(40))
-    found = (shares @ _split(x, 4)).transpose(1, 2).flatten(2)
+    shares = weights(inside, split_heads(x @ wq.float().T, 4), split_heads(x, 4), Positions.range(40))
+    found = (shares @ split_heads(x, 4)).transpose(1, 2).flatten(2)
     return Compared(found, expected, [(x, x_), *pairs(inside, own)])
 
 

@@ -8,6 +8,7 @@ encoding comes from the docstring of the encoding's own file, from ``parameters.
 from __future__ import annotations
 
 import importlib.util
+import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -190,6 +191,12 @@ def weights(
 def causal(length: int) -> Tensor:
     """Return the mask of a decoder, (1, 1, L, L): -inf above the diagonal."""
     return torch.full((1, 1, length, length), -torch.inf).triu(1)
+
+
+def sinusoid(position: int, dim: int) -> Tensor:
+    """Compute the sines and cosines of a position, (dim,), one number after the other."""
+    values = [(math.cos if c % 2 else math.sin)(position / 10000 ** ((c - c % 2) / dim)) for c in range(dim)]
+    return torch.tensor(values, dtype=torch.float64)
 
 
 # ------------------------------------------------------------------------------------------------ finding and measuring
