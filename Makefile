@@ -41,7 +41,7 @@ report: study  ## Build Snakemake's report, results/STUDY/report.html
 
 gpu-report: STUDY = posnet
 gpu-report: setup  ## Measure speed, memory and forward passes of STUDY (posnet) on this GPU, in about 20 minutes
-	wordorder gpu-report $(STUDY) --output results/gpu_report/$(STUDY)
+	wordorder gpu-report $(STUDY)
 
 reference: setup  ## Write the finished study STUDY to results/reference as a small bundle
 	wordorder stage write-reference $(STUDY) --output results/reference/$(STUDY)

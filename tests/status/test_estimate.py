@@ -13,6 +13,7 @@ from wordorder.cli.main import main
 from wordorder.config.load import load_dataset, load_study
 from wordorder.config.models import Recipe
 from wordorder.files import write_json
+from wordorder.results.bundle import ORIGIN
 from wordorder.status.data_size import data_size, prepared_bytes
 from wordorder.status.estimate import PAIR_TOKENS, Speed, estimate, planned_tokens, speeds
 from wordorder.workflow.configuration import Configuration
@@ -56,6 +57,15 @@ def test_speeds_are_medians_of_finished_trainings_of_the_same_precision(tmp_path
         "micro": "200 tokens/s (cpu, 3 measured)",
         "base": "5,000 tokens/s (cuda, 1 measured)",
     }
+
+
+def test_imported_trainings_are_no_measurement_of_this_hardware(tmp_path: Path) -> None:
+    gpu = {"hardware": {"gpus": ["NVIDIA H100"], "processor": ""}}
+    finished(tmp_path, 1, "opr", "micro", 60_000.0, device="cuda", **{ORIGIN: "captions_gpu"}, **gpu)
+    assert not speeds(tmp_path, "fp32")
+    finished(tmp_path, 1, "none", "micro", 900.0)
+    assert str(speeds(tmp_path, "fp32")["micro"]) == "900 tokens/s (cpu, 1 measured)"
+    assert str(speeds(tmp_path, "fp32", "h100")["micro"]) == "60,000 tokens/s (cuda, 1 measured)"
 
 
 def test_the_speed_of_a_run_on_several_gpus_is_that_of_one(tmp_path: Path) -> None:

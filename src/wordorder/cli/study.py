@@ -173,7 +173,9 @@ def gpu_report(
     *,
     results: Results = Path("results"),
     root: Root = Path("config"),
-    output: Annotated[Path, Option(metavar="DIR", help="folder to write to")] = Path("results/gpu_report"),
+    output: Annotated[
+        Path | None, Option(metavar="DIR", help="folder to write to (default: results/gpu_report/STUDY)")
+    ] = None,
     minutes: Annotated[float, Option(min=0.01, help="minutes for the measurements of training runs")] = 15.0,
 ) -> None:
     """Measure the GPU speed and memory of a paper's models.
@@ -201,7 +203,8 @@ def gpu_report(
     os.environ.setdefault(PASS_TOKENS, "0")
     studies, configuration = load_with_companions(study, root), Configuration(root)
     probes = run_probes(to_probe(studies), configuration, results, minutes=minutes)
-    print(f"Wrote {write_gpu_report(studies[0], configuration, results, output, probes)}.")
+    folder = output or Path("results/gpu_report", studies[0].name)
+    print(f"Wrote {write_gpu_report(studies[0], configuration, results, folder, probes)}.")
 
 
 @command(

@@ -17,7 +17,7 @@ from wordorder.config.datasets import Dataset
 from wordorder.config.load import load_encodings, load_sizes
 from wordorder.config.models import Recipe, Study
 from wordorder.files import read_json, read_object
-from wordorder.results.bundle import RECORDS, read_training_records
+from wordorder.results.bundle import ORIGIN, RECORDS, read_training_records
 from wordorder.status.data_size import PAIR_BYTES, prepared_bytes, vocabulary_size
 from wordorder.status.hardware import ASSUMED_CORE, ASSUMED_GPU, ASSUMED_UTILISATION, demand_peak
 from wordorder.status.probes import load_probes, speeds_of
@@ -335,7 +335,8 @@ def speeds(results: Path, precision: str, hardware: str | None = None) -> dict[s
     Args:
         results: The folder of all results.
         precision: The precision of the runs.
-        hardware: Words from the name of the hardware to consider; by default all hardware.
+        hardware: Words from the name of the hardware to consider, also that of imported models; by default all
+            hardware on which models in ``results`` were trained.
 
     Returns:
         The median speed of one device by size. If several kinds of device trained a size, that of the fastest kind.
@@ -344,7 +345,7 @@ def speeds(results: Path, precision: str, hardware: str | None = None) -> dict[s
     for path in sorted(results.glob("models/*/*/*/*/*/record.json")):
         record = read_object(path, "precision")
         speed = _speed_of_one(record)
-        if record.get("precision") != precision or not speed:
+        if record.get("precision") != precision or not speed or (hardware is None and ORIGIN in record):
             continue
         if _matches(hardware, _machine(record)):
             of_size = found.setdefault(path.parents[2].name, {})
