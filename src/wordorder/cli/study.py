@@ -73,7 +73,7 @@ def plan(
     root: Root = Path("config"),
     profile: Profile = None,
     hardware: Annotated[
-        str | None, Option(metavar="NAME", help="part of the name of the hardware (default: the fastest measured)")
+        str | None, Option(metavar="NAME", help="part of the name of the hardware (default: the faster kind of device)")
     ] = None,
     price: Annotated[float | None, Option(min=0, help="price per GPU-hour")] = None,
     at_once: Annotated[int | None, Option(min=1, help="training runs that run at the same time")] = None,

@@ -37,7 +37,7 @@ Kernel = Literal["log", "power"]
 class KERPLEConfig(ControllableConfig):
     """Parameters of an entry with ``type: kerple``."""
 
-    control_revision = 2  # Of distances after the query, which a decoder knows only in controls, it took the number 0.
+    control_revision = 2  # From 2, distances to later places are not 0 in the decoder.
     type: Literal["kerple"] = "kerple"
     kernel: Kernel = Field(default="log", description="Variant of the formula.")
 

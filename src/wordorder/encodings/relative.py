@@ -48,7 +48,7 @@ class RelativeConfig(ControllableConfig):
     """Parameters of an entry with ``type: relative``."""
 
     revision = 2
-    control_revision = 2  # Of distances after the query, which a decoder knows only in controls, it took the number 0.
+    control_revision = 2  # From 2, distances to later places are not 0 in the decoder.
     type: Literal["relative"] = "relative"
     clip: Annotated[int, Field(gt=0, description="k, the largest distance with its own vector.")] = 16
     keys: bool = Field(default=True, description="Add vectors to the keys.")
