@@ -13,7 +13,7 @@ import pytest
 
 from raises import raises
 from wordorder.cli.main import main
-from wordorder.files import atomic, read_bytes, read_json, sha256, write_json, write_text
+from wordorder.files import atomic, read_bytes, read_json, remove_leftovers, sha256, write_json, write_text
 from wordorder.integrity import check_inside, demand_below, note_of, record, remove_orphans
 
 
@@ -246,6 +246,36 @@ def test_the_next_writer_removes_what_a_killed_one_left(tmp_path: Path, what: st
     write_text(tmp_path / "other", "text")
     assert len(leftovers(tmp_path)) == 1, "another output's"
     write_text(output, "text")
+    assert not leftovers(tmp_path)
+
+
+REPLACING = """
+import os, signal, sys; from pathlib import Path
+from wordorder.files import atomic
+replace, calls = os.replace, []
+def killed_the_second_time(*paths):
+    calls.append(paths)
+    if len(calls) == 2: os.kill(os.getpid(), signal.SIGKILL)
+    replace(*paths)
+os.replace = killed_the_second_time
+with atomic(Path(sys.argv[1])) as temporary:
+    temporary.mkdir()
+"""
+
+
+@pytest.mark.parametrize("all_of_them", [False, True])
+def test_a_folder_returns_whose_writer_was_killed_while_replacing_it(tmp_path: Path, *, all_of_them: bool) -> None:
+    output = tmp_path / "out [1]"
+    output.mkdir()
+    (output / "README.md").write_text("by hand")
+    killed = subprocess.run([sys.executable, "-c", REPLACING, str(output)], check=False)
+    assert killed.returncode == -signal.SIGKILL and not output.exists()
+    if all_of_them:
+        remove_leftovers(tmp_path)
+    else:
+        with pytest.raises(ValueError), atomic(output):
+            raise ValueError
+    assert (output / "README.md").read_text() == "by hand"
     assert not leftovers(tmp_path)
 
 

@@ -28,6 +28,7 @@ DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _FAILING = (errno.EIO, errno.ESTALE, errno.ETIMEDOUT)  # a broken disk, or a server that does not answer
 # The lock that shows whether the owner of a folder in which files are written is alive.
 _LOCK = ".lock"
+_ASIDE = ".old"  # the end of the name of a folder that is being replaced
 _YOUNG, _OLD = 60.0, 86_400.0  # seconds
 # the devices /dev/zero, /dev/full, /dev/random and /dev/urandom
 _ENDLESS = {os.makedev(1, minor) for minor in (5, 7, 8, 9)}
@@ -78,7 +79,7 @@ def _workplace(path: Path) -> Iterator[Path]:
     """Make a folder next to ``path`` for files that are being written. Its lock shows that its owner is alive."""
     for leftover in path.parent.glob(f".{glob.escape(path.name)}.*{PARTIAL}"):
         if _claim(leftover):
-            _remove(leftover)
+            _discard(leftover)
     while True:
         # Random, because two machines that share a disk may have processes of one number.
         folder = path.with_name(f".{path.name}.{secrets.token_hex(6)}{PARTIAL}")
@@ -205,7 +206,7 @@ def refuse_to_replace(folder: Path, what: str, marker: str) -> None:
 
 def _replace_directory(temporary: Path, path: Path) -> None:
     # A directory cannot replace a non-empty one, so the old one is moved first.
-    aside = temporary.with_name(f"{temporary.name}.old")
+    aside = temporary.with_name(f"{temporary.name}{_ASIDE}")
     os.replace(path, aside)
     try:
         os.replace(temporary, path)
@@ -228,10 +229,19 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
+def _discard(leftover: Path) -> None:
+    """Remove what a killed process left of :func:`atomic`; a folder that it was about to replace returns first."""
+    for aside in leftover.glob(f"*{_ASIDE}"):
+        place = leftover.with_name(aside.name.removesuffix(_ASIDE))
+        if aside.is_dir() and leftover.name.startswith(f".{place.name}.") and not place.exists():
+            os.replace(aside, place)
+    _remove(leftover)
+
+
 def remove_leftovers(directory: Path) -> None:
     """Remove what killed processes left of :func:`atomic` in ``directory``, where no living process may be writing."""
     for leftover in directory.glob(f".*{PARTIAL}"):
-        _remove(leftover)
+        _discard(leftover)
 
 
 @contextmanager

@@ -63,14 +63,14 @@ def record(path: Path, checksum: Checksum, final: Path) -> None:
     Args:
         path: The file or folder.
         checksum: Where to record it.
-        final: The path that it will have, which is recorded, too, if a folder above it demands checksums.
+        final: The path that it will have. Its name is recorded, and the rest if a folder above demands checksums.
     """
     if path.is_dir():
         for file in [file for file in path.rglob("*") if checksum == "beside" and file.is_file()]:
             if not (is_note(file) or note_of(file).exists() or _is_inside(file)):
-                _write(note_of(file), _line(file) + _place_line(final / file.relative_to(path)))
+                _write(note_of(file), _line(file, file.name) + _place_line(final / file.relative_to(path)))
     elif checksum == "beside":
-        _write(note_of(path), _line(path) + _place_line(final))
+        _write(note_of(path), _line(path, final.name) + _place_line(final))
     elif checksum == "inside" and not _trailer(path):
         own = digest(path)
         with path.open("ab") as opened:
@@ -81,8 +81,8 @@ def _is_inside(path: Path) -> bool:
     return path.suffix == ".npy" or _trailer(path) is not None
 
 
-def _line(path: Path) -> bytes:
-    return f"{digest(path)}  ".encode() + os.fsencode(path.name) + b"\n"
+def _line(path: Path, name: str) -> bytes:
+    return f"{digest(path)}  ".encode() + os.fsencode(name) + b"\n"
 
 
 def _place_line(path: Path) -> bytes:

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from raises import raises
 from small_config import STUDY, Problems, found, replace
-from wordorder.config.load import load_study, load_with_companions
+from wordorder.config.load import load_study, load_with_companions, study_names
 from wordorder.config.models import Study
 from wordorder.config.seeds import Looks
 
@@ -307,6 +307,16 @@ def test_a_bundle_is_no_study(root: Path, tmp_path: Path) -> None:
     (tmp_path / "bundle/study.json").write_text("{}")
     with raises("not-a-study", tmp_path / "bundle"):
         load_study(tmp_path / "bundle", root)
+
+
+def test_a_bundle_in_the_working_directory_does_not_hide_the_study_of_its_name(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    name = study_names(root)[0]
+    Path(name).mkdir()
+    Path(name, "study.json").write_text("{}")
+    assert load_study(name, root).name == name
 
 
 def test_companions_of_companions_are_not_followed(root: Path) -> None:

@@ -166,6 +166,17 @@ def test_a_name_in_the_header_of_a_zip_member_that_is_not_utf8_is_said(tmp_path:
         content(archive, "ä")
 
 
+def test_two_members_of_one_name_are_refused(tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match="Duplicate name"), zipfile.ZipFile(tmp_path / "a.zip", "w") as zipped:
+        zipped.writestr("a", b"first")
+        zipped.writestr("a", b"second")
+        zipped.writestr("b", b"first")
+        zipped.writestr("./b", b"second")
+    for member in ("a", "b"):
+        with raises("ambiguous-member", key=member):
+            content(tmp_path / "a.zip", member)
+
+
 def test_a_zip_with_a_password_is_said(tmp_path: Path) -> None:
     archive = make_zip(tmp_path / "a.zip", {"a": b"text"})
     data = bytearray(archive.read_bytes())

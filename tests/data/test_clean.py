@@ -142,3 +142,16 @@ def test_nothing_is_written_when_the_sides_differ(raw: tuple[Path, Path], tmp_pa
     with raises("unequal-lines"):
         run(raw, tmp_path / "out")
     assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_pairs_without_text_in_a_test_set_are_kept_and_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = tmp_path / "test.source", tmp_path / "test.target"
+    texts[0].write_text("a b\n\nc d\n" + "e f\n" * 12)
+    texts[1].write_text("a b\nb\n \n" + "\n" * 12)
+    assert run(texts, tmp_path / "out", keep_all=True)["report"]["kept"] == 15
+    warning = capsys.readouterr().err
+    assert f"{texts[0]} or {texts[1]} has no text in line 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 4 more." in warning
+    run(texts, tmp_path / "out")
+    assert "no text" not in capsys.readouterr().err

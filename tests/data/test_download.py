@@ -5,9 +5,13 @@ from __future__ import annotations
 import gzip
 import hashlib
 import socket
+import subprocess
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -34,6 +38,8 @@ class Behaviour:
     shift: int = 0  # the server answers from another place than was asked
     length: bool = True  # whether Content-Length is sent
     redirect: str | None = None
+    reason: str | None = None  # the words beside a status code
+    halt: Event | None = None  # the server waits for this after the first bytes
     asked: list[str | None] = field(default_factory=list)  # the Range of each request
 
 
@@ -51,7 +57,7 @@ def server() -> Iterator[tuple[str, Behaviour]]:
                 self.end_headers()
                 return
             if behaviour.errors:
-                self.send_error(behaviour.errors.pop(0))
+                self.send_error(behaviour.errors.pop(0), behaviour.reason)
                 return
             start, size = 0, len(behaviour.content)
             if asked and behaviour.ranges:
@@ -71,6 +77,10 @@ def server() -> Iterator[tuple[str, Behaviour]]:
                 self.send_header("Content-Length", str(size - start))
             self.end_headers()
             body = behaviour.content[start:]
+            if behaviour.halt:
+                self.wfile.write(body[:1000])
+                behaviour.halt.wait()
+                body = body[1000:]
             self.wfile.write(body[: behaviour.cuts.pop(0)] if behaviour.cuts else body)
 
     with serving(Answers) as url:
@@ -224,6 +234,47 @@ def test_a_wrong_size_is_said_before_the_file_is_fetched(server: tuple[str, Beha
     with raises("download-failed", says=f"serves {len(CONTENT)} bytes instead of 5"):
         fetch(entry(server[0], bytes=5), tmp_path / "corpus.tgz")
     assert names(tmp_path) == []
+
+
+def test_a_file_that_is_longer_than_known_is_not_fetched_to_its_end(
+    server: tuple[str, Behaviour], tmp_path: Path
+) -> None:
+    url, behaviour = server
+    behaviour.length = False
+    with raises("download-failed", says="serves more than 5 bytes."):
+        fetch(entry(url, bytes=5), tmp_path / "corpus.tgz")
+    assert names(tmp_path) == []
+
+
+def test_two_processes_that_fetch_one_file_do_not_mix(server: tuple[str, Behaviour], tmp_path: Path) -> None:
+    url, behaviour = server
+    behaviour.halt = Event()
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(fetch, entry(url), tmp_path / "corpus.tgz")
+        while not behaviour.asked:
+            time.sleep(0.01)
+        second = pool.submit(fetch, entry(url), tmp_path / "corpus.tgz")
+        with pytest.raises(TimeoutError):
+            second.result(0.5)
+        behaviour.halt.set()
+        first.result(), second.result()
+    assert (tmp_path / "corpus.tgz").read_bytes() == CONTENT
+    assert names(tmp_path) == ["corpus.tgz"]
+    assert len(behaviour.asked) == 1, "the second process has found the file"
+
+
+def test_control_characters_of_a_server_do_not_reach_the_terminal(
+    server: tuple[str, Behaviour], tmp_path: Path
+) -> None:
+    url, behaviour = server
+    behaviour.errors, behaviour.reason = [404], "\x1b]0;title\x07gone"
+    with raises("download-failed", says="answers 404  ]0;title gone."):
+        fetch(entry(url), tmp_path / "corpus.tgz")
+
+
+def test_sha256sum_reads_the_checksum_of_a_fetched_file(server: tuple[str, Behaviour], tmp_path: Path) -> None:
+    fetch(entry(server[0]), tmp_path / "corpus.tgz")
+    subprocess.run(["sha256sum", "--check", ".corpus.tgz.sha256"], cwd=tmp_path, check=True)
 
 
 def test_a_busy_server_is_asked_again(server: tuple[str, Behaviour], tmp_path: Path) -> None:

@@ -236,6 +236,7 @@ def test_a_line_of_ted_that_begins_with_markup_is_text() -> None:
     lines = f"{tags}<b>Bold</b> start.\n<i>One</i> and <i>two</i>\nPlain.\n"
     assert texts(lines, format="ted") == ["<b>Bold</b> start.", "<i>One</i> and <i>two</i>", "Plain."]
     assert texts(lines, format="ted", keep_tags=["title"])[0] == "A <b>bold</b> talk"
+    assert texts("<applause> Thank you.\n<b>Bold\n<doc id=1>\n", format="ted") == ["<applause> Thank you.", "<b>Bold"]
 
 
 def imported(folder: Path, part: dict[str, Any]) -> list[tuple[str, str]]:
@@ -262,7 +263,7 @@ def test_talks_of_other_lengths_are_told_though_the_sums_agree(tmp_path: Path) -
     english, german = TAGS.format(lang="en", more=""), TAGS.format(lang="de", more="")
     write(tmp_path, x_en=english, x_de=german)
     assert len(imported(tmp_path, both("ted"))) == 3
-    write(tmp_path, x_de=german.replace("Second de.\n", "") + "Fourth de.\n")
+    write(tmp_path, x_de=german.replace("<3 Second de.\n", "") + "Fourth de.\n")
     with raises("shifted-sides"):
         imported(tmp_path, both("ted"))
 

@@ -269,7 +269,7 @@ def _path(path_or_name: str | Path, folder: str, root: str | Path) -> Path:
             raise WordorderError(f"{path} does not exist.", code="missing-file", path=path)
         return path
     known = [file.stem for file in Path(root, folder).glob("*.yaml")]
-    if folder == "studies" and (path / "study.json").is_file():
+    if folder == "studies" and name not in known and (path / "study.json").is_file():
         raise WordorderError(
             f"{path} is a bundle, but a study of {Path(root, folder)} is needed. 'wordorder results' and load_results "
             "read bundles.",

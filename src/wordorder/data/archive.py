@@ -42,7 +42,7 @@ def open_member(archive: str | Path, member: str | None) -> Iterator[IO[bytes]]:
         with open_bytes(archive) as file:
             yield file
         return
-    opener = _open_zip if str(archive).endswith(".zip") else _open_tar
+    opener = open_zip if str(archive).endswith(".zip") else _open_tar
     try:
         with reading(archive), opener(archive, member) as file, decompressed(file, member) as text:
             yield text
@@ -91,15 +91,22 @@ def _open_tar(archive: str | Path, member: str) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def _open_zip(archive: str | Path, member: str) -> Iterator[IO[bytes]]:
+def open_zip(archive: str | Path, member: str) -> Iterator[IO[bytes]]:
+    """Open a member of a .zip archive, which may hold only one of this name."""
     with _contents(zipfile.BadZipFile):
         opened = zipfile.ZipFile(archive)
     with opened as zipped:
-        for info in zipped.infolist():
-            if _plain(info.filename) == _plain(member):
-                break
-        else:
+        found = [info for info in zipped.infolist() if _plain(info.filename) == _plain(member)]
+        if not found:
             raise _missing(archive, member, [_plain(info.filename) for info in zipped.infolist()])
+        if len(found) > 1:
+            raise WordorderError(
+                f"{archive} has {len(found)} members '{member}', of which one may be forged. Make an archive with one.",
+                code="ambiguous-member",
+                path=archive,
+                key=member,
+            )
+        info = found[0]
         mode = info.external_attr >> 16
         if info.is_dir() or stat.S_IFMT(mode) not in (0, stat.S_IFREG):
             raise _not_a_file(archive, member)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from wordorder.config.datasets import Download
+from wordorder.data.archive import open_zip
 from wordorder.errors import WordorderError
 from wordorder.files import open_bytes, reading
 
@@ -68,7 +69,7 @@ def _fault_of_text(entry: Download, path: Path, name: str) -> str | None:
         with _open_text(path, name, entry.text_member) as text:
             while block := text.read(_BLOCK):
                 digest.update(block)
-    except (WordorderError, zipfile.BadZipFile, KeyError, RuntimeError):  # an absent member, a password
+    except (WordorderError, zipfile.BadZipFile):  # an absent member, a password
         return "is damaged, or is not compressed as its name says"
     return text_fault(entry, digest.hexdigest())
 
@@ -89,7 +90,7 @@ def _open_text(path: Path, name: str, member: str | None) -> Iterator[IO[bytes]]
         with open_bytes(path, name=name) as file:
             yield file
         return
-    with reading(path), zipfile.ZipFile(path) as archive, archive.open(text_member(name, member)) as text:
+    with reading(path), open_zip(path, text_member(name, member)) as text:
         yield text
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -18,7 +19,9 @@ from wordorder.data.tokenise import tokeniser
 from wordorder.errors import WordorderError
 from wordorder.files import write_json
 from wordorder.progress import track
+from wordorder.wording import listed
 
+_SHOWN = 10  # lines without text
 # In the order of application; a pair is counted under the first filter that drops it.
 FILTERS = ("blank_source", "blank_target", "too_short", "too_long", "ratio")
 
@@ -158,7 +161,7 @@ def clean_files(
         output_target: The cleaned target text to write.
         report: The report to write, JSON.
         kept: The line numbers, from 0, of the kept pairs, to write.
-        keep_all: Drop no pair, as validation and test sets need it.
+        keep_all: Drop no pair, as validation and test sets need it. Pairs without text are named in a warning.
         held_out: The source and target texts, in turn, of held-out sets. Pairs are dropped that share a side with them,
             whatever its case, spaces and punctuation, after the characters of 'replace' are replaced on both sides.
 
@@ -176,7 +179,7 @@ def clean_files(
     dropped = None
     if held_out:
         dropped = HeldOut.read(zip(held_out[::2], held_out[1::2], strict=True), (source_replace, target_replace))
-    counts = Report()
+    counts, blank = Report(), []
     pairs = track(read_pairs(source, target), "Cleaning", unit="pairs")
     with ExitStack() as stack:
         write_source, write_target = (stack.enter_context(line_writer(path)) for path in (output_source, output_target))
@@ -188,4 +191,15 @@ def clean_files(
             write_target(target_line)
             if write_kept:
                 write_kept(str(number))
+            if not (source_line and target_line):
+                blank.append(number + 1)
+    if blank:
+        more = [f"{len(blank) - _SHOWN} more"] if len(blank) > _SHOWN else []
+        shown = listed([*map(str, blank[:_SHOWN]), *more])
+        print(
+            f"wordorder: warning: {source} or {target} has no text in line {shown}. All pairs of validation and test "
+            "sets are kept, so the model translates an empty sentence, or an empty reference is scored. If this is not "
+            "meant, remove these pairs from the downloaded files or their description.",
+            file=sys.stderr,
+        )
     write_json(report, counts.as_json())

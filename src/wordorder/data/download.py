@@ -2,7 +2,7 @@
 
 An interrupted download leaves ``OUTPUT.part``, and the next attempt requests only the remainder from the server. The
 part may hold bytes of another address or of an earlier version of the file. If the completed file has a wrong checksum,
-it is therefore fetched once more from its first byte.
+it is therefore fetched once more from its first byte. Of several processes that fetch one file, the others wait.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ from wordorder import __version__
 from wordorder.config.datasets import Download
 from wordorder.data.checksums import expected, fault
 from wordorder.data.mirror import Unusable, by_hand, candidates, copy
+from wordorder.data.text import one_line
 from wordorder.errors import WordorderError
 from wordorder.files import DISK_FULL, atomic, move_into_place, sha256
+from wordorder.locks import locked
 from wordorder.progress import Progress
 
 ATTEMPTS = 5  # consecutive attempts without a new byte
@@ -158,23 +160,15 @@ def _fetch(entry: Download, url: str, output: Path, pause: float) -> None:
         raise Unusable(f"is not a valid address ({error})") from error
     if scheme not in ("http", "https"):
         raise Unusable("is not an http or https address")
-    part = _part(output)
+    part, lock, before = _part(output), output.with_name(f".{output.name}.lock"), _state(output)
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
-        resumed = part.exists()
-        _fetch_part(entry, url, part, pause)
-        why = fault(entry, part, name=output.name)
-        if why and resumed:
-            part.unlink()
-            _fetch_part(entry, url, part, pause)
-            why = fault(entry, part, name=output.name)
-        if why:
-            part.unlink()
-            raise Unusable(
-                f"serves a file with {why.removeprefix('has ')}: it was changed there, or what the dataset says of it "
-                "is wrong"
-            )
-        move_into_place(part, output)
+        with locked(lock, waiting=f"Waiting for {{holder}}, which is downloading {output.name}."):
+            try:
+                if _state(output) == before or fault(entry, output):
+                    _fetch_file(entry, url, part, output, pause)
+            finally:
+                lock.unlink(missing_ok=True)  # A process that waits for it gets it nevertheless, and finds the file.
     except OSError as error:
         if error.errno in DISK_FULL:
             kept = f" What was fetched is kept in {part}." if _size(part) else ""
@@ -185,6 +179,29 @@ def _fetch(entry: Download, url: str, output: Path, pause: float) -> None:
                 path=output,
             ) from error
         raise WordorderError(f"{output} cannot be downloaded: {error}.", code="download-failed", path=output) from error
+
+
+def _state(path: Path) -> tuple[int, int] | None:
+    """Return what differs once a file has been replaced; None if there is none."""
+    return (path.stat().st_ino, path.stat().st_mtime_ns) if path.exists() else None
+
+
+def _fetch_file(entry: Download, url: str, part: Path, output: Path, pause: float) -> None:
+    """Complete ``part`` and move it to ``output`` if it is the described file."""
+    resumed = part.exists()
+    _fetch_part(entry, url, part, pause)
+    why = fault(entry, part, name=output.name)
+    if why and resumed:
+        part.unlink()
+        _fetch_part(entry, url, part, pause)
+        why = fault(entry, part, name=output.name)
+    if why:
+        part.unlink()
+        raise Unusable(
+            f"serves a file with {why.removeprefix('has ')}: it was changed there, or what the dataset says of it is "
+            "wrong"
+        )
+    move_into_place(part, output)
 
 
 def _fetch_part(entry: Download, url: str, part: Path, pause: float) -> None:
@@ -228,13 +245,13 @@ def _fetch_rest(entry: Download, url: str, part: Path) -> None:
                 return
             part.unlink(missing_ok=True)
         elif error.code not in _TRANSIENT:
-            raise Unusable(f"answers {error.code} {error.reason}") from error
-        raise _Interrupted(f"status {error.code} {error.reason}") from error
+            raise Unusable(f"answers {error.code} {one_line(error.reason)}") from error
+        raise _Interrupted(f"status {error.code} {one_line(error.reason)}") from error
     except (http.client.InvalidURL, ValueError) as error:  # UnicodeError of a host's name
-        why = _without_proxies(str(error))
+        why = one_line(_without_proxies(str(error)))
         raise Unusable(f"is not a valid address, or redirects to an invalid one ({why})") from error
     except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError, ssl.SSLError) as error:
-        raise _Interrupted(str(getattr(error, "reason", error)) or type(error).__name__) from error
+        raise _Interrupted(one_line(str(getattr(error, "reason", error))) or type(error).__name__) from error
 
 
 def request_of(url: str, headers: dict[str, str], method: str = "GET") -> urllib.request.Request:
@@ -264,6 +281,9 @@ def _append(response: Any, part: Path, start: int, entry: Download) -> None:
         while block := response.read1(_BLOCK):
             file.write(block)
             progress.advance(len(block))
+            if entry.bytes is not None and file.tell() > entry.bytes:
+                part.unlink()
+                raise Unusable(f"serves more than {entry.bytes} bytes")
     if end is not None and _size(part) < end:
         raise _Interrupted(f"the connection was closed after {_size(part)} of {end} bytes")
 

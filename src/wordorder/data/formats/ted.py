@@ -20,8 +20,10 @@ class TEDFile(TextFile):
     keep_tags: list[str] = Field(default=[], description="Tags whose text is also a sentence, such as 'title'.")
 
 
-_TAG = re.compile(r"\s*<(\w+)\b[^>]*>((?:(?!</\1>).)*)(?:</\1>)?\s*$")
+_TAG = re.compile(r"\s*<(\w+)\b[^>]*>((?:(?!</\1>).)*)(</\1>)?\s*$")
 _OTHER_TAGS = ("</", "<?", "<!")
+# Other names without a closing tag, such as "<applause> Thank you.", begin a sentence.
+_UNCLOSED = {"doc", "url", "keywords", "talkid", "title", "description", "speaker", "reviewer", "translator"}
 
 
 @register(TEDFile)
@@ -30,6 +32,8 @@ def read(file: IO[bytes], text: TEDFile, name: str) -> Iterator[Sentence]:
     talk = 0
     for line in decode_lines(file, name):
         found = _TAG.match(line)
+        if found and not found[3] and found[1].lower() not in _UNCLOSED:
+            found = None
         if found is None and not line.lstrip().startswith(_OTHER_TAGS):
             yield Sentence(line.strip(), f"talk {talk}")
             continue
