@@ -70,7 +70,7 @@ def test_a_long_wait_says_for_whom_since_when_and_what_to_do(
             monkeypatch.setattr(locks, "this_place", lambda: "elsewhere")
             os.utime(file, (time.time() - 600, time.time() - 600))
         threading.Timer(1.5, process.kill).start()
-        with only(file):
+        with locked(file, end="kill -INT"):
             pass
     finally:
         process.kill()
@@ -80,7 +80,7 @@ def test_a_long_wait_says_for_whom_since_when_and_what_to_do(
     assert re.search(named, first) and len(others) >= 2, "the first sentence comes at once, others follow"
     for line in others:
         assert re.search(named, line) and str(file) in line, "the command is named, too"
-        assert re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", line) and f"kill {process.pid}" in line
+        assert re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", line) and f"'kill -INT {process.pid}'" in line
         assert ("is stopped" in line, "no sign of life for 10 minutes" in line) == (
             state == "stopped",
             state == "silent",

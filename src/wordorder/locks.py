@@ -93,6 +93,7 @@ def locked(
     ask: Callable[[bool], Sequence[bool]] = lambda taken: (taken, False),
     *,
     waiting: str = "",
+    end: str = "kill",
     for_others: bool = False,
 ) -> Iterator[None]:
     """Hold the lock ``file``; where another process has it, wait for that to end.
@@ -105,13 +106,14 @@ def locked(
         ask: Called about every second with whether the lock is taken; returns whether any process of this training has
             taken it, and whether any was asked to stop.
         waiting: The sentence for a lock that another process holds, whose name replaces '{holder}'.
+        end: The command that ends such a process, which a reminder recommends if it should not run.
         for_others: Do not take the lock, but wait until ``ask`` says that another process of this training has it.
 
     Raises:
         Interrupted: ``ask`` says that a process was asked to stop.
     """
     with open_lock(file) if not for_others else nullcontext() as opened:
-        report = _Report(file, waiting or f"Waiting for {{holder}}, which is training in {file.parent}.")
+        report = _Report(file, waiting or f"Waiting for {{holder}}, which is training in {file.parent}.", end)
         while True:
             taken, stop = ask(opened is not None and _take(opened, file))
             if taken:
@@ -131,10 +133,11 @@ class _Report:
     Args:
         file: The lock.
         waiting: The first sentence, in which the holder replaces '{holder}'.
+        end: The command that ends the holder.
     """
 
-    def __init__(self, file: Path, waiting: str) -> None:
-        self._file, self._waiting = file, waiting
+    def __init__(self, file: Path, waiting: str, end: str) -> None:
+        self._file, self._waiting, self._end = file, waiting, end
         self._begun = self._last = time.monotonic()
         self._first = True
 
@@ -160,7 +163,7 @@ class _Report:
         if details := _SINCE.search(text):
             begun = time.strftime("It began at %Y-%m-%d %H:%M:%S with '{}'. ", time.localtime(int(details[1])))
             begun = begun.format(details[2])
-        end = f"'scancel {named.job}'" if named.job else f"'kill {named.process}'"
+        end = f"'scancel {named.job}'" if named.job else f"'{self._end} {named.process}'"
         if named.place == this_place() and _is_stopped(named.process):
             return f"{begun}It is stopped. 'kill -CONT {named.process}' resumes it; {end} and that command end it."
         silent = 0.0

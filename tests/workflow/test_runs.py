@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
 
+from wordorder import locks
 from wordorder.workflow.patience import remembering
 from wordorder.workflow.runs import Runs
 
@@ -24,14 +26,20 @@ def restart() -> NoReturn:
     ("reads", "writes"), [(["data"], ["model"]), (["model"], ["scores"]), (["other"], ["data"])], ids=str
 )
 def test_a_run_waits_for_one_with_which_it_shares_files_and_starts_again(
-    reads: list[str], writes: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    reads: list[str],
+    writes: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(locks, "REMINDER_SECONDS", 0.5)
     first, second = Runs(tmp_path, restart), Runs(tmp_path, restart)
     turn = first.turn(["data"], ["model"])
     threading.Timer(1.5, turn.close).start()
     with pytest.raises(Restarted):
         second.turn(reads, writes)
-    assert "a run of Snakemake: both need " in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "a run of Snakemake: both need " in said and f"'kill -INT {os.getpid()}'" in said
     with Runs(tmp_path, restart).turn(reads, writes):  # it knows what the first has done
         pass
 

@@ -272,6 +272,24 @@ def test_five_hundred_trainings_are_queued_and_cancelled_together(cluster: Clust
         cluster.tell("scontrol", "update", "partitionname=main", "state=up")
 
 
+def test_a_group_of_jobs_that_slurm_rejects_says_why(cluster: Cluster, tmp_path: Path) -> None:
+    assert "invalid partition" in rejected(tmp_path, "slurm_partition=nosuch")
+
+
+def test_a_group_of_jobs_with_an_unknown_account_does_not_wait_forever(cluster: Cluster, tmp_path: Path) -> None:
+    assert "account nosuch appears to be invalid" in rejected(tmp_path, "slurm_account=nosuch")
+
+
+def rejected(folder: Path, resource: str) -> str:
+    """Run a study whose jobs have a resource that the cluster rejects; return what Snakemake said."""
+    study = new_study(folder)
+    with running(study, "little", "--retries", "0", "--default-resources", resource, "mem_mb=500", "runtime=15") as run:
+        assert run.process.wait(timeout=400) == 1, run.output.read_text()
+    said = run.output.read_text()
+    assert "The group of jobs 'prepare' was not submitted." in said
+    return said
+
+
 @pytest.mark.parametrize("cluster", [{"accounting": False}], indirect=True)
 def test_a_cluster_without_accounting_will_do(cluster: Cluster, local: Workspace, untrained: Workspace) -> None:
     with running(untrained, model_of(untrained)) as run:

@@ -16,6 +16,7 @@ from wordorder.report.caption_texts import captions
 from wordorder.workflow.data import ALIGNMENT, REORDERING, binary_files, corpus_file, positions_files
 from wordorder.workflow.deletions import Deletions
 from wordorder.workflow.exits import exit_on_error
+from wordorder.workflow.groups import explain_rejected_groups
 from wordorder.workflow.models import CELL, EVALUATED
 from wordorder.workflow.patience import remember_min_job_age
 from wordorder.workflow.plan import Plan
@@ -26,8 +27,9 @@ from wordorder.workflow.studies import JOINT, SIGNIFICANCE, SYSTEMS
 # Thousands of jobs create millions of small objects, few of which are garbage, so collect garbage less often.
 gc.set_threshold(200_000, 50, 100)
 
-# Snakemake handles Ctrl-C only while jobs run, not while it decides which jobs to run or waits for another run.
-say_on_interrupt("wordorder: Ctrl-C stopped Snakemake while no job was running.")
+# Snakemake handles Ctrl-C only while jobs run, not while it decides which jobs to run, waits for another run or cancels
+# jobs.
+say_on_interrupt("wordorder: Ctrl-C stopped Snakemake. Of jobs on SLURM, 'squeue --me' lists those that still run.")
 
 STUDY = str(config.get("study") or "demo")  # Snakemake parses the option: a number is an int.
 
@@ -138,3 +140,4 @@ async def sleep_no_longer_than_asked(executor):
 
 RemoteExecutor.sleep = sleep_no_longer_than_asked
 remember_min_job_age()
+explain_rejected_groups()

@@ -21,6 +21,7 @@ from wordorder.errors import WordorderError
 from wordorder.files import read_json, write_json
 from wordorder.locks import holder, locked
 
+_CANCEL = "kill -INT"  # Like Ctrl-C, this also ends the jobs of a run; 'kill' lets it wait for them.
 _OLD = 86_400.0  # After this time in seconds, the list of a finished run is removed.
 
 
@@ -71,7 +72,8 @@ class Runs:
                 write_json(name, own, checksum="none")  # This comes last, so that no run sees a list with a free lock.
                 return held
         for lock, file in rivals:
-            with locked(lock, waiting=f"Waiting for {{holder}}, a run of Snakemake: both need {file}."):
+            waiting = f"Waiting for {{holder}}, a run of Snakemake: both need {file}."
+            with locked(lock, waiting=waiting, end=_CANCEL):
                 pass
         self._restart()
 
