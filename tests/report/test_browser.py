@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from itertools import permutations
 from pathlib import Path
@@ -168,6 +169,35 @@ def test_text_is_sorted_as_words_and_equal_cells_keep_their_order(at: Visit) -> 
 
 def test_the_first_column_stays_in_sight(at: Visit) -> None:
     assert at.found["sticky"] == "sticky"
+
+
+CLAIM = "Encodings with reordered positions are better than those with the positions of the source. " * 2
+
+
+@pytest.mark.parametrize("width", [PHONE, DESKTOP])
+def test_the_first_column_leaves_room_for_a_second_one(page: Path, tmp_path: Path, width: int) -> None:
+    """Before and after the first column gets a long claim, with the class that its length gives it."""
+    columns = """
+return [...document.querySelectorAll("main .scroll")].map((box) => {
+  const [first, second] = box.querySelector("tbody tr").cells;
+  const left = Math.max(first.getBoundingClientRect().right, second.getBoundingClientRect().left);
+  return [box.getBoundingClientRect().right - left, first.scrollWidth - first.clientWidth];
+});
+"""
+    lengthen = f"""
+for (const cell of document.querySelectorAll("tbody th")) {{
+  cell.textContent = {json.dumps(CLAIM)};
+  cell.className = "words";
+}}
+"""
+    with Session(page, tmp_path / "profile", width=width) as session:
+        session.run(READY + OPEN)
+        for change in ("", lengthen):
+            session.run(change)
+            found = session.run(columns)
+            assert len(found) >= 5
+            for room, hidden in found:
+                assert room > 80 and hidden == 0, found
 
 
 def test_the_box_leaves_the_sentences_with_a_text(at: Visit) -> None:
