@@ -30,7 +30,7 @@ from wordorder.report.build import build_table
 from wordorder.results.frames import load_metrics, load_records, load_scores, load_significance, systems_path
 from wordorder.tables.study import parameters_table
 from wordorder.tables.summary import read_table, summary
-from wordorder.tables.table import Block, Cell, Table, mean_and_sd, to_markdown
+from wordorder.tables.table import Block, Cell, Table, mean_and_sd, text, to_html, to_markdown
 
 
 def test_mean_and_sd() -> None:
@@ -38,6 +38,16 @@ def test_mean_and_sd() -> None:
     assert mean_and_sd([1.0, float("nan"), 3.0], 3).text == "2.00 ± 1.41 (n = 2 of 3)"
     assert mean_and_sd([7.0], 1).text == "7.00 (n = 1)"
     assert mean_and_sd([float("nan")], 1).text == "– (n = 0 of 1)"
+
+
+def test_a_separate_page_names_its_rows_and_columns_and_adapts_to_the_screen() -> None:
+    rows = [{"Encoding": text("a<b"), "BLEU": mean_and_sd([24.0], 1)}, {"Encoding": text("rope")}]
+    page = to_html(Table("scores", pd.DataFrame(), [Block("A caption", rows)]))
+    assert '<tr><th scope="col">Encoding</th><th scope="col">BLEU</th></tr>' in page
+    assert '<tr><th scope="row">a&lt;b</th><td>24.00 (n = 1)</td></tr>' in page
+    assert '<tr><th scope="row">rope</th><td>–</td></tr>' in page
+    assert '<meta name="viewport" content="width=device-width, initial-scale=1">' in page
+    assert "color-scheme: light dark" in page and "(prefers-color-scheme: dark)" in page
 
 
 def test_scores_keep_every_seed(study: Report, tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from tabulate import tabulate
@@ -221,12 +220,15 @@ def _latex_escape(text: str) -> str:
 
 
 _STYLE = """
-body { font: 15px/1.4 system-ui, sans-serif; margin: 1em; color: #222; background: #fff; }
+:root { color-scheme: light dark; --page: #fff; --text: #222; --line: #ccc; }
+@media (prefers-color-scheme: dark) { :root { --page: #15181b; --text: #dfe3e6; --line: #3d444b; } }
+body { font: 15px/1.4 system-ui, sans-serif; margin: 1em; color: var(--text); background: var(--page); }
 div { overflow-x: auto; }
 table { border-collapse: collapse; margin-bottom: 1.5em; font-variant-numeric: tabular-nums; }
 caption { text-align: left; padding-bottom: .5em; font-weight: 600; }
-th, td { text-align: left; vertical-align: top; padding: .25em .8em; border-bottom: 1px solid #ccc; }
-thead th { border-bottom: 2px solid #222; }
+th, td { text-align: left; vertical-align: top; padding: .25em .8em; border-bottom: 1px solid var(--line); }
+thead th { border-bottom: 2px solid var(--text); }
+tbody th { font-weight: inherit; }
 """
 
 
@@ -235,20 +237,23 @@ def to_html(table: Table) -> str:
     blocks = "\n".join(_html_block(block) for block in table.blocks)
     notes = "".join(f"<li>{escape(note)}</li>\n" for note in table.notes)
     return (
-        f'<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8"><title>{escape(table.name)}</title>'
+        '<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8">'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>{escape(table.name)}</title>'
         f"<style>{_STYLE}</style></head>\n<body>\n{blocks}\n"
         f"{f'<ul>{chr(10)}{notes}</ul>' if notes else ''}\n</body>\n</html>\n"
     )
 
 
 def _html_block(block: Block) -> str:
-    heading = _html_row("th", block.columns)
-    rows = "\n".join(_html_row("td", row) for row in block.texts)
+    heading = "".join(f'<th scope="col">{escape(name)}</th>' for name in block.columns)
+    rows = "\n".join(_html_row(row) for row in block.texts)
     return (
-        f"<div><table>\n<caption>{escape(block.caption)}</caption>\n<thead>\n{heading}\n</thead>\n"
+        f"<div><table>\n<caption>{escape(block.caption)}</caption>\n<thead>\n<tr>{heading}</tr>\n</thead>\n"
         f"<tbody>\n{rows}\n</tbody>\n</table></div>"
     )
 
 
-def _html_row(tag: str, values: Sequence[Any]) -> str:
-    return f"<tr>{''.join(f'<{tag}>{escape(value)}</{tag}>' for value in values)}</tr>"
+def _html_row(values: Sequence[str]) -> str:
+    """Render a row, whose first cell is its heading."""
+    first, *rest = map(escape, values)
+    return f'<tr><th scope="row">{first}</th>{"".join(f"<td>{value}</td>" for value in rest)}</tr>'
