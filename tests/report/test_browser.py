@@ -506,6 +506,32 @@ return [tip.textContent, near < 10, mark.getAttribute("aria-label") === tip.text
     assert keys.run("return document.querySelectorAll('.hints')[0].querySelectorAll('[tabindex=\"0\"]').length;") == 1
 
 
+def test_exact_values_can_be_pointed_at_and_are_hidden_by_escape(keys: Session) -> None:
+    """WCAG 1.4.13: the pointer moves from a mark to its values, which then remain; Escape needs no focus."""
+    middle = """
+const mark = document.querySelector(".hints circle");
+mark.scrollIntoView({ block: "center" });
+document.activeElement.blur();
+const wanted = %s;
+const box = wanted.getBoundingClientRect();
+return [box.left + box.width / 2, box.top + box.height / 2];
+"""
+    shown = "await new Promise((done) => setTimeout(done, 600)); return !document.getElementById('tip').hidden;"
+    for place in ("mark", "document.getElementById('tip')"):
+        keys.point(*keys.run(middle % place))
+        assert keys.run(shown)
+    keys.press("Escape")
+    assert not keys.run(shown)
+    for place in ("mark", "document.getElementById('tip')"):
+        keys.point(*keys.run(middle % place))
+    keys.point(1, 1)
+    assert not keys.run(shown), "the pointer is elsewhere"
+    keys.point(*keys.run(middle % "mark"))
+    assert keys.run(shown)
+    keys.press("Escape")
+    assert not keys.run(shown)
+
+
 def test_values_lie_on_their_marks(keys: Session) -> None:
     """The layer over a figure is as large as its image."""
     boxes = """

@@ -125,6 +125,10 @@ class Session:
         self._call("Input.dispatchKeyEvent", type="keyDown" if text else "rawKeyDown", text=text, **event)
         self._call("Input.dispatchKeyEvent", type="keyUp", **event)
 
+    def point(self, x: float, y: float) -> None:
+        """Move the mouse to a point of the window, in pixels."""
+        self._call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+
     def _call(self, method: str, **parameters: Any) -> dict[str, Any]:
         self._number += 1
         message = {"id": self._number, "method": method, "params": parameters}

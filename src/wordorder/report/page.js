@@ -280,9 +280,12 @@ for (const image of document.querySelectorAll(".card img")) {
 }
 
 // The exact values of a figure's marks, at the pointer or at the focus. A figure is one stop of the Tab key; the arrow
-// keys, Home and End move between its marks, and Escape hides the values.
+// keys, Home and End move between its marks. Escape hides the values wherever the focus is. The values remain while the
+// pointer is on them, so that they can be read in a magnified page; the delay lets the pointer get there.
 const tip = document.getElementById("tip");
+let [pointed, leaving] = [false, 0];
 const showTip = (mark) => {
+  clearTimeout(leaving);
   tip.textContent = mark.getAttribute("aria-label");
   tip.hidden = false;
   const at = mark.getBoundingClientRect();
@@ -293,8 +296,22 @@ const showTip = (mark) => {
   tip.style.top = `${scrollY + (above > 0 ? above : at.bottom + 6)}px`;
 };
 const hideTip = () => {
+  clearTimeout(leaving);
+  pointed = false;
   tip.hidden = true;
 };
+const leaveTip = () => {
+  clearTimeout(leaving);
+  leaving = setTimeout(() => pointed || hideTip(), 300);
+};
+tip.addEventListener("pointerenter", () => {
+  pointed = true;
+});
+tip.addEventListener("pointerleave", () => {
+  pointed = false;
+  leaveTip();
+});
+document.addEventListener("keydown", (event) => event.key === "Escape" && hideTip());
 for (const layer of document.querySelectorAll("svg.hints")) {
   const marks = [...layer.querySelectorAll("circle")];
   marks.forEach((mark, index) => {
@@ -305,15 +322,14 @@ for (const layer of document.querySelectorAll("svg.hints")) {
     title.remove();
   });
   layer.addEventListener("pointerover", (event) => event.target !== layer && showTip(event.target));
-  layer.addEventListener("pointerout", hideTip);
+  layer.addEventListener("pointerout", leaveTip);
   // Chromium stops at a drawing that listens to the focus itself, so its parent does.
   const frame = layer.parentElement;
   frame.addEventListener("focusin", (event) => marks.includes(event.target) && showTip(event.target));
-  frame.addEventListener("focusout", hideTip);
+  frame.addEventListener("focusout", leaveTip);
   frame.addEventListener("keydown", (event) => {
     const now = marks.indexOf(event.target);
     const steps = { ArrowRight: now + 1, ArrowDown: now + 1, ArrowLeft: now - 1, ArrowUp: now - 1, Home: 0, End: marks.length - 1 };
-    if (event.key === "Escape") hideTip();
     if (now < 0 || !(event.key in steps)) return;
     event.preventDefault();
     const next = marks[Math.max(0, Math.min(steps[event.key], marks.length - 1))];
