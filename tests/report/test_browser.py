@@ -410,6 +410,39 @@ return {
         assert session.run(script)["violations"] == []
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_borders_of_controls_and_margins_are_easy_to_see(
+    page: Path, tmp_path: Path, scheme: Literal["light", "dark"]
+) -> None:
+    """WCAG 1.4.11: a contrast of at least 3:1, which axe-core does not measure for borders."""
+    script = """
+const luminance = (colour) => {
+  const parts = colour.match(/[\\d.]+/g).slice(0, 3).map((part) => part / 255);
+  const [red, green, blue] = parts.map((part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+};
+const paper = luminance(getComputedStyle(document.body).backgroundColor);
+const contrast = (colour) => {
+  const [low, high] = [luminance(colour), paper].sort((one, other) => one - other);
+  return (high + 0.05) / (low + 0.05);
+};
+const drawing = document.querySelector(".verdicts svg");
+drawing.insertAdjacentHTML("beforeend", '<rect class="margin" width="9" height="9"/>');
+const styles = (selector) => [...document.querySelectorAll(selector)].map((found) => getComputedStyle(found));
+const border = (selector) => styles(selector).map((style) => style.borderTopColor);
+return Object.fromEntries([
+  ["box", border(".rows input, .filter input")],
+  ["select", border(".pick select")],
+  ["swap", border(".pick button")],
+  ["margin", styles(".verdicts .margin").map((style) => style.stroke)],
+].map(([name, colours]) => [name, Math.min(...colours.map(contrast))]));
+"""
+    with Session(page, tmp_path / "profile", width=DESKTOP, scheme=scheme) as session:
+        found = session.run(READY + script)
+    assert found.keys() == {"box", "select", "swap", "margin"}
+    assert all(value is not None and value >= 3 for value in found.values()), found
+
+
 # What has the focus: a number for each element, in the order of the page, and whether the reader sees it and the focus.
 FOCUS = """
 const element = document.activeElement;
