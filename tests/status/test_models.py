@@ -60,6 +60,14 @@ def test_models_know_their_studies_and_sizes(workspace: Workspace, capsys: pytes
     assert run(workspace, "--unused") == 0 and "opr" not in capsys.readouterr().out
 
 
+def test_the_weights_count_once_although_the_saved_state_has_them_too(workspace: Workspace) -> None:
+    folder = workspace.folder / workspace.cell("opr", "state/finished")
+    folder.mkdir()
+    (folder / "model.pt").hardlink_to(folder.parents[1] / "model.pt")
+    (folder / "record.json").write_bytes(bytes(10))
+    assert found(workspace)["opr/1"].bytes == 1_000_010
+
+
 def test_a_file_that_a_training_removes_meanwhile_has_no_size(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -80,13 +80,17 @@ def _stored(folder: Path) -> StoredModel:
 
 
 def _size(folder: Path) -> int:
-    """Return the size of all files in a folder, from which a training may remove some at the same time."""
-    size = 0
+    """Return the size of all files in a folder, from which a training may remove some at the same time.
+
+    A file with several names, such as the weights, which are also the saved state of the finished run, counts once.
+    """
+    sizes: dict[tuple[int, int], int] = {}
     for place, _, names in os.walk(folder):
         for name in names:
             with suppress(FileNotFoundError):
-                size += Path(place, name).lstat().st_size
-    return size
+                found = Path(place, name).lstat()
+                sizes[found.st_dev, found.st_ino] = found.st_size
+    return sum(sizes.values())
 
 
 def models_text(models: Sequence[StoredModel]) -> str:
