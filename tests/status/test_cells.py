@@ -111,6 +111,18 @@ def test_every_state_is_told_from_the_files(
     assert last.endswith("(in 3 min).")
 
 
+@pytest.mark.parametrize("option", [(), ("--json",)])
+def test_the_folder_around_the_results_is_not_taken_for_them(
+    option: tuple[str, ...], workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_record(folder_of(workspace, 1))
+    common = ["--root", str(workspace.config), *option]
+    assert main(["status", "little", "--results", str(workspace.folder), *common]) == 1
+    results = workspace.folder / "results"
+    assert f"but {results} has one. Name the folder of all results: --results {results}." in capsys.readouterr().err
+    assert main(["status", "little", "--results", str(results), *common]) == 0
+
+
 def write_evaluation_log(workspace: Workspace, seed: int, text: str) -> Path:
     path = workspace.evaluation("sinusoidal", seed).replace("results/models", "logs/evaluate_model")
     log = (workspace.folder / path).with_suffix(".log")

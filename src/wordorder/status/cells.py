@@ -68,6 +68,26 @@ class CellStatus:
         return self.state == "done" and bool(self.reason)
 
 
+def check_results(results: Path) -> None:
+    """Check that a folder is not the one that contains the folder of all results.
+
+    Args:
+        results: The folder of all results. Before anything has been trained, it contains no models.
+
+    Raises:
+        WordorderError: It has no models, but its folder ``results`` has.
+    """
+    if not (results / "models").is_dir() and (results / "results" / "models").is_dir():
+        raise WordorderError(
+            f"{results} does not have a folder 'models', but {results / 'results'} has one. Name the folder of all "
+            f"results: --results {results / 'results'}.",
+            code="wrong-folder",
+            path=results,
+            key="--results",
+            suggestion=str(results / "results"),
+        )
+
+
 def cell_log(folder: Path) -> Path:
     """Return the log of a training run; the workflow writes logs next to ``results``."""
     results = folder.parents[5]  # results/models/DATASET/ENCODING/SIZE/DIGEST/SEED

@@ -8,7 +8,7 @@ from pathlib import Path
 from wordorder.config.load import load_study, load_with_companions
 from wordorder.config.models import Study
 from wordorder.files import read_object
-from wordorder.status.cells import CellStatus, look
+from wordorder.status.cells import CellStatus, check_results, look
 from wordorder.status.efficiency import efficiency_text
 from wordorder.status.queue import training_jobs
 from wordorder.status.records import status_json
@@ -59,6 +59,7 @@ def _look(
     study: Study, configuration: Configuration, results: Path, log_lines: int
 ) -> tuple[list[CellStatus], dict[str, list[str]]]:
     """Return the state of the runs of a study, and the test sets of its datasets."""
+    check_results(results)
     tests = {dataset.name: decoded_tests(study, dataset) for dataset in configuration.datasets_of(study)}
     files = cell_files(study, configuration, results)
     # Snakemake submits jobs from the folder where it was started. It contains the results, unless --directory is given.
