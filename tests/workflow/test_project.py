@@ -122,12 +122,18 @@ def test_run_needs_no_project(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ([], ["config_dir=config"]),
-        (["--config", "study=a", "b=1", "--quiet", "rules"], ["config_dir=config", "study=a", "b=1"]),
-        (["-C", "b=1"], ["config_dir=config", "b=1"]),
-        (["--config=b=1", "train_all"], ["config_dir=config", "b=1"]),
+        ([], ["config_dir=HERE/config"]),
+        (["--config", "study=a", "b=1", "--quiet", "rules"], ["config_dir=HERE/config", "study=a", "b=1"]),
+        (["-C", "b=1"], ["config_dir=HERE/config", "b=1"]),
+        (["--config=b=1", "train_all"], ["config_dir=HERE/config", "b=1"]),
         (["--config", "config_dir=elsewhere", "b=1"], ["config_dir=elsewhere", "b=1"]),
         (["--configfile", "x.yaml"], None),
+        (["--profile", "slurm"], ["config_dir=HERE/config", "training_table=HERE/slurm/training.tsv"]),
+        (["--profile", "slurm", "-C", "training_table=a"], ["config_dir=HERE/config", "training_table=a"]),
+        (
+            ["--profile", "slurm", "-C", "config_dir=elsewhere"],
+            ["training_table=HERE/slurm/training.tsv", "config_dir=elsewhere"],
+        ),
     ],
 )
 def test_run_without_a_snakefile_uses_the_configuration_of_the_folder(
@@ -139,18 +145,20 @@ def test_run_without_a_snakefile_uses_the_configuration_of_the_folder(
     started: list[list[str]] = []
     monkeypatch.setattr("os.execv", lambda _, words: started.append(words))
     main(["run", "my_study", *options])
-    assert "config_dir=config" not in started[0], "the project's Snakefile reads it"
+    assert not any(str(project) in word for word in started[0]), "the project's Snakefile reads it"
     (project / "Snakefile").unlink()
     main(["run", "my_study", *options])
     found = get_argument_parser().parse_args(started[1][3:])
-    assert found.config == expected
+    assert found.config == (expected and [entry.replace("HERE", str(project)) for entry in expected])
     assert found.targets == ["my_study", *(["train_all"] if "train_all" in options else [])]
 
 
-def test_run_without_a_snakefile_runs_a_study_of_the_folder(project: Path) -> None:
-    (project / "Snakefile").unlink()
-    found = run(project, sys.executable, "-m", "wordorder.cli", "run", "my_study", "--dry-run")
-    assert job_counts(found.stdout)["train_model"] == 6
+def test_run_without_a_snakefile_runs_a_study_of_the_folder(project: Path, tmp_path: Path) -> None:
+    folder = project.rename(tmp_path / "my project")
+    (folder / "Snakefile").unlink()
+    plugins = {"WORDORDER_PLUGINS": str(folder / "wordorder_plugins")}
+    command = (sys.executable, "-m", "wordorder.cli", "run", "my_study", "--dry-run", "--directory", "elsewhere")
+    assert job_counts(run(folder, *command, **plugins).stdout)["train_model"] == 6
 
 
 def test_a_copied_study_has_everything_that_it_needs(tmp_path: Path) -> None:

@@ -68,8 +68,8 @@ def run(
     """Run the missing parts of a study.
 
     Start Snakemake with the Snakefile of the current folder or, without one, of the installed package. The latter reads
-    the folder config/ of the current folder if it contains studies. The command passes all other options to Snakemake
-    and returns its exit status.
+    the folder config/ of the current folder if it contains studies, and training.tsv in the folder of the profile. The
+    command passes all other options to Snakemake and returns its exit status.
     """
     from wordorder.workflow.packaged import SNAKEFILE
 
@@ -77,7 +77,7 @@ def run(
     if Path("Snakefile").is_file():
         words += ctx.args
     else:
-        words += [*_with_own_configuration(ctx.args), "--snakefile", str(SNAKEFILE)]
+        words += [*_with_own_files(ctx.args, profile or "local"), "--snakefile", str(SNAKEFILE)]
     words += ["--profile", _profile(profile or "local")]
     words += ["--cores", cores] if cores else []
     words += ["--dry-run"] if dry_run else []
@@ -85,18 +85,28 @@ def run(
     os.execv(sys.executable, words)
 
 
-def _with_own_configuration(arguments: list[str]) -> list[str]:
-    """Add the folder config/, if it has studies, to options for the packaged Snakefile, which has its own folder.
+def _with_own_files(arguments: list[str], profile: str) -> list[str]:
+    """Add the user's own files to options for the packaged Snakefile, which would take those of the package.
 
-    Snakemake reads only the last option --config, so an option of the user gets the folder, too.
+    These are the folder config/, if it has studies, and the table of resources in the folder of the profile. Their
+    paths are absolute, because Snakemake may work in another folder (--directory). Snakemake reads only the last option
+    --config, so an option of the user gets them, too.
     """
     parser = ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--config", "-C", nargs="*", default=[])
     given, others = parser.parse_known_args(arguments)
-    chosen = any(argument.startswith(("config_dir=", "--configfile")) for argument in [*given.config, *others])
-    if chosen or not Path("config/studies").is_dir():
+    words = [*given.config, *others]
+    if any(word.startswith("--configfile") for word in words):
         return arguments
-    return [*others, "--config", "config_dir=config", *given.config]
+    own = {}
+    if Path("config/studies").is_dir():
+        own["config_dir"] = Path("config")
+    if Path(profile, "training.tsv").is_file():
+        own["training_table"] = Path(profile, "training.tsv")
+    added = [
+        f"{key}={path.resolve()}" for key, path in own.items() if not any(word.startswith(f"{key}=") for word in words)
+    ]
+    return [*others, "--config", *added, *given.config] if added else arguments
 
 
 def _profile(name: str) -> str:
