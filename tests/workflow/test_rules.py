@@ -23,6 +23,7 @@ from wordorder.workflow.data import DataRules
 from wordorder.workflow.exits import exit_on_error
 from wordorder.workflow.models import ModelRules
 from wordorder.workflow.plan import Plan
+from wordorder.workflow.resources import TrainingTable
 from wordorder.workflow.store import SliceStore
 from wordorder.workflow.studies import StudyRules
 from wordorder.workflow.study_slices import report_of
@@ -60,7 +61,10 @@ class Parts:
         self.data = DataRules(self.configuration)
         self.models = ModelRules(self.configuration, SliceStore(is_main=True))
         self.studies = StudyRules(self.configuration, self.models)
-        self.targets = Targets(self.configuration, self.studies, "little")
+        table = workspace.folder / "table"
+        if not table.exists():
+            table.write_text("* * 1 1 1 1 0")
+        self.targets = Targets(self.configuration, self.studies, "little", TrainingTable(table))
 
     def job(self, workspace: Workspace, encoding: str, **more: str) -> Wildcards:
         """Return the wildcards of a job about a model."""
@@ -322,6 +326,21 @@ def test_a_target_that_cannot_be_is_told_at_once(workspace: Workspace, capsys: p
     with pytest.raises(SystemExit) as caught:
         exit_on_error(targets.trained)(Wildcards())
     assert str(caught.value).startswith("wordorder: error: ") and "kk" in str(caught.value)
+
+
+def test_a_training_without_a_row_in_the_table_is_told_before_the_data_are_prepared(workspace: Workspace) -> None:
+    sizes = (workspace.config / "sizes.yaml").read_text()
+    (workspace.config / "sizes.yaml").write_text(f"{sizes}\n{sizes.replace('mini:', 'same_as_mini:')}")
+    workspace.change("studies/little.yaml", "sizes: [mini]", "sizes: [same_as_mini]")
+    table = workspace.folder / "table"
+    table.write_text("pair same_as_mini 1 1 1 1 0")  # A training run has the first name of equal sizes.
+    targets = Parts(workspace).targets
+    for name in ("trained", "evaluated", "tables", "figures", "analyses", "whole"):
+        with raises("no-row-fits", path=table, says="'pair' and the size 'mini'"):
+            getattr(targets, name)(Wildcards())
+    assert targets.prepared(Wildcards()), "it trains nothing"
+    table.write_text("pair mini 1 1 1 1 0")
+    assert Parts(workspace).targets.trained(Wildcards())
 
 
 def test_an_exception_in_the_file_of_an_extension_ends_with_its_line(

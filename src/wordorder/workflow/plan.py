@@ -50,7 +50,7 @@ class Plan:
         self.data: Any = _Reported(data)
         self.models: Any = _Reported(models)
         self.studies: Any = _Reported(studies)
-        self.targets: Any = _Reported(Targets(self.configuration, studies, study))
+        self.targets: Any = _Reported(Targets(self.configuration, studies, study, table))
         self.resources: Any = _Reported(Resources(table))
 
     def constraints(self) -> dict[str, str]:

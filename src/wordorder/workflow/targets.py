@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 from wordorder.config.models import Study
@@ -12,6 +13,7 @@ from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.data import binary_files, positions_files
 from wordorder.workflow.exits import exit_on_error
 from wordorder.workflow.positions import positions_name
+from wordorder.workflow.resources import TrainingTable
 from wordorder.workflow.studies import StudyRules
 from wordorder.workflow.study import test_names
 
@@ -23,18 +25,31 @@ class Targets:
         configuration: The configuration folder.
         studies: The inputs and parameters of the rules about studies.
         study: The name of the study of the milestones.
+        table: The table of the resources of training runs.
     """
 
-    def __init__(self, configuration: Configuration, studies: StudyRules, study: str) -> None:
+    def __init__(self, configuration: Configuration, studies: StudyRules, study: str, table: TrainingTable) -> None:
         self.configuration = configuration
         self.studies = studies
         self.name = study
+        self.table = table
 
     def _checked(self, name: str) -> Study:
         """Load a study and check that its models can be built, and that this environment supports its languages."""
         study = self.configuration.study(name)
         self.configuration.catalogue.check_models(study)
         check_languages(study, self.configuration)
+        return study
+
+    def _trainable(self, name: str) -> Study:
+        """Load and check a study, and check that the table has the resources of its training runs.
+
+        Check early: Snakemake reads the resources of a training run only after the data have been prepared.
+        """
+        study = self._checked(name)
+        for dataset, size in product(study.datasets, study.sizes):
+            # As in the wildcards of the training run: of equal sizes, the first.
+            self.table.row(dataset, self.configuration.catalogue.size(size).folder)
         return study
 
     def prepared(self, wildcards: Any) -> list[str]:
@@ -56,24 +71,24 @@ class Targets:
 
     def trained(self, wildcards: Any) -> list[str]:
         """Return the models of the study."""
-        return self.studies.cell_files(self._checked(self.name), "model.pt")
+        return self.studies.cell_files(self._trainable(self.name), "model.pt")
 
     def evaluated(self, wildcards: Any) -> list[str]:
         """Return the evaluations of the study and the scores of metrics with their own environments."""
-        study = self._checked(self.name)
+        study = self._trainable(self.name)
         return self.studies.evaluations(study) + self.studies.systems_scores(study)
 
     def tables(self, wildcards: Any) -> list[str]:
         """Return the tables of the study."""
-        return self.studies.tables(self._checked(self.name))
+        return self.studies.tables(self._trainable(self.name))
 
     def figures(self, wildcards: Any) -> list[str]:
         """Return the figures of the study."""
-        return self.studies.figures(self._checked(self.name))
+        return self.studies.figures(self._trainable(self.name))
 
     def analyses(self, wildcards: Any) -> list[str]:
         """Return the analyses of the study."""
-        study = self._checked(self.name)
+        study = self._trainable(self.name)
         check_analyses(study, self.configuration)
         return self.studies.analyses(study)
 
@@ -88,7 +103,7 @@ class Targets:
     def of_study(self, name: str) -> list[str]:
         """Return all files of a study and its companions, each once."""
         names = [name, *self.configuration.study(name).companions]
-        return list(dict.fromkeys(file for own in names for file in self._of_one(self._checked(own))))
+        return list(dict.fromkeys(file for own in names for file in self._of_one(self._trainable(own))))
 
     def _of_one(self, study: Study) -> list[str]:
         """Return all files of one study that are created again if they are deleted.
