@@ -94,6 +94,13 @@ def test_equal_tokens_differ_by_position_only() -> None:
     assert bool((fading.triu(1) == 0).all())
 
 
+@pytest.mark.parametrize("name", ["adaptive_t5", "cape", "shape", "randomized"])
+def test_attention_weights_depend_on_their_seed_only(name: str) -> None:
+    encoding = wordorder.build_encoding(name, dim=16, heads=4)
+    first, second = (wordorder.attention_weights(encoding, 9, seed=3) for _ in range(2))
+    assert torch.equal(first, second) and encoding.training
+
+
 def test_similarity_is_the_cosine_of_vectors() -> None:
     encoding = wordorder.build_encoding({"type": "opr", "k": 4}, dim=16, heads=4)
     found, table = wordorder.similarity(encoding, 9), encoding.table(9)
@@ -101,6 +108,34 @@ def test_similarity_is_the_cosine_of_vectors() -> None:
     cosine = float(table[2] @ table[7] / (table[2].norm() * table[7].norm()))
     assert math.isclose(float(found[2, 7]), cosine, rel_tol=1e-5)
     assert wordorder.similarity(wordorder.build_encoding("rope", dim=16, heads=4), 9) is None
+
+
+def test_positions_of_an_encoder_have_its_limit() -> None:
+    encoding = wordorder.build_encoding({"type": "randomized", "base": "learned"}, dim=16, heads=4)
+    limit = encoding.limit("decoder")
+    assert limit is not None
+    tokens, lengths = torch.zeros(1, limit + 1, dtype=torch.int64), torch.tensor([limit + 1])
+    assert wordorder.positions(encoding, tokens, lengths=lengths).absolute.size(-1) == limit + 1
+    with raises(code="too-few-positions", found=limit + 1, expected=limit):
+        wordorder.positions(encoding, tokens)
+
+
+@pytest.mark.parametrize("layer", [-1, 2])
+def test_a_layer_for_which_the_encoding_was_not_built_is_refused(layer: int) -> None:
+    encoding = wordorder.build_encoding("rope", dim=16, heads=4, layers=2)
+    with raises(code="out-of-range", key="layer", found=layer, expected=1):
+        wordorder.attention_weights(encoding, 3, layer=layer)
+
+
+def test_a_model_of_another_size_is_refused() -> None:
+    encoding = wordorder.build_encoding("rope", dim=16, heads=4)
+    x, wide = torch.zeros(1, 3, 16), torch.zeros(1, 3, 32)
+    places = wordorder.positions(encoding, torch.zeros(1, 3, dtype=torch.int64))
+    for name, tensors in {"queries": (wide, x, x), "keys": (x, wide, x), "values": (x, x, wide)}.items():
+        with raises(code="wrong-shape", key=name, found=32, expected=16):
+            wordorder.attention(encoding, *tensors, places)
+    with raises(code="wrong-shape", key="embeddings", found=32, expected=16):
+        wordorder.embed(encoding, wide, places)
 
 
 def test_mistakes_are_sentences() -> None:

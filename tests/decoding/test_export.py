@@ -126,6 +126,17 @@ def test_other_encodings_are_refused(encoding: str, subword: Path, tmp_path: Pat
     assert not (tmp_path / "out").exists()
 
 
+def test_other_files_in_the_folder_are_kept(subword: Path, tmp_path: Path) -> None:
+    pieces, output = Subword.load(subword), tmp_path / "out"
+    model = saved(tmp_path, pieces, {"type": "none"})
+    output.mkdir()
+    (output / "model.bin").write_text("a model")
+    (output / "subword.model").write_text("mine")
+    with raises("not-empty", output, found=["subword.model"]):
+        export_ctranslate2(model, pieces, output)
+    assert (output / "subword.model").read_text() == "mine"
+
+
 def test_without_the_package_the_extra_is_named(subword: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ctranslate2.specs", None)
     pieces = Subword.load(subword)

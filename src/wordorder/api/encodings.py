@@ -14,12 +14,14 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from wordorder.draws import repeatable
 from wordorder.encodings.base import Encoding, Positions, Shape, Stack
 from wordorder.encodings.registry import build, parse
 from wordorder.errors import WordorderError
 from wordorder.model.attention.base import WeightsReader, attend
 from wordorder.model.attention.multihead import merge_heads, split_heads
 from wordorder.model.masks import causal_mask
+from wordorder.wording import count_of
 
 
 def build_encoding(entry: str | Mapping[str, Any], *, dim: int, heads: int, layers: int = 1) -> Encoding:
@@ -64,7 +66,7 @@ def positions(encoding: Encoding, tokens: Tensor, *, offset: int = 0, lengths: T
             found=tuple(lengths.shape),
             expected=(len(tokens),),
         )
-    limit = encoding.limit("decoder")
+    limit = encoding.limit("decoder" if lengths is None else "encoder")
     if limit is not None and offset + length > limit:
         raise WordorderError(
             f"The encoding '{encoding.config.type}' has {limit} positions, but the tokens need {offset + length}. "
@@ -94,9 +96,26 @@ def embed(encoding: Encoding, embeddings: Tensor, positions: Positions, *, stack
 
     Returns:
         Embeddings of the same shape, unchanged if the encoding acts only in attention.
+
+    Raises:
+        WordorderError: The encoding was built for another model size d.
     """
+    _check_width(encoding, embeddings=embeddings)
     positions = _with_lengths(positions, embeddings) if stack == "encoder" else positions
     return encoding.transform_embeddings(encoding.add_to_embeddings(embeddings, positions, stack), positions, stack)
+
+
+def _check_width(encoding: Encoding, **tensors: Tensor) -> None:
+    for name, tensor in tensors.items():
+        if tensor.size(-1) != encoding.shape.dim:
+            raise WordorderError(
+                f"The argument '{name}' has vectors of {tensor.size(-1)} numbers, but the encoding was built for "
+                f"{encoding.shape.dim}. Give 'build_encoding' the size of your model: dim={tensor.size(-1)}.",
+                code="wrong-shape",
+                key=name,
+                found=tensor.size(-1),
+                expected=encoding.shape.dim,
+            )
 
 
 def _with_lengths(positions: Positions, x: Tensor) -> Positions:
@@ -135,7 +154,8 @@ def attention(
         keys: Projected keys, (B, L, d).
         values: Projected values, (B, L, d).
         positions: Positions of the tokens.
-        layer: The layer, from 0; some encodings have parameters per layer.
+        layer: The layer, from 0. The encoding must have been built for as many ``layers``: in layers beyond those,
+            it does nothing or has no parameters.
         inputs: What was projected, (B, L, d); only encodings with gates need it.
         causal: Let a token attend to itself and earlier tokens only. If False, tokens attend to all tokens of their
             sentence, but not to padding; sentences whose lengths were not given have L tokens each.
@@ -145,8 +165,20 @@ def attention(
         The concatenated heads before the output projection, (B, L, d).
 
     Raises:
-        WordorderError: The encoding needs ``inputs``, or other inputs for each head.
+        WordorderError: The encoding needs ``inputs``, or other inputs for each head, or was built for another model
+            size or fewer layers.
     """
+    _check_width(encoding, queries=queries, keys=keys, values=values)
+    layers = encoding.shape.decoder_layers if causal else encoding.shape.encoder_layers
+    if not 0 <= layer < layers:
+        raise WordorderError(
+            f"The argument 'layer' is {layer}, but the encoding was built for {count_of(layers, 'layer')}, numbered "
+            "from 0. Give 'build_encoding' the number of layers of your model, such as layers=6.",
+            code="out-of-range",
+            key="layer",
+            found=layer,
+            expected=layers - 1,
+        )
     positions = positions if causal else _with_lengths(positions, queries)
     own = encoding.attention("decoder" if causal else "encoder", layer)
     if "head_inputs" in own.needs or ("gates" in own.needs and inputs is None):
@@ -184,27 +216,39 @@ def attention_weights(
     """Compute the attention of equal tokens, in which only positions make a difference.
 
     All tokens have the same random query, key and value, so that an encoding that does nothing gives equal weights.
-    What the encoding does to embeddings takes part: queries and keys are those of the marked embeddings.
+    What the encoding does to embeddings takes part: queries and keys are those of the marked embeddings. The encoding
+    does not drop anything, and draws what it draws from ``seed``.
 
     Args:
         encoding: The encoding.
         length: The number of tokens L.
         layer: The layer, from 0.
         causal: Let a token attend to itself and earlier tokens only.
-        seed: The seed of the token's vector.
+        seed: The seed of the token's vector and of random positions.
 
     Returns:
         Attention weights, (H, L, L); row i has the weights of query i.
     """
     generator = torch.Generator().manual_seed(seed)
+    vector = torch.randn(1, 1, encoding.shape.dim, generator=generator).expand(1, length, -1)
     tokens = torch.zeros(1, length, dtype=torch.int64)
     stack: Stack = "decoder" if causal else "encoder"
-    places = positions(encoding, tokens)
+    trained = encoding.training
+    encoding.eval()
+    try:
+        with repeatable(seed):
+            places = positions(encoding, tokens, lengths=None if causal else torch.tensor([length]))
+            return _weights(encoding, vector, places, layer, stack)
+    finally:
+        encoding.train(trained)
+
+
+def _weights(encoding: Encoding, vector: Tensor, places: Positions, layer: int, stack: Stack) -> Tensor:
     if encoding.config.needs_reordered:  # as if the source were in target order already
         places = places.with_reordered(places.absolute)
-    vector = torch.randn(1, 1, encoding.shape.dim, generator=generator).expand(1, length, -1)
     x = embed(encoding, vector, places, stack=stack)
     found: list[Tensor] = []
+    causal = stack == "decoder"
     attention(encoding, x, x, x, places, layer=layer, inputs=x, causal=causal, weights_reader=found.append)
     return found[0][0]
 
@@ -221,4 +265,7 @@ def similarity(encoding: Encoding, length: int, *, stack: Stack = "encoder") -> 
         Similarities, (L, L), or None if the encoding gives no vector to a position.
     """
     table = encoding.table(length, stack)
-    return None if table is None else functional.cosine_similarity(table[:, None], table[None], dim=-1)
+    if table is None:
+        return None
+    unit = functional.normalize(table, dim=-1)
+    return unit @ unit.T

@@ -25,9 +25,10 @@ def init(
 ) -> None:
     """Create a project folder, or add shipped studies to a project.
 
-    The folder contains a Snakefile that uses the workflow of the installed package, and a configuration with the chosen
-    shipped studies. It also contains profiles for this machine and for SLURM, and a sample encoding with a study that
-    compares it. In a project that exists, the command adds the files of the studies that it lacks, and changes none.
+    The folder contains a Snakefile that uses the workflow of the installed package, and a configuration with the demo
+    and the chosen shipped studies. It also contains profiles for this machine and for SLURM, and a sample encoding with
+    a study that compares it. In a project that exists, the command adds the files of the studies that it lacks, and
+    changes none.
     """
     from wordorder.workflow.project import add_studies, is_project, make_project
 

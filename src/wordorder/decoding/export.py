@@ -22,7 +22,9 @@ from wordorder.model.architectures.base import Translator
 from wordorder.model.architectures.transformer import Transformer
 from wordorder.model.layers import DecoderLayer, EncoderLayer, Residual
 from wordorder.model.places import acts
+from wordorder.wording import listed
 
+_FILES = {"config.json", "model.bin", "shared_vocabulary.json", "source_vocabulary.json", "target_vocabulary.json"}
 # Positions of an encoding without a limit.
 _POSITIONS = 1024
 
@@ -38,13 +40,21 @@ def export_ctranslate2(model: Translator, subword: Subword, output: Path) -> Non
     Raises:
         WordorderError: CTranslate2 is not installed, or does not support such a model.
     """
+    refuse_to_replace(output, "a model of CTranslate2", "model.bin")
+    if others := sorted(file.name for file in output.glob("*") if file.name not in _FILES):
+        raise WordorderError(
+            f"{output} holds files besides a model of CTranslate2, which would be removed: {listed(others)}. Move "
+            "them, or name a new folder.",
+            code="not-empty",
+            path=output,
+            found=others,
+        )
     try:
         from ctranslate2.specs import TransformerSpec
     except ImportError as error:
         raise WordorderError(
             "CTranslate2 is not installed. Install the extra: pip install 'wordorder[export]'.", code="missing-package"
         ) from error
-    refuse_to_replace(output, "a model of CTranslate2", "model.bin")
     if not isinstance(model, Transformer) or not len(model.encoder):
         raise _unknown("its architecture is not an encoder-decoder Transformer", type(model).__name__)
     check_vocabularies(model, subword)

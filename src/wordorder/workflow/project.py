@@ -17,6 +17,7 @@ from wordorder.workflow.packaged import FOLDER
 _SHIPPED = FOLDER / "config"
 _TEMPLATE = Path(__file__).parent / "project"
 _PROFILES = ("local", "slurm")
+_DEMO = "demo"  # the study of the sample study and of the Snakefile, in each project
 _CHOSEN = ("studies", "datasets")  # From these folders of config/, a project gets only the files that it needs.
 _SAMPLE = "\n# Your own encoding: wordorder_plugins/encodings/my_slope.py\nmy_slope:\n  type: my_slope\n"
 
@@ -26,7 +27,7 @@ def make_project(folder: Path, studies: Iterable[str]) -> None:
 
     Args:
         folder: The folder to create; it may exist if it is empty.
-        studies: The shipped studies to copy, with everything on which they depend.
+        studies: The shipped studies to copy besides the demo, with everything on which they depend.
 
     Raises:
         WordorderError: The folder is not empty, or a study does not exist.
@@ -35,7 +36,7 @@ def make_project(folder: Path, studies: Iterable[str]) -> None:
         raise WordorderError(
             f"{folder} already exists and is not an empty folder. Choose a new folder.", code="not-empty", path=folder
         )
-    needed = _files(studies)
+    needed = _files({*studies, _DEMO})
     shutil.copytree(_TEMPLATE, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
     (folder / "gitignore").rename(folder / ".gitignore")
     for profile in _PROFILES:
