@@ -215,13 +215,17 @@ def test_what_holds_a_whole_text_asks_for_memory_and_time_by_its_size(tmp_path: 
     assert asked == {"train_aligner": "16000", "align_split": "8000", "find_oracle": "2000", "train_classes": "9200"}
 
 
-def test_the_shards_of_a_large_corpus_can_be_spread_over_nodes(config: Path, tmp_path: Path) -> None:
-    """The options in docs/new-cluster.md create no groups that wait for each other."""
-    options = re.search(r"--groups .*16\n", (ROOT / "docs/new-cluster.md").read_text())
+@pytest.mark.parametrize(("study", "dataset"), [("multi30k", "multi30k"), ("arena_reordering_mini", "mini_jaen")])
+def test_the_shards_of_a_large_corpus_can_be_spread_over_nodes(
+    study: str, dataset: str, config: Path, tmp_path: Path
+) -> None:
+    """The options in docs/new-cluster.md create no groups that wait for each other, of tokenised text neither."""
+    options = re.search(r"--groups (.|\\\n)*16\n", (ROOT / "docs/new-cluster.md").read_text())
     assert options is not None
-    dataset = config / "datasets/multi30k.yaml"
-    dataset.write_text(dataset.read_text() + "shards: 32\n")
-    arguments = ["prepare_all", *options[0].split(), "--config", "study=multi30k", f"config_dir={config}"]
+    file = config / f"datasets/{dataset}.yaml"
+    file.write_text(file.read_text() + "shards: 32\n")
+    words = options[0].replace("\\\n", " ").split()
+    arguments = ["prepare_all", *words, "--config", f"study={study}", f"config_dir={config}"]
     found = groups(dry_run(tmp_path, *arguments, profile="slurm"))
     assert found["clean"] == found["binarise"] == 2
 
