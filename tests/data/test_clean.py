@@ -152,6 +152,6 @@ def test_pairs_without_text_in_a_test_set_are_kept_and_named(
     texts[1].write_text("a b\nb\n \n" + "\n" * 12)
     assert run(texts, tmp_path / "out", keep_all=True)["report"]["kept"] == 15
     warning = capsys.readouterr().err
-    assert f"{texts[0]} or {texts[1]} has no text in line 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 4 more." in warning
+    assert f"{texts[0]} or {texts[1]} has no text in lines 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 4 more." in warning
     run(texts, tmp_path / "out")
     assert "no text" not in capsys.readouterr().err

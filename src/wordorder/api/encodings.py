@@ -154,8 +154,7 @@ def attention(
         keys: Projected keys, (B, L, d).
         values: Projected values, (B, L, d).
         positions: Positions of the tokens.
-        layer: The layer, from 0. The encoding must have been built for as many ``layers``: in layers beyond those,
-            it does nothing or has no parameters.
+        layer: The layer, from 0; one of those for which the encoding was built.
         inputs: What was projected, (B, L, d); only encodings with gates need it.
         causal: Let a token attend to itself and earlier tokens only. If False, tokens attend to all tokens of their
             sentence, but not to padding; sentences whose lengths were not given have L tokens each.
@@ -217,7 +216,7 @@ def attention_weights(
 
     All tokens have the same random query, key and value, so that an encoding that does nothing gives equal weights.
     What the encoding does to embeddings takes part: queries and keys are those of the marked embeddings. The encoding
-    does not drop anything, and draws what it draws from ``seed``.
+    is in evaluation mode meanwhile.
 
     Args:
         encoding: The encoding.

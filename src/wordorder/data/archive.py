@@ -101,7 +101,8 @@ def open_zip(archive: str | Path, member: str) -> Iterator[IO[bytes]]:
             raise _missing(archive, member, [_plain(info.filename) for info in zipped.infolist()])
         if len(found) > 1:
             raise WordorderError(
-                f"{archive} has {len(found)} members '{member}', of which one may be forged. Make an archive with one.",
+                f"{archive} has {len(found)} members '{member}', so it is unknown which of them is meant. Remove the "
+                "others from the archive.",
                 code="ambiguous-member",
                 path=archive,
                 key=member,
