@@ -197,9 +197,10 @@ def clean_files(
         more = [f"{len(blank) - _SHOWN} more"] if len(blank) > _SHOWN else []
         shown = listed([*map(str, blank[:_SHOWN]), *more])
         print(
-            f"wordorder: warning: {source} or {target} has no text in line{'s' * (len(blank) > 1)} {shown}. All pairs of validation and test "
-            "sets are kept, so the model translates an empty sentence, or an empty reference is scored. If this is not "
-            "meant, remove these pairs from the downloaded files or their description.",
+            f"wordorder: warning: {source} or {target} has no text in line{'s' if len(blank) > 1 else ''} {shown}. All "
+            "pairs of validation and test sets are kept, so the model translates an empty sentence, or an empty "
+            "reference is scored. If this is not meant, remove these pairs from the downloaded files or their "
+            "description.",
             file=sys.stderr,
         )
     write_json(report, counts.as_json())
