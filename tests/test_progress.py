@@ -54,6 +54,14 @@ def test_items_that_nobody_reads_to_the_end_leave_no_line(capsys: pytest.Capture
     assert capsys.readouterr().err == ""
 
 
+def test_nothing_is_printed_if_standard_error_is_closed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    assert list(track(range(3), "Reading")) == [0, 1, 2]
+    assert capsys.readouterr().out == "", "which may hold results"
+
+
 def test_a_terminal_gets_a_bar() -> None:
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, 80))

@@ -13,3 +13,18 @@ from wordorder.api.results import load_results as load_results
 from wordorder.api.results import load_table as load_table
 
 __version__: str
+__all__ = [
+    "__version__",
+    "TranslationModel",
+    "attention",
+    "attention_weights",
+    "build_encoding",
+    "compare_encodings",
+    "compare_outputs",
+    "embed",
+    "load_model",
+    "load_results",
+    "load_table",
+    "positions",
+    "similarity",
+]

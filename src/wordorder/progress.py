@@ -25,7 +25,7 @@ class Progress:
         self.description, self.total, self.unit, self.interval = description, total, unit, interval
         self.count = initial
         self.note = ""
-        self._terminal = sys.stderr.isatty()
+        self._terminal = sys.stderr is not None and sys.stderr.isatty()
         self._printed = time.monotonic()
         self._bar: tqdm[Any] | None = None
         if self._terminal:
@@ -46,6 +46,8 @@ class Progress:
             self._print()
 
     def _print(self) -> None:
+        if sys.stderr is None:  # It was closed before the process started.
+            return
         self._printed = time.monotonic()
         total = f"/{self._amount(self.total)}" if self.total else ""
         note = f"  {self.note}" if self.note else ""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import math
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from torch.testing import assert_close
@@ -31,6 +34,8 @@ def test_the_package_imports_no_library() -> None:
 def test_every_name_of_the_package_exists() -> None:
     for name in wordorder.__all__:
         assert getattr(wordorder, name)
+    stub = ast.parse(Path(wordorder.__file__).with_suffix(".pyi").read_text(encoding="utf-8")).body[-1]
+    assert isinstance(stub, ast.Assign) and ast.literal_eval(stub.value) == wordorder.__all__
     with pytest.raises(AttributeError):
         _ = wordorder.nothing  # type: ignore[attr-defined]
 
@@ -151,3 +156,35 @@ def test_mistakes_are_sentences() -> None:
         forgetting = wordorder.build_encoding("forgetting", dim=16, heads=4)
         x = torch.zeros(1, 3, 16)
         wordorder.attention(forgetting, x, x, x, wordorder.positions(forgetting, torch.zeros(1, 3, dtype=torch.int64)))
+
+
+def test_numbers_may_be_those_of_numpy() -> None:
+    entry = {"type": "opr", "k": np.int64(2)}
+    assert wordorder.build_encoding(entry, dim=np.int64(16), heads=np.int32(4)).config.k == 2  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("entry", [None, ["rope"], 3])
+def test_an_entry_is_a_name_or_a_dictionary(entry: object) -> None:
+    with raises(code="not-an-entry", key="entry"):
+        wordorder.build_encoding(entry, dim=16, heads=4)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("change", [{"dim": "16"}, {"dim": 16.0}, {"heads": 0}, {"layers": 0}])
+def test_sizes_are_positive_whole_numbers(change: dict[str, object]) -> None:
+    with raises(code="out-of-range", key=next(iter(change))):
+        wordorder.build_encoding("rope", **({"dim": 16, "heads": 4} | change))  # type: ignore[arg-type]
+
+
+def test_an_unknown_stack_and_a_length_without_tokens_are_errors() -> None:
+    encoding = wordorder.build_encoding("sinusoidal", dim=16, heads=4)
+    tokens = torch.zeros(1, 3, dtype=torch.int64)
+    with raises(code="unknown-name", key="stack", suggestion="encoder"):
+        wordorder.similarity(encoding, 3, stack="encode")  # type: ignore[arg-type]
+    with raises(code="unknown-name", key="stack"):
+        x = torch.zeros(1, 3, 16)
+        wordorder.embed(encoding, x, wordorder.positions(encoding, tokens), stack="both")  # type: ignore[arg-type]
+    for length in (0, -1):
+        with raises(code="out-of-range", key="length", found=length):
+            wordorder.similarity(encoding, length)
+        with raises(code="out-of-range", key="length", found=length):
+            wordorder.attention_weights(encoding, length)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 import wordorder
 from evaluation_samples import noisy, sentences
@@ -15,7 +17,10 @@ from snakemake_runs import ROOT
 from wordorder.api.comparisons import comparison_text
 from wordorder.files import read_json, write_json, write_text
 from wordorder.results.bundle import unpack
-from wordorder.results.index import read_index
+from wordorder.results.index import read_index, write_index
+from wordorder.workflow.addresses import decoding_label
+from wordorder.workflow.configuration import Configuration
+from wordorder.workflow.models import cell_files
 
 DEMO = ROOT / "results" / "reference" / "demo"
 
@@ -102,6 +107,10 @@ def test_unknown_names_of_a_model_are_named(tmp_path: Path) -> None:
         wordorder.load_model("demo", "oprr", **where)
     with raises(code="unknown-name", key="seed", found="77", expected=["1", "2", "3"]):
         wordorder.load_model("demo", "opr", seed=77, **where)
+    with raises(code="missing-file"):
+        wordorder.load_model("demo", "opr", seed="1", **where)
+    with raises(code="out-of-range", key="threads"):
+        wordorder.load_model("demo", "opr", threads=0, **where)
     for key in ("dataset", "size"):
         with raises(code="unknown-name", key=key, found="nope"):
             wordorder.load_model("demo", "opr", **{key: "nope"}, **where)
@@ -159,3 +168,27 @@ def test_a_finished_study_is_read_translated_and_compared(finished: Workspace) -
         wordorder.compare_encodings("op", "sinusoidal", "little", **where)
     with raises(code="same-encoding"):
         wordorder.compare_encodings("opr", "opr", "little", **where)
+
+
+@pytest.mark.parametrize("edit", [{"recipe": {"max_epochs": 5}}, {"decoding": {"beam": 7}}], ids=["recipe", "decoding"])
+def test_a_study_that_changed_after_its_run_is_an_error(tmp_path: Path, edit: dict[str, object]) -> None:
+    """Its old models are not those that the study describes."""
+    root, results = tmp_path / "config", tmp_path / "results"
+    shutil.copytree(ROOT / "config", root)
+    configuration = Configuration(root)
+    study = configuration.study("demo")
+    rows = {
+        (cell.dataset, cell.size, cell.encoding, cell.seed): f"../models/{files.folder.relative_to(results / 'models')}"
+        for cell, files in cell_files(study, configuration, results).items()
+    }
+    decodings = {name: decoding_label(own) for name, own in study.decodings.items()}
+    write_index(results / "demo", rows, decodings, dict.fromkeys(study.datasets, "scores"), {})
+    where = {"results": results, "root": root}
+    with raises(code="missing-translations"):
+        wordorder.compare_encodings("opr", "sinusoidal", "demo", **where)
+    path = root / "studies/demo.yaml"
+    path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text(encoding="utf-8")) | edit), encoding="utf-8")
+    with raises(code="edited-study", says="wordorder run demo"):
+        wordorder.compare_encodings("opr", "sinusoidal", "demo", **where)
+    with raises(code="edited-study"):
+        wordorder.load_model("demo", "opr", **where)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 
 from wordorder.cli import main as module
 from wordorder.cli.main import main
@@ -106,6 +107,12 @@ def test_the_line_of_an_extension_that_raises_is_named(
     assert str(file) in said["message"] and str(line) in said["message"]
 
 
+def _without_memory() -> RuntimeError:
+    with pytest.raises(RuntimeError) as raised:
+        torch.empty(1 << 60)
+    return raised.value
+
+
 @pytest.mark.parametrize(
     ("error", "code", "facts"),
     [
@@ -113,6 +120,8 @@ def test_the_line_of_an_extension_that_raises_is_named(
         (OSError(errno.EDQUOT, "Disk quota exceeded"), "disk-full", []),
         (PermissionError(errno.EACCES, "Permission denied", "there"), "unusable-file", ["there", "Permission denied"]),
         (MemoryError(), "no-memory", []),
+        (_without_memory(), "no-memory", []),
+        (torch.OutOfMemoryError("CUDA out of memory."), "no-memory", []),
     ],
 )
 def test_errors_of_the_machine_have_sentences_of_their_own(

@@ -300,6 +300,20 @@ def test_lines_of_a_tokenised_dataset_are_detokenised(files: SimpleNamespace, mo
     assert joined == [line.upper() for line in plain] != plain
 
 
+def test_the_command_detokenises_translations_of_tokenised_text(
+    files: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    monkeypatch.setattr("wordorder.decoding.translate.detokeniser", lambda language: str.upper)
+    words = ["translate", "--model", str(files.model), "--subword", str(files.subword)]
+    words += ["--source-language", "en", "--target-language", "en", "--threads", "1"]
+    written = []
+    for options in (["--preprocessing", '{"tokenise": false}'], ["--tokenised"]):
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"A dog , not a cat .\n")))
+        assert main([*words, *options]) == 0
+        written.append(capfdbinary.readouterr().out.decode())
+    assert written[1] == written[0].upper() != written[0]
+
+
 def test_a_line_that_is_too_long_is_named_by_its_number_in_the_text(files: SimpleNamespace, tmp_path: Path) -> None:
     model = save_random_model(tmp_path / "table.pt", 80, {"type": "learned", "table": 12, "placement": "encoder"})
     with raises("too-few-positions", line=4, says="Line 4 of the source"):

@@ -165,8 +165,17 @@ def test_a_changed_verdict_among_the_data_is_found(copy: Path) -> None:
     assert content.count(b" is better than ") > 0
     path.write_bytes(lzma.compress(content.replace(b" is better than ", b" is BETTER than ")))
     differences = verified(copy).differences
-    assert {each.table for each in differences} == {f"{DATA}, significance.csv"}
-    assert {each.column for each in differences} == {"verdict"}
+    assert {each.table for each in differences} == {f"{DATA}, significance/pair.tiny.test_1.json"}
+    assert {each.column.split("/")[-1] for each in differences} == {"verdict"}
+
+
+def test_a_changed_value_that_no_table_shows_is_found(copy: Path) -> None:
+    path = copy / "bundle" / DATA
+    content = lzma.decompress(path.read_bytes())
+    changed = re.sub(rb'("optimiser_sd": \d+\.)(\d)', lambda found: found[1] + (b"1", b"2")[found[2] == b"1"], content)
+    assert changed != content
+    path.write_bytes(lzma.compress(changed))
+    assert {each.column.split("/")[-1] for each in verified(copy).differences} == {"optimiser_sd"}
 
 
 @pytest.mark.parametrize("table", ["scores", "significance", "parameters"])

@@ -18,10 +18,11 @@ from wordorder.data.text import one_line, write_lines
 from wordorder.errors import WordorderError, unknown_name
 from wordorder.metrics.base import REGISTRY, TextMetric, metric
 from wordorder.results.frames import training_status
-from wordorder.results.index import Index, read_index
+from wordorder.results.index import Index
 from wordorder.tables.comparisons import result_notes, significance_table
 from wordorder.tables.table import format_p
 from wordorder.workflow.configuration import Configuration
+from wordorder.workflow.models import current_index
 from wordorder.workflow.study_slices import family_of, report_of
 
 
@@ -172,8 +173,9 @@ def compare_encodings(
         ``attrs["notes"]`` list what limits them, such as diverged trainings.
 
     Raises:
-        WordorderError: The study does not have these encodings in one size, or their translations are not finished. A
-            training that diverged has none; this is not an error.
+        WordorderError: The study does not have these encodings in one size, or their translations are not finished, or
+            the configuration changed after the study ran. A training that diverged has no translations; this is not an
+            error.
     """
     configuration = Configuration(Path(root))
     asked = configuration.study(study)
@@ -190,7 +192,8 @@ def compare_encodings(
         "comparisons": [Comparison(system=system, baseline=baseline)],
     }
     folder, data = Path(results, asked.name), Path(results, "data")
-    index, report, files = read_index(folder), report_of(asked, configuration), []
+    index = current_index(asked, configuration, Path(results))
+    report, files = report_of(asked, configuration), []
     sizes = [size for size in report.sizes if {system, baseline} <= set(report.encodings_of(size))]
     if not sizes:
         raise WordorderError(

@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -17,7 +18,7 @@ from torch.nn import functional
 from wordorder.draws import repeatable
 from wordorder.encodings.base import Encoding, Positions, Shape, Stack
 from wordorder.encodings.registry import build, parse
-from wordorder.errors import WordorderError
+from wordorder.errors import WordorderError, unknown_name
 from wordorder.model.attention.base import WeightsReader, attend
 from wordorder.model.attention.multihead import merge_heads, split_heads
 from wordorder.model.masks import causal_mask
@@ -37,10 +38,45 @@ def build_encoding(entry: str | Mapping[str, Any], *, dim: int, heads: int, laye
         A module; make it part of your model, so that its parameters are trained.
 
     Raises:
-        WordorderError: There is no such type, or a parameter is wrong.
+        WordorderError: There is no such type, or a parameter or a number is wrong.
     """
-    config = parse({"type": entry} if isinstance(entry, str) else entry)
-    return build(config, Shape(dim, heads, layers, layers))
+    if not isinstance(entry, str | Mapping):
+        raise WordorderError(
+            f"The argument 'entry' is {entry!r}, but must be the name of a type, such as 'rope', or a dictionary, such "
+            "as {'type': 'opr', 'k': 8}.",
+            code="not-an-entry",
+            key="entry",
+            found=entry,
+        )
+    config = parse(_plain({"type": entry} if isinstance(entry, str) else entry))
+    depth = _whole("layers", layers)
+    return build(config, Shape(_whole("dim", dim), _whole("heads", heads), depth, depth))
+
+
+def _plain(value: Any) -> Any:
+    """Convert the NumPy numbers of an entry to those of Python."""
+    if isinstance(value, Mapping):
+        return {key: _plain(own) for key, own in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(own) for own in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _whole(name: str, value: Any) -> int:
+    """Return a positive whole number, which may be one of NumPy."""
+    if not isinstance(value, int | np.integer) or value < 1:
+        raise WordorderError(
+            f"The argument '{name}' is {value!r}, but must be a positive whole number.",
+            code="out-of-range",
+            key=name,
+            found=value,
+        )
+    return int(value)
+
+
+def _check_stack(stack: str) -> None:
+    if stack not in get_args(Stack):
+        raise unknown_name("There is no stack", stack, get_args(Stack), "stacks", key="stack")
 
 
 def positions(encoding: Encoding, tokens: Tensor, *, offset: int = 0, lengths: Tensor | None = None) -> Positions:
@@ -98,8 +134,9 @@ def embed(encoding: Encoding, embeddings: Tensor, positions: Positions, *, stack
         Embeddings of the same shape, unchanged if the encoding acts only in attention.
 
     Raises:
-        WordorderError: The encoding was built for another model size d.
+        WordorderError: The encoding was built for another model size d, or there is no such stack.
     """
+    _check_stack(stack)
     _check_width(encoding, embeddings=embeddings)
     positions = _with_lengths(positions, embeddings) if stack == "encoder" else positions
     return encoding.transform_embeddings(encoding.add_to_embeddings(embeddings, positions, stack), positions, stack)
@@ -227,7 +264,11 @@ def attention_weights(
 
     Returns:
         Attention weights, (H, L, L); row i has the weights of query i.
+
+    Raises:
+        WordorderError: The length is not a positive number, or the encoding has fewer positions or layers.
     """
+    length = _whole("length", length)
     generator = torch.Generator().manual_seed(seed)
     vector = torch.randn(1, 1, encoding.shape.dim, generator=generator).expand(1, length, -1)
     tokens = torch.zeros(1, length, dtype=torch.int64)
@@ -262,8 +303,12 @@ def similarity(encoding: Encoding, length: int, *, stack: Stack = "encoder") -> 
 
     Returns:
         Similarities, (L, L), or None if the encoding gives no vector to a position.
+
+    Raises:
+        WordorderError: There is no such stack, or the length is not a positive number.
     """
-    table = encoding.table(length, stack)
+    _check_stack(stack)
+    table = encoding.table(_whole("length", length), stack)
     if table is None:
         return None
     unit = functional.normalize(table, dim=-1)

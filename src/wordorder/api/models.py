@@ -10,11 +10,11 @@ from wordorder.config.datasets import TextPreprocessing
 from wordorder.config.decoding import Decoding
 from wordorder.data.subword import Subword
 from wordorder.decoding.translate import translate_lines
-from wordorder.errors import unknown_name
+from wordorder.errors import WordorderError, unknown_name
 from wordorder.model.architectures.base import Translator
-from wordorder.results.index import read_index
 from wordorder.training.device import finished_model
 from wordorder.workflow.configuration import Configuration
+from wordorder.workflow.models import current_index
 
 
 @dataclass(frozen=True)
@@ -91,17 +91,25 @@ def load_model(
 
     Raises:
         WordorderError: There is no such study, or it has no such encoding, seed, dataset or size, or the model is not
-            trained yet.
+            trained yet, or the configuration changed after the study ran.
     """
+    if threads is not None and threads < 1:
+        raise WordorderError(
+            f"The argument 'threads' is {threads}, but must be at least 1.", code="out-of-range", key="threads"
+        )
     configuration = Configuration(Path(root))
     asked = configuration.study(study)
-    start, seeds = f"The study '{asked.name}' has no", asked.seed_numbers
-    dataset, size, seed = dataset or asked.datasets[0], size or asked.sizes[0], seeds[0] if seed is None else seed
+    start, seeds = f"The study '{asked.name}' has no", {str(number): number for number in asked.seed_numbers}
+    dataset, size, own_seed = (
+        dataset or asked.datasets[0],
+        size or asked.sizes[0],
+        str(asked.seed_numbers[0] if seed is None else seed),
+    )
     for kind, name, known in (
         ("dataset", dataset, asked.datasets),
         ("size", size, asked.sizes),
         ("encoding", encoding, asked.encodings),
-        ("seed", str(seed), [*map(str, seeds)]),
+        ("seed", own_seed, [*seeds]),
     ):
         if name not in known:
             raise unknown_name(f"{start} {kind}", name, known, f"{kind}s", key=kind)
@@ -109,7 +117,7 @@ def load_model(
         sizes = [own for own in asked.sizes if encoding in asked.encodings_of(own)]
         raise unknown_name(f"{start} model of the encoding '{encoding}' in the size", size, sizes, "sizes", key="size")
     data = configuration.dataset(dataset)
-    cell = read_index(Path(results, asked.name)).cell(data.name, size, encoding, seed)
+    cell = current_index(asked, configuration, Path(results)).cell(data.name, size, encoding, seeds[own_seed])
     return TranslationModel(
         finished_model(cell.model, threads),
         Subword.load(Path(results, "data", data.name, "subword", "model.model")),

@@ -29,12 +29,15 @@ def translate(
         Any,
         slice_of("datasets.Preprocessing", "the dataset's 'preprocessing'", optional=True, name="--preprocessing"),
     ],
+    tokenised: Annotated[
+        bool, options.flag("tokenised", "the text has spaces between its tokens, as a dataset with 'tokenised: true'")
+    ] = False,
     threads: options.ModelThreads = None,
 ) -> None:
     """Translate text from standard input to standard output.
 
     The lines are normalised, tokenised and split into subwords as in the training of the model; translations are
-    detokenised if the preprocessing tokenises. The command reads all lines before it translates the first one. Models
+    detokenised if the preprocessing tokenises or the text is tokenised already. The command reads all lines before it translates the first one. Models
     whose encoding needs reordered positions cannot translate raw text, because these positions require a reorderer.
     """
     from wordorder.data.subword import Subword
@@ -53,9 +56,9 @@ def translate(
         Subword.load(subword),
         source_language=source_language,
         target_language=target_language,
-        preprocessing=preprocessing,
+        preprocessing=preprocessing.model_copy(update={"tokenise": False}) if tokenised else preprocessing,
         config=config,
-        detokenise=preprocessing.tokenise,
+        detokenise=tokenised or preprocessing.tokenise,
     ):
         sys.stdout.buffer.write(f"{line}\n".encode())
     sys.stdout.buffer.flush()

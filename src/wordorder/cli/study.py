@@ -250,6 +250,12 @@ def power(
                 key=option,
                 found=value,
             )
+    if sigma is not None and like is not None:
+        raise WordorderError(
+            "--sigma and --like both give the standard deviation over seeds. Leave out one of them.",
+            code="conflicting-options",
+            key="--sigma",
+        )
     configuration = Configuration(root)
     planned = configuration.study(study)
     other = configuration.study(like) if like is not None else None

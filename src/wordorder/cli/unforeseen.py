@@ -48,7 +48,7 @@ def as_sentence(error: Exception, *, log: bool) -> WordorderError:
             ),
             error,
         )
-    if isinstance(error, MemoryError):
+    if isinstance(error, MemoryError) or _is_out_of_memory(error):
         return _caused(
             WordorderError(
                 "The machine or the job has no free memory. Request more memory or split the input.",
@@ -69,6 +69,13 @@ def as_sentence(error: Exception, *, log: bool) -> WordorderError:
             line=line,
         ),
         error,
+    )
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """Return whether PyTorch could not allocate memory; on a CPU, this is a plain RuntimeError."""
+    return isinstance(error, RuntimeError) and (
+        type(error).__name__ == "OutOfMemoryError" or "DefaultCPUAllocator" in str(error)
     )
 
 

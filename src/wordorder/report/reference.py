@@ -6,7 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 from typing import Literal
@@ -19,7 +19,7 @@ from wordorder.config.pages import CONTROLS
 from wordorder.drawing.small_svg import raster_svg, small_svg
 from wordorder.errors import WordorderError
 from wordorder.figures.catalogue import FIGURES, draw_figure
-from wordorder.files import atomic, read_bytes, read_text, refuse_to_replace, sha256, write_json, write_text
+from wordorder.files import atomic, read_bytes, read_json, read_text, refuse_to_replace, sha256, write_json, write_text
 from wordorder.metrics.scores import score_files, text_metrics
 from wordorder.progress import track
 from wordorder.report.build import build_controls_table, build_table
@@ -295,12 +295,7 @@ def verify_reference(folder: Path, data: Path, scratch: Path) -> Verified:
         for difference in _compare(folder / "tables" / name, name, study, scratch, not_verified)
     ]
     unpack_data(folder, scratch / "held")
-    differences = differences or [
-        replace(difference, table=f"{DATA}, {difference.table}")
-        for name in study.tables
-        if name in ("significance", "variance")
-        for difference in _compare(folder / "tables" / name, name, study, scratch / "held", [])
-    ]
+    differences = differences or list(_compare_tests(study, scratch / "held", scratch, not_verified))
     return Verified(cells, differences, not_verified)
 
 
@@ -324,6 +319,28 @@ def _test(study: Bundled, results: Path, data: Path) -> None:
         looks = read_looks(looks_file(path))
         tested = compare_in_study(family, report, results, data, dataset=dataset, size=size, test=test, earlier=looks)
         write_json(path, tested)
+
+
+def _compare_tests(study: Bundled, held: Path, results: Path, not_verified: Sequence[str]) -> Iterator[Difference]:
+    """Yield the differences of the committed significance tests, value by value."""
+    for dataset, size, test in study.report.compared:
+        committed, found = (
+            dict(_leaves(read_json(significance_path(folder, dataset, size, test)))) for folder in (held, results)
+        )
+        skipped = tuple(f"/metrics/{metric}/" for metric in not_verified)
+        for name in {**committed, **found}:
+            pair = committed.get(name), found.get(name)
+            if not name.startswith(skipped) and not _same(*pair):
+                yield Difference(f"{DATA}, {significance_path(Path(), dataset, size, test)}", 1, name, *pair)
+
+
+def _leaves(value: object, name: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the values of a document with their names, such as '/metrics/bleu/family/level/alpha'."""
+    if isinstance(value, dict | list):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _leaves(inner, f"{name}/{key}")
+    else:
+        yield name, str(value)
 
 
 def _compare(

@@ -13,7 +13,7 @@ from wordorder.config.models import Cell, Evaluation, Study, metric_name
 from wordorder.errors import WordorderError
 from wordorder.metrics.scores import text_metrics
 from wordorder.registry import code_of
-from wordorder.results.index import CellFiles
+from wordorder.results.index import CellFiles, Index, read_index
 from wordorder.workflow.addresses import (
     MODEL_FOLDER,
     ModelAddress,
@@ -56,6 +56,37 @@ def cell_files(study: Study, configuration: Configuration, results: Path) -> dic
         )
         for cell in cells(study)
     }
+
+
+def current_index(study: Study, configuration: Configuration, results: Path) -> Index:
+    """Read the index of a study, whose models must be those of its present configuration.
+
+    Args:
+        study: The study.
+        configuration: The configuration folder.
+        results: The folder of all results.
+
+    Raises:
+        WordorderError: There is no index, or the configuration changed after it was written.
+    """
+    index = read_index(results / study.name)
+    shared = (results / "models").resolve()
+    for cell, files in cell_files(study, configuration, results).items():
+        held = index.cells.get((cell.dataset, cell.size, cell.encoding, cell.seed))
+        # The models of an unpacked bundle are in the folder of the study.
+        if held is None or not held.folder.resolve().is_relative_to(shared):
+            continue
+        if held.folder.resolve() != files.folder.resolve() or held.decodings != files.decodings:
+            raise WordorderError(
+                f"The configuration of the study '{study.name}' changed after its last run: its model of "
+                f"'{cell.encoding}' with seed {cell.seed} is now {files.folder}, not {held.folder}. Run "
+                f"'wordorder run {study.name}', or restore the configuration.",
+                code="edited-study",
+                path=results / study.name,
+                found=files.folder,
+                expected=held.folder,
+            )
+    return index
 
 
 class ModelRules:
