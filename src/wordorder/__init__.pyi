@@ -14,8 +14,8 @@ from wordorder.api.results import load_table as load_table
 
 __version__: str
 __all__ = [
-    "__version__",
     "TranslationModel",
+    "__version__",
     "attention",
     "attention_weights",
     "build_encoding",

@@ -37,8 +37,9 @@ def translate(
     """Translate text from standard input to standard output.
 
     The lines are normalised, tokenised and split into subwords as in the training of the model; translations are
-    detokenised if the preprocessing tokenises or the text is tokenised already. The command reads all lines before it translates the first one. Models
-    whose encoding needs reordered positions cannot translate raw text, because these positions require a reorderer.
+    detokenised if the preprocessing tokenises or the text is tokenised already. The command reads all lines before it
+    translates the first one. Models whose encoding needs reordered positions cannot translate raw text, because these
+    positions require a reorderer.
     """
     from wordorder.data.subword import Subword
     from wordorder.data.text import decode_lines
