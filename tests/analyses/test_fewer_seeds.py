@@ -12,7 +12,7 @@ from scipy import stats
 
 from analysis_runs import drawn
 from evaluation_samples import report
-from wordorder.analyses.fewer_seeds import SHARES
+from wordorder.analyses.fewer_seeds import SHARES, _with_itself
 from wordorder.comparison.levels import level_of
 from wordorder.config.load import load_study
 from wordorder.config.models import Analysed
@@ -94,6 +94,12 @@ def test_subsets_that_find_what_all_seeds_do_not_say_otherwise(monkeypatch: pyte
     found = np.mean([stats.ttest_1samp(values, 0).pvalue < 0.05 for values in chosen])
     assert found > 0 and row["otherwise"] == pytest.approx(found)
     assert row["as all seeds"] == pytest.approx(1 - found) and row["undecided"] == 0
+
+
+def test_equal_systems_whose_differences_do_not_vary_are_not_found_to_differ() -> None:
+    """A study cannot test differences without a variance, such as 1 and 1."""
+    row = _with_itself(np.array([10.0, 11.0, 12.0, 13.0]), 2, 200, 0.05)
+    assert (row["as all seeds"], row["otherwise"]) == (1, 0)
 
 
 def test_pairs_without_the_baseline_are_compared_by_tukeys_test(monkeypatch: pytest.MonkeyPatch) -> None:

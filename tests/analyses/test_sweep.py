@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from analysis_runs import computed, drawn
+from snakemake_runs import ROOT
 from translated_study import analysed, write_sample
 from wordorder.config.analyses import Analyses
 from wordorder.config.load import slice_argument
 from wordorder.errors import WordorderError
 from wordorder.results.frames import load_scores
+from wordorder.workflow.analyses import check_analyses
+from wordorder.workflow.configuration import Configuration
 
 SWEEP = {"parameter": "k", "curves": {"waves": {"opr": 8, "sinusoidal": 2}}}
 
@@ -85,3 +89,16 @@ def test_mistakes(text: str, code: str, key: str) -> None:
     with pytest.raises(WordorderError) as caught:
         slice_argument(f'{{"sweep": {{"parameter": "k", {text}}}}}', Analyses)
     assert (caught.value.parts[0].code, caught.value.parts[0].key) == (code, key)
+
+
+def test_a_curve_is_not_named_like_an_encoding_beside_it() -> None:
+    """The legend would show both by one name."""
+    configuration = Configuration(ROOT / "config")
+    study = configuration.study("opr_k_mini")
+    names = [name for name in study.encodings if name.startswith("opr_") and not name.endswith("rpr")][:2]
+    for name, fits in (("sinusoidal", False), (names[0], True)):
+        sweep = {"sweep": {"parameter": "k", "curves": {name: dict.fromkeys(names, 1) | {names[0]: 2}}}}
+        changed = study.model_copy(update={"analyses": Analyses.model_validate(sweep)})
+        with nullcontext() if fits else pytest.raises(WordorderError) as caught:
+            check_analyses(changed, configuration)
+        assert fits or (caught.value.key == f"analyses.sweep.curves.{name}")

@@ -114,6 +114,12 @@ def test_models_that_have_learned_nothing_are_not_compared(procedure: str) -> No
         assert set(data["outcome"]) == outcomes
 
 
+def test_shares_of_a_test_set_on_which_nothing_was_learned_are_not_compared() -> None:
+    names, tested = ["sinusoidal", "alibi", "none"], [*declared(ALL), *declared(ALL, test="short")]
+    tested[1]["metrics"]["bleu"]["family"]["problem"] = "no score above the margin"
+    assert set(retention_table(scores(only(names)), tested, asked(names)).data["outcome"]) == {"not compared"}
+
+
 def test_diverged_and_unfinished_encodings_are_not_compared() -> None:
     names = ["sinusoidal", "alibi", "none"]
     by_test = only(names)

@@ -22,13 +22,15 @@ from index_samples import index_cells
 from raises import raises
 from table_samples import ENCODINGS, RATES, SEEDS, cells_of, table
 from wordorder.cli.main import main
+from wordorder.comparison.levels import level_of
 from wordorder.config.models import Report
+from wordorder.config.seeds import Looks
 from wordorder.files import read_json, sha256, write_json, write_text
 from wordorder.metrics.scores import score_files
 from wordorder.report import overview
 from wordorder.report.build import build_table
 from wordorder.results.frames import load_metrics, load_records, load_scores, load_significance, systems_path
-from wordorder.tables.study import parameters_table
+from wordorder.tables.study import parameters_table, scores_table
 from wordorder.tables.summary import read_table, summary
 from wordorder.tables.table import Block, Cell, Table, mean_and_sd, text, to_html, to_markdown
 
@@ -166,6 +168,29 @@ def test_letters_after_a_look_that_was_not_declared_are_noted(study: Report, tmp
     write_json(tmp_path / SIGNIFICANCE, content)
     notes = build_table("scores", study, tmp_path).notes
     assert sum("no level is exact" in note for note in notes) == 1
+
+
+@pytest.mark.parametrize(("lost", "different"), [(None, True), (4, False)])
+def test_letters_have_the_level_of_the_seeds_that_all_encodings_have(lost: int | None, different: bool) -> None:
+    """Less of alpha is spent at four seeds than at the declared five."""
+    seeds, looks = [1, 2, 3, 4, 5], Looks(looks=[3, 5], until=5)
+    asked = report(["one", "other"], seeds, ("test_1",)).model_copy(update={"metrics": ["bleu"], "looks": looks})
+    rows = [
+        {"dataset": "pair", "size": "tiny", "encoding": name, "seed": seed, "test": "test_1", "metric": "bleu"}
+        | {"score": np.nan, "status": "missing", "signature": ""}
+        | ({} if (name, seed) == ("other", lost) else {"score": 20.0 + seed + gain, "status": "scored"})
+        for name, gains in {"one": [0.0] * 5, "other": [0.3, 0.9, 1.4, 1.0, 0.9]}.items()
+        for seed, gain in zip(seeds, gains, strict=True)
+    ]
+    common = [seed for seed in seeds if seed != lost]
+    level = level_of(asked.alpha, common, looks)
+    gains = [0.3, 0.9, 1.4, 1.0, 0.9] if lost is None else [0.3, 0.9, 1.4, 0.9]
+    p = stats.ttest_1samp(gains, 0).pvalue
+    assert (p < level.level) == different and p < level_of(asked.alpha, seeds, looks).level
+    made = scores_table(pd.DataFrame(rows), asked)
+    assert (len(set(made.data["group"])) == 2) == different
+    assert f"at {100 * level.level:.3g} %" in made.notes[0]
+    assert any("no level is exact" in note for note in made.notes) == (lost is not None)
 
 
 def test_models_that_have_learned_nothing_have_no_letters(study: Report, tmp_path: Path) -> None:

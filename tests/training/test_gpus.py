@@ -19,6 +19,7 @@ from wordorder.cli import functions
 from wordorder.cli.functions import FunctionCommand
 from wordorder.training import gpus
 from wordorder.training.gpus import take_gpus
+from wordorder.training.slurm import LOCAL_JOBS
 
 TAKE = """
 import os, sys, torch
@@ -39,7 +40,7 @@ class Jobs:
 
     def take(self, *, of: int, number: int = 1, **variables: str) -> str:
         """Start a job on a machine with ``of`` GPUs; return which GPUs it sees."""
-        assigned = {"CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID", "LOCAL_RANK"}
+        assigned = {"CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID", "LOCAL_RANK", LOCAL_JOBS}
         environment = {name: value for name, value in os.environ.items() if name not in assigned}
         job = subprocess.Popen(
             [sys.executable, "-c", TAKE, str(of), str(number)],
@@ -92,6 +93,11 @@ def test_only_the_visible_gpus_are_taken(jobs: Jobs) -> None:
 @pytest.mark.parametrize("variable", ["SLURM_JOB_ID", "LOCAL_RANK"])
 def test_assigned_gpus_stay(variable: str, jobs: Jobs) -> None:
     assert jobs.take(of=2, CUDA_VISIBLE_DEVICES="0,1", **{variable: "1"}) == "0,1"
+
+
+def test_jobs_of_snakemake_in_an_allocation_spread_over_its_gpus(jobs: Jobs) -> None:
+    allocation = {"CUDA_VISIBLE_DEVICES": "0,1", "SLURM_JOB_ID": "1", LOCAL_JOBS: "1"}
+    assert [jobs.take(of=2, **allocation) for _ in range(3)] == ["0", "1", "0"]
 
 
 @pytest.mark.parametrize("others", ["file", "link"])

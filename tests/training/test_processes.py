@@ -18,6 +18,7 @@ from training_runs import TrainingRun, cell, write_reversals
 from wordorder.model.architectures.prefix_lm import PrefixLMSize
 from wordorder.model.checkpoint import load_tensors
 from wordorder.training.processes import open_fabric
+from wordorder.training.slurm import LOCAL_JOBS
 from wordorder.training.window import Window
 
 # The part of srun that a training uses: it starts the command once per task of the job, with the number of the task.
@@ -151,6 +152,18 @@ def test_a_job_of_several_tasks_without_srun_is_an_error(tmp_path: Path, monkeyp
     monkeypatch.setenv("PATH", str(tmp_path))
     with raises("missing-program", says="has 2 tasks, which only srun"):
         open_fabric("fp32", devices=None, most=2)
+
+
+def test_a_job_of_snakemake_in_an_allocation_is_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tasks of the allocation are those of all jobs."""
+    for variable, value in {
+        "SLURM_JOB_ID": "6",
+        "SLURM_NTASKS": "4",
+        "SLURM_GPUS_ON_NODE": "4",
+        LOCAL_JOBS: "1",
+    }.items():
+        monkeypatch.setenv(variable, value)
+    assert open_fabric("fp32", devices=None, most=4).world_size == 1
 
 
 def test_slurm_is_queried_for_the_number_of_tasks_if_the_environment_lacks_it(

@@ -13,6 +13,7 @@ from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
 from wordorder.errors import say_on_interrupt
 from wordorder.report import CAPTIONS
 from wordorder.report.caption_texts import captions
+from wordorder.training.slurm import LOCAL_JOBS
 from wordorder.workflow.data import ALIGNMENT, REORDERING, binary_files, corpus_file, positions_files
 from wordorder.workflow.deletions import Deletions
 from wordorder.workflow.exits import exit_on_error
@@ -47,6 +48,12 @@ plan = Plan(
 
 # The rules call the 'wordorder' command of the environment that runs Snakemake, even if it is not activated.
 os.environ |= {"PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))}
+
+# Snakemake in an allocation runs several jobs in it. Those that it submits have an allocation each.
+if workflow.is_main_process:
+    os.environ[LOCAL_JOBS] = "1"
+elif workflow.remote_exec:
+    os.environ.pop(LOCAL_JOBS, None)
 
 # 'COMMAND 2>&1 | logged FILE' prints the output of a command and writes it to a file. A signal to stop reaches all
 # processes of a job. The shell and the logger ignore it, so that the command can save its state and its exit status (75)

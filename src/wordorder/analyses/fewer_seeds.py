@@ -84,7 +84,8 @@ class FewerSeeds(ScoresAnalysis):
         share of subsets whose means are in the order of all seeds; empty for an encoding with itself), the columns of
         ``SHARES`` (empty for one seed, which cannot be tested), and largest_95 (95 % of the absolute differences are
         smaller). A comparison that cannot be made has 0 subsets and no numbers: one with an encoding that the study
-        excludes, such as a diverged one, or of more seeds than half of those that all other encodings have.
+        excludes, such as a diverged one, any if that is the baseline, or one of more seeds than half of those that all
+        other encodings have.
         """
         import pandas as pd
 
@@ -228,14 +229,17 @@ def _with_itself(scores: NDArray[np.float64], count: int, draws: int, alpha: flo
     """Compare disjoint subsets of the seeds of one system, (seeds,), by the t-test of a study of two systems."""
     from scipy import stats
 
+    from wordorder.statistics.resampling import TIE
+
     generator = np.random.default_rng([len(scores), count])
     drawn = np.array([generator.permutation(len(scores))[: 2 * count] for _ in range(draws)])
     first, second = scores[drawn[:, :count]], scores[drawn[:, count:]]
     means = first.mean(axis=1) - second.mean(axis=1)
     row = {"subsets": draws, "difference": 0.0, "largest_95": float(np.quantile(np.abs(means), 0.95))}
     if count > 1:
-        with np.errstate(divide="ignore", invalid="ignore"):  # equal differences have no variance, and nothing is found
-            found = stats.ttest_rel(first, second, axis=1).pvalue < alpha
+        varies = (first - second).std(axis=1) > TIE  # Differences without a variance cannot be tested.
+        found = np.zeros(draws, dtype=np.bool_)
+        found[varies] = stats.ttest_rel(first[varies], second[varies], axis=1).pvalue < alpha
         row |= _shares(~found, np.zeros_like(found))
     return row
 

@@ -50,7 +50,14 @@ class Sweep(ScoresAnalysis):
 
     @override
     def check(self, view: StudyView) -> None:
+        levels = set(view.study.encodings).difference(*self.curves.values())
         for curve, values in self.curves.items():
+            if curve in levels:
+                raise view.error(
+                    f"has the name of the encoding '{curve}', which is not on a curve, so that the legend would name "
+                    "both alike. Give the curve another name",
+                    f"sweep.curves.{curve}",
+                )
             for name in values:
                 if name not in view.study.encodings:
                     hint = nearest(name, view.study.encodings, "study's encodings")
@@ -84,13 +91,15 @@ class Sweep(ScoresAnalysis):
         """
         from matplotlib.ticker import NullLocator
 
-        from wordorder.drawing.lines import at, legend, no_scores, places, title, where_scored
-        from wordorder.drawing.style import cue, panels, say, wrap
+        from wordorder.drawing.lines import at, legend, look, no_scores, places, title, where_scored
+        from wordorder.drawing.style import panels, say, wrap
         from wordorder.metrics import base
 
         report = asked.report
         levels = [name for name in report.encodings if all(name not in values for values in self.curves.values())]
-        cues = {name: cue(index) for index, name in enumerate([*self.curves, *levels])}
+        # A curve has the colour of its first encoding, so that levels have theirs.
+        cues = {curve: look(report, next(iter(values))) for curve, values in self.curves.items()}
+        cues |= {name: look(report, name) for name in levels}
         numbers = sorted({value for values in self.curves.values() for value in values.values()})
         where, metrics = places(frame), list(frame["metric"].unique())
         figure, axes = panels(len(where) * len(metrics), len(metrics), _WIDTH, 2.6)

@@ -25,5 +25,6 @@ def blocked(rows: pd.DataFrame, seeds: Sequence[int], value: str = "score", *, f
     values: dict[str, dict[int, float]] = {name: {} for name in rows["encoding"].unique()}
     for row in rows.dropna(subset=value).to_dict("records"):
         values[row["encoding"]][int(row["seed"])] = float(row[value])
-    diverged = set(rows.loc[rows["status"] == "diverged", "encoding"])
+    # A model that gives no number has no translations, whether or not its training noticed.
+    diverged = set(rows.loc[rows["status"].isin(["diverged", "no hypotheses"]), "encoding"])
     return block(values, seeds=seeds, diverged=diverged, floor=floor)

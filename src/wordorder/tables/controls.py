@@ -84,9 +84,10 @@ def _test(
     """Test all pairs of one size, test set and metric together; return also what the test does not use."""
     trained = list(column["encoding"].unique())
     wanted = [pair for each, of in pairs.items() for _, pair in _pairs(each, of, report, trained)]
-    level, lower = level_of(report.alpha, report.seeds, report.looks).level, metric(name).lower_is_better
-    floor = score_floor(margin, lower_is_better=lower)
-    tested = declared_pairs(blocked(column, report.seeds, floor=floor), wanted, alpha=level)
+    lower = metric(name).lower_is_better
+    model = blocked(column, report.seeds, floor=score_floor(margin, lower_is_better=lower))
+    level = level_of(report.alpha, model.seeds or report.seeds, report.looks).level
+    tested = declared_pairs(model, wanted, alpha=level)
     found = {}
     for pair in wanted:
         difference = tested.differences.get(pair)

@@ -43,8 +43,14 @@ def retention_table(scores: pd.DataFrame, tested: list[dict[str, Any]], report: 
     for dataset in report.datasets:
         shown: list[Row] = []
         for place, kept in _kept(scores[scores["dataset"] == dataset.name], dataset.tests):
-            found = metrics.get((dataset.name, place["size"], place["test"]), {}).get(place["metric"])
-            outcomes, unused[place_of({"dataset": dataset.name} | place)] = _compare(kept, found, report.seeds)
+            first, found = (
+                metrics.get((dataset.name, place["size"], place[role]), {}).get(place["metric"])
+                for role in ("first", "test")
+            )
+            learned = not any(map(_learned_nothing, (first, found)))
+            outcomes, unused[place_of({"dataset": dataset.name} | place)] = _compare(
+                kept, found, report.seeds, learned=learned
+            )
             for pair, outcome in outcomes.items():
                 shares = [list(kept.loc[kept["encoding"] == name, "kept"]) for name in pair]
                 means = [pd.Series(each, dtype=float).mean() for each in shares]
@@ -94,8 +100,12 @@ def _kept(scores: pd.DataFrame, tests: list[str]) -> Iterator[tuple[dict[str, st
             yield {"size": size, "first": first, "test": test, "metric": name}, kept
 
 
+def _learned_nothing(found: dict[str, Any] | None) -> bool:
+    return ((found or {}).get("family") or {}).get("problem") == "no score above the margin"
+
+
 def _compare(
-    kept: pd.DataFrame, found: dict[str, Any] | None, seeds: list[int]
+    kept: pd.DataFrame, found: dict[str, Any] | None, seeds: list[int], *, learned: bool
 ) -> tuple[dict[Pair, dict[str, Any]], list[str]]:
     """Compare the shares by the same procedure and level as the scores.
 
@@ -103,13 +113,14 @@ def _compare(
         kept: The shares, one row per cell.
         found: The significance tests of the scores.
         seeds: The seeds of the study.
+        learned: Whether models have learned something on both test sets; otherwise nothing is compared.
 
     Returns:
         The outcome of each comparison of the study, and which systems and seeds the test does not use.
     """
     pairs = [(entry["system"], entry["baseline"]) for entry in (found or {"comparisons": []})["comparisons"]]
     family = found and found["family"]
-    if not family or not pairs or family.get("problem") == "no score above the margin":
+    if not family or not pairs or not learned:
         return {pair: _outcome(None, 0.0) for pair in pairs}, []
     model, level = blocked(kept, seeds, "kept"), family["level"]["level"]
     tested: AgainstBaseline | Pairs

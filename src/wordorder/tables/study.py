@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from wordorder.comparison.levels import NOT_EXACT, level_of
+from wordorder.comparison.levels import NOT_EXACT, Level, level_of
 from wordorder.config.models import Report
 from wordorder.metrics.base import metric
 from wordorder.results.blocks import blocked
@@ -38,8 +38,7 @@ def scores_table(
         margins: From :func:`.results.frames.margins_of`. A column without a score above its margin has no letters.
         exact: Whether no undeclared look preceded the tests of the study.
     """
-    level = level_of(report.alpha, report.seeds, report.looks)
-    letters = _letters(scores, report.seeds, level.level, margins)
+    letters, levels = _letters(scores, report, margins)
     keys = ["dataset", "size", "encoding", "test", "metric"]
     rows: list[dict[str, Any]] = []
     for key, group in groups(scores, keys):
@@ -64,8 +63,9 @@ def scores_table(
             }
             shown.append({"Size": text(size), "Encoding": text(encoding)} | cells)
         blocks.append(Block(f"{dataset.title}: mean ± standard deviation over n seeds.", shown))
-    notes = [_LETTERS.format(alpha=f"{100 * level.level:.3g}")] if any(letters.values()) else []
-    notes += [NOT_EXACT] if notes and not (level.exact and exact) else []
+    used = sorted({f"{100 * level.level:.3g}" for level in levels})
+    notes = [_LETTERS.format(alpha=" or ".join(used))] if levels else []
+    notes += [NOT_EXACT] if levels and not (exact and all(level.exact for level in levels)) else []
     asked = [metric(name) for name in report.metrics]
     notes += [f"{each.label}: {each.legacy}" for each in asked if each.legacy]
     signed = groups(scores.dropna(subset="signature"), ["metric"])
@@ -87,16 +87,20 @@ _LETTERS = (
 
 
 def _letters(
-    scores: pd.DataFrame, seeds: Sequence[int], alpha: float, margins: Mapping[tuple[str, str, str, str], float]
-) -> dict[tuple[str, ...], str]:
-    """Return the letters by (dataset, size, encoding, test, metric)."""
+    scores: pd.DataFrame, report: Report, margins: Mapping[tuple[str, str, str, str], float]
+) -> tuple[dict[tuple[str, ...], str], list[Level]]:
+    """Return the letters by (dataset, size, encoding, test, metric), and the levels of the columns with letters."""
     found: dict[tuple[str, ...], str] = {}
+    levels: list[Level] = []
     for (dataset, size, test, name), column in groups(scores, ["dataset", "size", "test", "metric"]):
         lower = metric(name).lower_is_better
         floor = score_floor(margins.get((dataset, size, test, name)), lower_is_better=lower)
-        letters = score_groups(blocked(column, seeds, floor=floor), alpha=alpha, lower_is_better=lower)
+        model = blocked(column, report.seeds, floor=floor)
+        level = level_of(report.alpha, model.seeds or report.seeds, report.looks)
+        letters = score_groups(model, alpha=level.level, lower_is_better=lower)
         found |= {(dataset, size, encoding, test, name): text for encoding, text in letters.items()}
-    return found
+        levels += [level] if any(letters.values()) else []
+    return found, levels
 
 
 def _score_cell(found: pd.DataFrame, name: str, report: Report, letters: str) -> Cell:

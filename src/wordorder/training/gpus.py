@@ -1,4 +1,4 @@
-"""The GPUs of a workstation, which the jobs of a user share: each takes those that the fewest other jobs use."""
+"""The GPUs of a workstation or an allocation, which jobs share: each takes those that the fewest other jobs use."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from typing import IO
 
 import torch
 
+from wordorder.training.slurm import has_own_job
+
 VISIBLE = "CUDA_VISIBLE_DEVICES"
-# SLURM assigns GPUs to its jobs, and the first process of a training to those that it starts.
-_ASSIGNED = ("SLURM_JOB_ID", "LOCAL_RANK")
+_RANK = "LOCAL_RANK"  # The first process of a training sets it for those that it starts, and assigns GPUs to them.
 # A lock ends with its open file, and so with this process, however it ends.
 _held: list[IO[str]] = []
 
@@ -28,7 +29,7 @@ def take_gpus(number: int = 1) -> None:
     Args:
         number: The number of GPUs that this process and those that it starts use.
     """
-    visible = [] if any(name in os.environ for name in _ASSIGNED) else _visible()
+    visible = [] if has_own_job() or _RANK in os.environ else _visible()
     if len(visible) < 2:
         return
     try:

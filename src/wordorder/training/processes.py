@@ -28,7 +28,7 @@ from torch.nn.parallel import DistributedDataParallel
 from wordorder.children import end_with_parent
 from wordorder.errors import WordorderError
 from wordorder.training.device import fabric_precision
-from wordorder.training.slurm import describe_job
+from wordorder.training.slurm import LOCAL_JOBS, describe_job
 
 T = TypeVar("T")
 
@@ -43,7 +43,8 @@ def open_fabric(precision: str, *, devices: int | None, nodes: int = 1, most: in
 
     Args:
         precision: The precision of the recipe.
-        devices: The number of processes per node; by default one per GPU of the SLURM job, or one.
+        devices: The number of processes per node; by default one per GPU of the SLURM job, or one. Jobs of Snakemake
+            that share an allocation have one each.
         nodes: The number of nodes outside of SLURM.
         most: The number of processes that can have work.
         unread: Whether the model may have parameters that no loss depends on, which processes must not wait for.
@@ -55,7 +56,8 @@ def open_fabric(precision: str, *, devices: int | None, nodes: int = 1, most: in
         WordorderError: There would be more processes than can have work or than GPUs, or srun is unusable.
     """
     environment: LightningEnvironment | SLURMEnvironment
-    if (tasks := _number("SLURM_STEP_NUM_TASKS")) > 1:
+    shared = LOCAL_JOBS in os.environ  # The tasks and GPUs of an allocation are those of all jobs of Snakemake in it.
+    if not shared and (tasks := _number("SLURM_STEP_NUM_TASKS")) > 1:
         nodes = _number("SLURM_STEP_NUM_NODES")
         devices, left = divmod(tasks, nodes)
         if left:
@@ -67,11 +69,11 @@ def open_fabric(precision: str, *, devices: int | None, nodes: int = 1, most: in
                 found=tasks,
             )
         environment = _step_environment(devices)
-    elif "SLURM_STEP_NUM_TASKS" not in os.environ and (tasks := _tasks_of_job()) > 1:
+    elif not shared and "SLURM_STEP_NUM_TASKS" not in os.environ and (tasks := _tasks_of_job()) > 1:
         _start_again_through_srun(tasks)
     else:
         environment = LightningEnvironment()
-        devices = devices or min(_gpus_of_job(), most)
+        devices = devices or (1 if shared else min(_gpus_of_job(), most))
         end_with_parent(_started_by_the_first)  # Otherwise this process would wait for the first one forever.
     assert devices is not None
     if devices * nodes > most:

@@ -5,6 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 
+# Snakemake sets this variable for the jobs that it runs itself, which share an allocation in which it may run.
+LOCAL_JOBS = "WORDORDER_LOCAL_JOBS"
+
+
+def has_own_job() -> bool:
+    """Return whether this process has the tasks and GPUs of its SLURM job for itself."""
+    return job_number() is not None and LOCAL_JOBS not in os.environ
+
 
 def job_number() -> str | None:
     """Return the number of the SLURM job; None outside of SLURM."""
