@@ -46,8 +46,8 @@ def compare_outputs(
         references: One reference per sentence.
         target_language: The language of the translations, such as "de"; it chooses BLEU's tokeniser.
         metrics: Names of metrics; those of a study that names none if missing.
-        margin: The difference in the first metric up to which two systems count as equivalent; that at which people
-            usually notice a difference if missing.
+        margin: The difference in the first metric up to which two systems count as equivalent; the metric's default if
+            missing. Without either, no systems are called equivalent.
 
     Returns:
         One row per metric: difference, interval, p, verdict, and the other tests.

@@ -17,7 +17,7 @@ def load_table(study: str | Path, name: str = "scores", *, results: str | Path =
 
     Args:
         study: The name of a study, or the folder of its results or of a bundle, such as results/reference/demo.
-        name: The table: scores, significance, variance, parameters, credibility, published or orderings.
+        name: Any table of the study, such as scores, significance, variance, parameters, retention or published.
         results: The folder to which runs write.
 
     Raises:
