@@ -186,3 +186,13 @@ def test_a_difference_and_a_spread_are_positive(
     assert main(["power", "demo", *options, "--root", str(CONFIG)]) == 1
     error = json.loads(capsys.readouterr().err)
     assert (error["code"], error["key"], error["found"]) == ("out-of-range", options[-2], float(options[-1]))
+
+
+def test_one_source_of_the_standard_deviation_is_given(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("WORDORDER_ERRORS", "json")
+    words = ["power", "demo", "--difference", "0.5", "--sigma", "0.3", "--like", "demo", "--root", str(ROOT / "config")]
+    assert main(words) == 1
+    error = json.loads(capsys.readouterr().err)
+    assert (error["code"], error["key"]) == ("conflicting-options", "--sigma")

@@ -14,7 +14,9 @@ from little_study import Workspace
 from raises import raises
 from wildcards import Wildcards
 from wordorder.cli.main import main
+from wordorder.comparison.levels import level_of
 from wordorder.config.pages import CONTROLS, Controls
+from wordorder.config.seeds import Looks
 from wordorder.files import write_json
 from wordorder.report.build import build_controls_table
 from wordorder.workflow.configuration import Configuration
@@ -97,6 +99,19 @@ def test_a_note_names_the_seeds_that_the_tests_do_not_use(tmp_path: Path) -> Non
     assert not any("Not used" in note for note in build_controls_table(ASKED, tmp_path).notes)
     (tmp_path / "cells/pair/learned/tiny/2/test_1.scores.json").unlink()
     assert "Not used in the tests (dropped seeds: 2)" in build_controls_table(ASKED, tmp_path).notes[-1]
+
+
+def test_a_dropped_seed_changes_the_level_of_declared_looks(tmp_path: Path) -> None:
+    looks = Looks(looks=[2, 3], until=3)
+    looked = ASKED.model_copy(update={"report": ASKED.report.model_copy(update={"looks": looks})})
+    write_study(tmp_path, ASKED.report, RATES)
+    write_tests(tmp_path)
+    (tmp_path / "cells/pair/learned/tiny/2/test_1.scores.json").unlink()
+    usual, wider = (build_controls_table(asked, tmp_path).data.query("metric == 'bleu'") for asked in (ASKED, looked))
+    nu, level = len(NAMES) - 1, level_of(0.05, [1, 3], looks).level
+    ratio = stats.t.isf(level / 2 / 4, nu) / stats.t.isf(0.05 / 2 / 4, nu)
+    assert level < level_of(0.05, SEEDS, looks).level
+    assert list(wider["high"] - wider["low"]) == pytest.approx(list(ratio * (usual["high"] - usual["low"])))
 
 
 @pytest.fixture

@@ -29,6 +29,7 @@ from wordorder.files import read_json, sha256, write_json, write_text
 from wordorder.metrics.scores import score_files
 from wordorder.report import overview
 from wordorder.report.build import build_table
+from wordorder.results.blocks import blocked
 from wordorder.results.frames import load_metrics, load_records, load_scores, load_significance, systems_path
 from wordorder.tables.study import parameters_table, scores_table
 from wordorder.tables.summary import read_table, summary
@@ -191,6 +192,19 @@ def test_letters_have_the_level_of_the_seeds_that_all_encodings_have(lost: int |
     assert (len(set(made.data["group"])) == 2) == different
     assert f"at {100 * level.level:.3g} %" in made.notes[0]
     assert any("no level is exact" in note for note in made.notes) == (lost is not None)
+
+
+def test_an_encoding_without_translations_has_no_letter_and_costs_the_others_no_seed() -> None:
+    """Its training did not notice that the model gives no numbers. The tests exclude it, too."""
+    rows = [
+        {"dataset": "pair", "size": "tiny", "encoding": name, "seed": seed, "test": "test_1", "metric": "bleu"}
+        | {"signature": "", "status": "scored", "score": 20.0 + seed + shift}
+        | ({"score": np.nan, "status": "no hypotheses"} if (name, seed) == ("lost", 1) else {})
+        for name, shift in {"one": 0.0, "other": 5.0, "lost": 1.0}.items()
+        for seed in (1, 2, 3)
+    ]
+    found = blocked(pd.DataFrame(rows), [1, 2, 3])
+    assert (found.seeds, found.excluded) == ((1, 2, 3), {"lost": "diverged"})
 
 
 def test_models_that_have_learned_nothing_have_no_letters(study: Report, tmp_path: Path) -> None:

@@ -84,8 +84,8 @@ class FewerSeeds(ScoresAnalysis):
         share of subsets whose means are in the order of all seeds; empty for an encoding with itself), the columns of
         ``SHARES`` (empty for one seed, which cannot be tested), and largest_95 (95 % of the absolute differences are
         smaller). A comparison that cannot be made has 0 subsets and no numbers: one with an encoding that the study
-        excludes, such as a diverged one, any if that is the baseline, or one of more seeds than half of those that all
-        other encodings have.
+        excludes, such as a diverged one, and one of more seeds than half of those that all other encodings have. If the
+        study excludes the baseline, no two encodings are compared.
         """
         import pandas as pd
 

@@ -40,20 +40,21 @@ class Difference:
 
     Attributes:
         table: The file of the table.
-        row: The row, from 1.
-        column: The column; "line" in a Markdown file.
+        row: The row, from 1; None in a file of significance tests.
+        column: The column; "line" in a Markdown file; the name of the value in a file of significance tests.
         committed: The committed text; None if the committed table has no such cell.
         found: The text from the translations; None if their table has no such cell.
     """
 
     table: str
-    row: int
+    row: int | None
     column: str
     committed: str | None
     found: str | None
 
     def __str__(self) -> str:
-        return f"{self.table}, row {self.row}, {self.column}: committed {self.committed!r}, found {self.found!r}"
+        row = "" if self.row is None else f", row {self.row}"
+        return f"{self.table}{row}, {self.column}: committed {self.committed!r}, found {self.found!r}"
 
 
 @dataclass(frozen=True)
@@ -331,7 +332,7 @@ def _compare_tests(study: Bundled, held: Path, results: Path, not_verified: Sequ
         for name in {**committed, **found}:
             pair = committed.get(name), found.get(name)
             if not name.startswith(skipped) and not _same(*pair):
-                yield Difference(f"{DATA}, {significance_path(Path(), dataset, size, test)}", 1, name, *pair)
+                yield Difference(f"{DATA}, {significance_path(Path(), dataset, size, test)}", None, name, *pair)
 
 
 def _leaves(value: object, name: str = "") -> Iterator[tuple[str, str]]:

@@ -78,9 +78,9 @@ def current_index(study: Study, configuration: Configuration, results: Path) -> 
             continue
         if held.folder.resolve() != files.folder.resolve() or held.decodings != files.decodings:
             raise WordorderError(
-                f"The configuration of the study '{study.name}' changed after its last run: its model of "
-                f"'{cell.encoding}' with seed {cell.seed} is now {files.folder}, not {held.folder}. Run "
-                f"'wordorder run {study.name}', or restore the configuration.",
+                f"The configuration of the study '{study.name}' changed after its last run, so {results} does not hold "
+                f"the models and translations that it describes. Run 'wordorder run {study.name}', or restore the "
+                "configuration.",
                 code="edited-study",
                 path=results / study.name,
                 found=files.folder,
