@@ -222,6 +222,17 @@ def test_a_file_of_an_earlier_version_can_be_sealed(tmp_path: Path) -> None:
     assert check_inside(tmp_path / "old.pt", "") == 3
 
 
+def test_a_file_with_a_checksum_inside_that_was_changed_on_purpose_can_be_sealed(tmp_path: Path) -> None:
+    path = tmp_path / "mine.npz"
+    write_inside(path, b"old content")
+    path.write_bytes(path.read_bytes().replace(b"old", b"new"))
+    assert main(["stage", "seal", str(tmp_path)]) == 0
+    with raises("damaged-file", path=path):  # A folder is sealed without its damaged files.
+        check_inside(path, "REMEDY.")
+    assert main(["stage", "seal", str(path)]) == 0
+    assert check_inside(path, "") == len("new content")
+
+
 KILLED = """
 import os, signal, sys; from pathlib import Path
 from wordorder.files import atomic

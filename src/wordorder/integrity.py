@@ -254,6 +254,8 @@ def seal(files: Sequence[Path], /) -> None:
 
 def _seal(path: Path, *, keep: bool) -> None:
     known = _read(note_of(path)) if keep else None
+    if not keep and (old := _trailer(path)) and digest(path, size := path.stat().st_size - _LENGTH) != old:
+        os.truncate(path, size)
     if known is None or _lists(known, digest(path)):  # A damaged file stays damaged.
         record(path, "inside" if path.name.endswith(_ENDINGS) else "beside", path)
 

@@ -208,6 +208,10 @@ def open_lock(file: Path) -> IO[str]:
 def _take(opened: IO[str], file: Path) -> bool:
     try:
         fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not _is_at(opened, file):  # The former holder has removed it, so another process may create it again.
+            with open_lock(file) as again:
+                os.dup2(again.fileno(), opened.fileno())
+            return _take(opened, file)
         if _is_shared(file):
             return True
     except BlockingIOError:
@@ -216,6 +220,13 @@ def _take(opened: IO[str], file: Path) -> bool:
         if error.errno not in _NO_LOCKS:
             raise
     return _own(_owner(file))
+
+
+def _is_at(opened: IO[str], file: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(opened.fileno()), file.stat())
+    except OSError:
+        return False
 
 
 def _is_shared(file: Path) -> bool:

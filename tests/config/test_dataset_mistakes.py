@@ -89,6 +89,26 @@ PAIR_MISTAKES = [
         [{"code": "duplicate-entry", "line": 12, "key": "valid[0]"}],
     ),
     (
+        ("of: 9, keep: [0]}", "of: 6, keep: [3]}"),  # of line 12, for example, whose bucket of 9 is 3
+        [{"code": "duplicate-entry", "line": 12, "key": "valid[0]"}],
+    ),
+    (
+        ("of: 9, keep: [0]}", "of: 10, drop: [0]}"),
+        [{"code": "duplicate-entry", "line": 12, "key": "valid[0]"}],
+    ),
+    (
+        ("licence: free", "licence: free\npreprocessing: {tokenise: false, segment: {en: jieba}}"),
+        [{"code": "inconsistent-keys", "line": 6, "key": "preprocessing.segment"}],
+    ),
+    (
+        ("licence: free", "licence: free\npreprocessing: {tokenise: false, aggressive_dash_splits: true}"),
+        [{"code": "inconsistent-keys", "line": 6, "key": "preprocessing.aggressive_dash_splits"}],
+    ),
+    (
+        ("licence: free", 'licence: free\npreprocessing: {replace: {en: {"\\u212b": A}}}'),
+        [{"code": "invalid-value", "line": 6, "key": "preprocessing"}],
+    ),
+    (
         (
             "{file: a.no}, choose: {by: line, of: 9, drop: [0, 1]}",
             "{file: a.en, unescape: true}, choose: {by: line, of: 9, drop: [0, 1]}",
@@ -120,6 +140,11 @@ def test_a_mistake_in_a_dataset(root: Path, change: tuple[str, str], problems: P
     [
         ("drop: [0, 1]}", "drop: [0, 1, 2]}"),
         ("keep: [1]}", "keep: [0]}"),  # the test set is the validation set
+        ("of: 9, keep: [0]}", "of: 18, keep: [9, 10]}"),  # 0 and 1 of 9
+        (
+            "of: 9, keep: [0]}",
+            "of: 27, drop: [2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 14, 15, 16, 17, 20, 21, 22, 23, 24, 25, 26]}",
+        ),
         ("by: line, of: 9, keep: [0]", "by: source, of: 9, keep: [1]"),  # whether they overlap is not known
         ("{file: a.no}, choose: {by: line, of: 9, keep: [1]}", "{file: a.no, format: tsv, column: 2}"),
         ("licence: free", "licence: free\npreprocessing: {remove_overlap: true}"),
@@ -146,6 +171,24 @@ def test_splits_of_different_lengths_may_share_a_file(root: Path) -> None:
     load_dataset("pair", root)
     replace(path, ("{source: [9, 12]}", "{source: [8, 12]}"))
     assert found(path, load_dataset, "pair", root) == [{"code": "duplicate-entry", "line": 12, "key": "valid[0]"}]
+
+
+def test_members_are_the_same_however_they_are_written(root: Path) -> None:
+    path = root / "datasets/pair.yaml"
+    text = path.read_text().replace("a.no:", "a.zip:").replace("file: a.no", "file: a.zip, member: x")
+    text = text.replace(", choose: {by: line, of: 9, keep: [0]}", "", 1)
+    for member in ("x", "./x"):
+        before, _, after = text.partition("valid:")
+        path.write_text(f"{before}valid:{after.replace('member: x', f'member: {member}', 1)}")
+        assert found(path, load_dataset, "pair", root) == [{"code": "duplicate-entry", "line": 12, "key": "valid[0]"}]
+
+
+def test_lines_of_an_archive_are_not_counted(root: Path) -> None:
+    path = root / "datasets/pair.yaml"
+    text = path.read_text().replace("a.no:", "a.tgz:").replace("file: a.no", "file: a.tgz, member: x")
+    path.write_text(text.replace(f"sha256: {'b' * 64}", f"lines: 5, sha256: {'b' * 64}"))
+    problem = {"code": "inconsistent-keys", "line": 8, "key": "downloads.a.tgz.lines"}
+    assert found(path, load_dataset, "pair", root) == [problem]
 
 
 @pytest.mark.parametrize("file", ["a.zip", "a.tar", "a.tgz", "a.tar.gz", "a.tar.bz2"])

@@ -177,6 +177,15 @@ def test_two_members_of_one_name_are_refused(tmp_path: Path) -> None:
             content(tmp_path / "a.zip", member)
 
 
+def test_what_was_appended_to_a_tar_under_the_same_name_is_refused(tmp_path: Path) -> None:
+    archive = make_tar(tmp_path / "a.tar", {"a": TEXT, "b": b"only"})
+    with tarfile.open(archive, "a") as tar:
+        tar.addfile(tarfile.TarInfo("./a"), io.BytesIO(b""))
+    with raises("ambiguous-member", key="a"):
+        content(archive, "a")
+    assert content(archive, "b") == b"only"
+
+
 def test_a_zip_with_a_password_is_said(tmp_path: Path) -> None:
     archive = make_zip(tmp_path / "a.zip", {"a": b"text"})
     data = bytearray(archive.read_bytes())

@@ -23,6 +23,7 @@ from wordorder.config.datasets import Download
 from wordorder.data import download as module
 from wordorder.data.download import ATTEMPTS, download
 from wordorder.integrity import is_note
+from wordorder.locks import locked
 
 CONTENT = b"".join(hashlib.sha256(b"%d" % number).digest() for number in range(20_000))  # 640 kB
 
@@ -261,6 +262,29 @@ def test_two_processes_that_fetch_one_file_do_not_mix(server: tuple[str, Behavio
     assert (tmp_path / "corpus.tgz").read_bytes() == CONTENT
     assert names(tmp_path) == ["corpus.tgz"]
     assert len(behaviour.asked) == 1, "the second process has found the file"
+
+
+def test_a_process_that_waited_for_one_that_failed_keeps_the_next_one_out(
+    server: tuple[str, Behaviour], tmp_path: Path
+) -> None:
+    """The first removes its lock, so the second holds one without a name while the third creates it again."""
+    lock = tmp_path / ".lock"
+    with ThreadPoolExecutor(2) as pool:
+        with locked(lock):
+            second = pool.submit(_hold, lock, held := Event(), end := Event())
+            time.sleep(0.1)
+            lock.unlink()
+        assert held.wait(10)
+        third = pool.submit(_hold, lock, also := Event(), end)
+        assert not also.wait(2)
+        end.set()
+        second.result(), third.result()
+
+
+def _hold(lock: Path, held: Event, end: Event) -> None:
+    with locked(lock, waiting="-"):
+        held.set()
+        end.wait(10)
 
 
 def test_control_characters_of_a_server_do_not_reach_the_terminal(

@@ -53,6 +53,11 @@ def test_tsv_with_another_separator() -> None:
     assert texts(line, format="tsv", column=5, separator=" ||| ") == ["a | book"]
 
 
+def test_a_separator_of_several_characters_may_have_tabs() -> None:
+    assert texts("a\tb\t\tc\n", format="tsv", column=2, separator="\t\t") == ["c"]
+    assert texts("a\tb\t\tc\n", format="tsv", column=1, separator="\t\t") == ["a b"]
+
+
 def test_tsv_with_too_few_columns_is_told_with_its_line() -> None:
     with raises("missing-column", line=2, key="column"):
         texts("a\tb\nc\n", format="tsv", column=2)

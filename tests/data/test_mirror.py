@@ -194,23 +194,56 @@ def test_a_file_that_was_changed_after_it_was_copied_is_noticed(tmp_path: Path) 
     output = tmp_path / "out"
     by_hand(output).parent.mkdir()
     asked = entry(url=None, mirror=None, by_hand="Ask us.")
-    demand_unchanged(asked, output)  # nothing was copied yet
+    demand_unchanged(asked, output, None)  # nothing was copied yet
     by_hand(output).write_bytes(TEXT)
     assert get(asked, output) == TEXT
     later = output.stat().st_mtime + 10
     os.utime(by_hand(output), (later, later))
-    demand_unchanged(asked, output)  # the same text
+    demand_unchanged(asked, output, None)  # the same text
     for changed in (TEXT.replace(b"ein", b"das"), TEXT + b"noch einer\n"):
         by_hand(output).write_bytes(changed)
         os.utime(by_hand(output), (later, later))
         with raises("changed-file", by_hand(output), says=f"snakemake {output} --cores 1"):
-            demand_unchanged(asked, output)
-        demand_unchanged(entry(sha256=sha256(TEXT)), output)  # The checksum says which is right.
+            demand_unchanged(asked, output, None)
+        demand_unchanged(entry(sha256=sha256(TEXT)), output, None)  # The checksum says which is right.
     assert output.read_bytes() == TEXT
     output.unlink()
     by_hand(output).write_bytes(TEXT * 2)
     assert get(asked, output) == TEXT * 2
-    demand_unchanged(asked, output)
+    demand_unchanged(asked, output, None)
+
+
+def test_another_copy_is_noticed_whatever_its_place_and_its_time(mirror: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    asked = entry(url=None, by_hand="Ask us.")
+    other = TEXT.replace(b"ein", b"das")
+    for place, changed in (
+        (mirror / "corpus/x", other),
+        (mirror / "corpus/x.gz", gzip.compress(other)),
+        (by_hand(output).with_name("out.gz"), gzip.compress(other)),
+    ):
+        place.parent.mkdir(exist_ok=True)
+        place.write_bytes(TEXT if place.suffix != ".gz" else gzip.compress(TEXT))
+        assert get(asked, output, mirror) == TEXT
+        demand_unchanged(asked, output, mirror)
+        replacement = place.with_name("replacement")
+        replacement.write_bytes(changed)
+        os.utime(replacement, (0, 0))  # as with 'cp -p'
+        replacement.rename(place)
+        with raises("changed-file", place):
+            demand_unchanged(asked, output, mirror)
+        place.unlink()
+        demand_unchanged(asked, output, mirror)
+
+
+def test_the_text_of_a_zip_archive_is_its_member(mirror: Path, tmp_path: Path) -> None:
+    """The archive may be compressed in another way; its lines are those of the text, too."""
+    with zipfile.ZipFile(mirror / "corpus/x.zip", "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("x", TEXT)
+    for keys in ({"sha256": "0" * 64, "text_sha256": sha256(TEXT)}, {"url": None, "by_hand": "Ask us.", "lines": 1000}):
+        get(entry(mirror="corpus/x.zip", **keys), tmp_path / "x.zip", mirror)
+        with zipfile.ZipFile(tmp_path / "x.zip") as archive:
+            assert archive.read("x") == TEXT
 
 
 def test_its_lines_are_counted(mirror: Path, tmp_path: Path) -> None:

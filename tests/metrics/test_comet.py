@@ -272,6 +272,20 @@ def test_scores_of_two_versions_or_checkpoints_are_never_mixed(
     assert (stand_in.result()["status"], stand_in.result()["systems"]) == ("not scored", {})
 
 
+def test_scores_of_another_checkpoint_of_the_same_name_are_not_taken(stand_in: Files) -> None:
+    for name in ("first", "second"):
+        (stand_in.folder / name).mkdir()
+        shutil.copy(stand_in.folder / "model.ckpt", stand_in.folder / name / "model.ckpt")
+    (stand_in.folder / "second/model.ckpt").write_text("other weights")
+    assert stand_in.command(str(stand_in.folder / "first/model.ckpt")) == 0
+    (stand_in.folder / "first/model.ckpt").unlink()
+    (stand_in.folder / "second/model.ckpt").unlink()
+    assert stand_in.command(str(stand_in.folder / "first/model.ckpt")) == 0
+    assert stand_in.result()["status"] == "scored"
+    assert stand_in.command(str(stand_in.folder / "second/model.ckpt")) == 0
+    assert (stand_in.result()["status"], stand_in.result()["systems"]) == ("not scored", {})
+
+
 def test_an_environment_without_unbabel_comet_is_none(stand_in: Files) -> None:
     shutil.rmtree(stand_in.folder / "packages" / "unbabel_comet-9.9.dist-info")
     assert stand_in.command("model.ckpt") == 0

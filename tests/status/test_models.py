@@ -60,6 +60,13 @@ def test_models_know_their_studies_and_sizes(workspace: Workspace, capsys: pytes
     assert run(workspace, "--unused") == 0 and "opr" not in capsys.readouterr().out
 
 
+def test_what_a_killed_run_has_left_is_no_model(workspace: Workspace) -> None:
+    address = (workspace.folder / workspace.model_folder("opr", 1)).parent
+    (address / ".cell.json.0123456789ab.partial").mkdir()
+    assert "opr/.cell.json.0123456789ab.partial" not in found(workspace)
+    assert run(workspace, "--json") == 0
+
+
 def test_the_weights_count_once_although_the_saved_state_has_them_too(workspace: Workspace) -> None:
     folder = workspace.folder / workspace.cell("opr", "state/finished")
     folder.mkdir()

@@ -127,7 +127,7 @@ def probe(
     root: Root = Path("config"),
     profile: Profile = None,
     minutes: Annotated[float, Option(min=0.01, help="minutes for all measurements")] = 5.0,
-    threads: Annotated[int | None, Option(min=1, help="CPU threads (default: PyTorch's choice)")] = None,
+    threads: Annotated[int, Option(min=1, help="CPU threads, as with --set-threads train_model=INTEGER")] = 1,
     counts: Annotated[bool, flag("counts", "count operations without measuring speeds")] = False,
 ) -> None:
     """Measure the speed and memory of a study's training runs.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
@@ -16,6 +17,7 @@ from wordorder.config.raw import dot_problems, foreign, get, list_of, name_probl
 _RESERVED_TESTS = ("train", "valid")
 # Codes of countries that are mistaken for codes of languages.
 _LANGUAGES = {"jp": "ja", "cn": "zh"}
+_TAR = re.compile(r"\.(tar(\.\w+)?|tgz|tbz2?|txz)$")
 # The keys that name the original of a derived dataset.
 DERIVED_KEYS = ("reverse_of", "variant_of")
 
@@ -43,6 +45,11 @@ def dataset_problems(data: Any, stem: str) -> list[Problem]:
     if get(data, "tokenised") is True and get(get(data, "preprocessing"), "tokenise") is not False:
         sentence = "'tokenised' text is not tokenised again: set 'tokenise' to false."
         problems.append(Problem(("tokenised",), sentence, "inconsistent-keys"))
+    if get(get(data, "preprocessing"), "tokenise") is False:
+        for key in ("segment", "aggressive_dash_splits"):
+            if get(get(data, "preprocessing"), key):
+                sentence = f"'preprocessing.{key}' has no effect if 'tokenise' is false. Remove one of them."
+                problems.append(Problem(("preprocessing", key), sentence, "inconsistent-keys"))
     problems += _language_problems(data)
     problems += _split_problems(data)
     for location in _test_locations(data):
@@ -54,6 +61,10 @@ def dataset_problems(data: Any, stem: str) -> list[Problem]:
     problems += _same_text_problems(data)
     downloads = get(data, "downloads")
     names = downloads if isinstance(downloads, dict) else {}
+    for name, entry in names.items():
+        if get(entry, "lines") is not None and _TAR.search(str(name)):
+            sentence = f"'lines' is the number of lines of a text, but {name} is an archive of files. Give a checksum."
+            problems.append(Problem(("downloads", name, "lines"), sentence, "inconsistent-keys"))
     for location, file in _files(data):
         if file not in names:
             problems.append(foreign(location, file, "a key of 'downloads'", names, "downloads"))
@@ -188,7 +199,10 @@ def _text(side: Any) -> dict[str, Any] | None:
     """Return the keys that determine which sentences one side of a part has; None if it has no file."""
     if not isinstance(get(side, "file"), str):
         return None
-    return {"format": "text"} | {key: value for key, value in side.items() if key != "unescape" and value is not None}
+    keys = {key: value for key, value in side.items() if key != "unescape" and value is not None}
+    if isinstance(keys.get("member"), str):
+        keys["member"] = keys["member"].removeprefix("./")
+    return {"format": "text"} | keys
 
 
 def _overlap(part: Any, other: Any) -> bool:
@@ -213,18 +227,30 @@ def _choices_overlap(one: Any, other: Any) -> bool:
     """Return whether two values of 'choose' select some of the same pairs; False if that is not known."""
     if one is None or other is None:
         return True
-    if any(get(one, key) != get(other, key) for key in ("by", "of")):
+    buckets, others_buckets = get(one, "of"), get(other, "of")
+    if get(one, "by") != get(other, "by") or not _is_number(buckets) or not _is_number(others_buckets):
         return False
-    kept, others_kept, dropped, others_dropped = (
-        {number for number in list_of(choice, key) if isinstance(number, int)}
-        for key in ("keep", "drop")
-        for choice in (one, other)
+    # Numbers that leave the remainders r and s divided by n and m exist if r and s are equal modulo gcd(n, m).
+    classes = math.gcd(buckets, others_buckets)
+    kept, others_kept = (_classes(choice, "keep", classes).keys() for choice in (one, other))
+    dropped, others_dropped = (
+        {each for each, count in _classes(choice, "drop", classes).items() if count == of // classes}
+        for choice, of in ((one, buckets), (other, others_buckets))
     )
     if kept and others_kept:
         return bool(kept & others_kept)
     if kept or others_kept:
         return bool((kept or others_kept) - (dropped | others_dropped))
-    return isinstance(of := get(one, "of"), int) and len(dropped | others_dropped) < of
+    return len(dropped | others_dropped) < classes
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int) and value > 0
+
+
+def _classes(choice: Any, key: str, classes: int) -> Counter[int]:
+    """Count the named buckets by their remainders modulo ``classes``."""
+    return Counter(number % classes for number in {each for each in list_of(choice, key) if isinstance(each, int)})
 
 
 def _derived_split_problems(data: Any, name: str, original: dict[str, Any]) -> Iterator[Problem]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, RootModel, Tag, model_validator
@@ -218,9 +219,15 @@ class TextPreprocessing(Model):
     @model_validator(mode="after")
     def _single_characters(self) -> TextPreprocessing:
         for language, characters in self.replace.items():
-            for character in characters:
+            for character, replacement in characters.items():
                 if len(character) != 1:
                     raise ValueError(f"'replace.{language}' names '{character}', which is not one character")
+                for text in (character, replacement):
+                    if (right := unicodedata.normalize("NFC", text)) != text:
+                        raise ValueError(
+                            f"'replace.{language}' has '{text}' in another form than Unicode's NFC, to which all text "
+                            f"is converted; write {right!a}"
+                        )
         return self
 
 

@@ -17,7 +17,7 @@ class Decoding(Model):
         default="power",
         description="Divisor of the log-probability: 'power' is length^alpha (fairseq), 'gnmt' ((5+length)/6)^alpha.",
     )
-    alpha: float = Field(default=1.0, ge=-10, le=10, description="Exponent of the length penalty; 0 disables it.")
+    alpha: float = Field(default=1.0, ge=-5, le=5, description="Exponent of the length penalty; 0 disables it.")
     max_length_a: float = Field(
         default=1.0, ge=0, le=100, description="a in the largest length of a hypothesis, a * source + b tokens."
     )

@@ -12,12 +12,13 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, TypeVar, cast
 
 from wordorder.errors import WordorderError
 from wordorder.files import decompressed, open_bytes, reading
 
 _DAMAGE = (tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError, struct.error, NotImplementedError, OverflowError)
+Member = TypeVar("Member", tarfile.TarInfo, zipfile.ZipInfo)
 # Other errors of a damaged table of contents; a name may not be UTF-8.
 _NO_CONTENTS = (ValueError, ArithmeticError, LookupError)
 
@@ -69,25 +70,28 @@ def _plain(name: str) -> str:
 
 @contextmanager
 def _open_tar(archive: str | Path, member: str) -> Iterator[IO[bytes]]:
-    names = []
     with _contents(tarfile.ReadError):
         opened = tarfile.TarFile.open(archive)
     with opened as tar:
-        while True:
+        # 'tar -r' adds a second member of a name, but only to an archive that is not compressed. There, the search for
+        # another one skips the contents.
+        is_compressed = not isinstance(tar.fileobj, io.BufferedReader)
+        names: list[str] = []
+        found: list[tarfile.TarInfo] = []
+        while not (found and is_compressed):
             with _contents(tarfile.ReadError):
                 info = tar.next()
             if info is None:
                 break
             names.append(_plain(info.name))
-            if names[-1] != _plain(member):
-                continue
-            file = tar.extractfile(info) if info.isfile() else None
-            if file is None:
-                raise _not_a_file(archive, member)
-            with file:
-                yield file
-            return
-    raise _missing(archive, member, names)
+            if names[-1] == _plain(member):
+                found.append(info)
+        info = _only(found, archive, member, names)
+        file = tar.extractfile(info) if info.isfile() else None
+        if file is None:
+            raise _not_a_file(archive, member)
+        with file:
+            yield file
 
 
 @contextmanager
@@ -97,17 +101,7 @@ def open_zip(archive: str | Path, member: str) -> Iterator[IO[bytes]]:
         opened = zipfile.ZipFile(archive)
     with opened as zipped:
         found = [info for info in zipped.infolist() if _plain(info.filename) == _plain(member)]
-        if not found:
-            raise _missing(archive, member, [_plain(info.filename) for info in zipped.infolist()])
-        if len(found) > 1:
-            raise WordorderError(
-                f"{archive} has {len(found)} members '{member}', so it is unknown which of them is meant. Remove the "
-                "others from the archive.",
-                code="ambiguous-member",
-                path=archive,
-                key=member,
-            )
-        info = found[0]
+        info = _only(found, archive, member, [_plain(info.filename) for info in zipped.infolist()])
         mode = info.external_attr >> 16
         if info.is_dir() or stat.S_IFMT(mode) not in (0, stat.S_IFREG):
             raise _not_a_file(archive, member)
@@ -120,6 +114,21 @@ def open_zip(archive: str | Path, member: str) -> Iterator[IO[bytes]]:
             ) from error
         with io.BufferedReader(cast(io.RawIOBase, file)) as buffered:  # whose lines have no price of their own
             yield buffered
+
+
+def _only(found: list[Member], archive: str | Path, member: str, names: list[str]) -> Member:
+    """Return the only member with a name; ``names`` are those of all members."""
+    if not found:
+        raise _missing(archive, member, names)
+    if len(found) > 1:
+        raise WordorderError(
+            f"{archive} has {len(found)} members '{member}', so it is unknown which of them is meant. Remove the "
+            "others from the archive.",
+            code="ambiguous-member",
+            path=archive,
+            key=member,
+        )
+    return found[0]
 
 
 def _not_a_file(archive: str | Path, member: str) -> WordorderError:

@@ -42,7 +42,7 @@ def fault(entry: Download, path: Path, *, name: str | None = None) -> str | None
         return why
     if entry.bytes is not None and (size := path.stat().st_size) != entry.bytes:
         return f"has {size} bytes instead of {entry.bytes}"
-    if entry.lines is not None and (lines := count_lines(path, name or path.name)) != entry.lines:
+    if entry.lines is not None and (lines := _count_lines(entry, path, name or path.name)) != entry.lines:
         return f"has {lines} lines instead of {entry.lines}"
     return None
 
@@ -66,10 +66,10 @@ def _digests(path: Path, kinds: dict[str, str]) -> dict[str, str]:
 def _fault_of_text(entry: Download, path: Path, name: str) -> str | None:
     digest = hashlib.sha256()
     try:
-        with _open_text(path, name, entry.text_member) as text:
+        with open_text(path, name, entry.text_member) as text:
             while block := text.read(_BLOCK):
                 digest.update(block)
-    except (WordorderError, zipfile.BadZipFile):  # an absent member, a password
+    except WordorderError:  # an absent member, a password
         return "is damaged, or is not compressed as its name says"
     return text_fault(entry, digest.hexdigest())
 
@@ -85,18 +85,23 @@ def text_member(name: str, member: str | None) -> str:
 
 
 @contextmanager
-def _open_text(path: Path, name: str, member: str | None) -> Iterator[IO[bytes]]:
+def open_text(path: Path, name: str, member: str | None) -> Iterator[IO[bytes]]:
+    """Open the text of a download, which is decompressed as ``name`` implies; of a .zip archive, it is one member."""
     if not name.endswith(".zip"):
         with open_bytes(path, name=name) as file:
             yield file
         return
-    with reading(path), open_zip(path, text_member(name, member)) as text:
-        yield text
+    try:
+        with reading(path), open_zip(path, text_member(name, member)) as text:
+            yield text
+    except zipfile.BadZipFile as error:
+        raise WordorderError(
+            f"{path} is not a .zip archive or is damaged: {error}.", code="damaged-file", path=path
+        ) from error
 
 
-def count_lines(path: Path, name: str) -> int:
-    """Count the lines of a text, which is decompressed as ``name`` implies."""
-    with open_bytes(path, name=name) as file:
+def _count_lines(entry: Download, path: Path, name: str) -> int:
+    with open_text(path, name, entry.text_member) as file:
         return _count(file)
 
 

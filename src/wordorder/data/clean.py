@@ -50,10 +50,10 @@ class Report:
 def count_tokens(line: str) -> int:
     """Count the tokens of a tokenised line, as the length filters and the report do.
 
-    A run of n Han or kana characters without spaces counts as (n + 1) // 2 tokens, an estimate for text that is not
-    segmented. The estimate also applies to segmented text, where a run is one word: a word of three or four such
-    characters counts as two tokens. The Japanese training text of small_parallel_enja therefore has 5 % more tokens
-    than words, and that of KFTT 9 %.
+    They are the words between spaces, and (n - 1) // 2 more for each run of n Han or kana characters: an estimate for
+    text that is not segmented, where a word of n such characters counts as (n + 1) // 2 tokens. It also applies to
+    segmented text, where a word of three or four such characters counts as two tokens. The Japanese training text of
+    small_parallel_enja therefore has 5 % more tokens than words, and that of KFTT 9 %.
     """
     count = len(line.split())
     if not line.isascii():

@@ -10,10 +10,10 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, NamedTuple, cast
+from typing import IO, Any, NamedTuple, cast
 
 from wordorder.config.datasets import Download
-from wordorder.data.checksums import expected, fault, text_fault, text_member
+from wordorder.data.checksums import expected, fault, open_text, text_fault, text_member
 from wordorder.errors import WordorderError
 from wordorder.files import open_bytes, reading, sha256
 from wordorder.progress import Progress
@@ -37,18 +37,29 @@ def by_hand(output: str | Path) -> Path:
     return Path(output).parent / "by_hand" / Path(output).name
 
 
-def demand_unchanged(entry: Download, output: str | Path) -> None:
-    """Check that a manually placed file of which no checksum is known is still that of which ``output`` is a copy.
+def demand_unchanged(entry: Download, output: str | Path, mirror: str | Path | None) -> None:
+    """Check that the file of which ``output`` is a copy was not changed, if no checksum of it is known.
+
+    Args:
+        entry: The description of the file.
+        output: The copy.
+        mirror: The mirror, if there is one.
 
     Raises:
         WordorderError: The file was changed after it was copied.
     """
-    place, output = by_hand(output), Path(output)
-    if expected(entry) or entry.text_sha256 or not (place.is_file() and output.is_file()):
+    output = Path(output)
+    place, compressed = next((each for each in candidates(entry, output, mirror) if each.path.is_file()), (None, False))
+    if expected(entry) or entry.text_sha256 or place is None or not output.is_file():
         return
     old, new = output.stat(), place.stat()
-    if old.st_size == new.st_size and (new.st_mtime_ns <= old.st_mtime_ns or sha256(place) == sha256(output)):
-        return
+    if compressed or old.st_size == new.st_size:
+        # A file that another one has replaced may have an older modification time, but not an older change time.
+        if max(new.st_mtime_ns, new.st_ctime_ns) <= old.st_mtime_ns:
+            return
+        with open_bytes(place) if compressed else place.open("rb") as file:
+            if hashlib.file_digest(cast(Any, file), "sha256").hexdigest() == sha256(output):
+                return
     raise WordorderError(
         f"{place} was changed after it was copied to {output}, which the results use. To use the changed file, "
         f"delete {output}, run 'snakemake {output} --cores 1', and run this command again. Otherwise, put the earlier "
@@ -115,7 +126,10 @@ def _opened(candidate: Path, *, decompress: bool) -> Iterator[IO[bytes]]:
 def _recompress(candidate: Path, entry: Download, output: Path, name: str) -> str | None:
     """Recompress the text of the copy, and describe what is wrong with the text, if anything is."""
     digest = hashlib.sha256()
-    with open_bytes(candidate) as text, _compressed(output, name, entry.text_member) as file:
+    with (
+        open_text(candidate, candidate.name, entry.text_member) as text,
+        _compressed(output, name, entry.text_member) as file,
+    ):
         while block := text.read(_BLOCK):
             digest.update(block)
             file.write(block)

@@ -9,6 +9,7 @@ checkpoint and precision.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -116,7 +117,9 @@ class COMET(SystemsMetric):
         If the version or the checkpoint is not known, this is the folder with most of the requested files.
         """
         model = Path(self.settings.model)
-        name = model.name if model.is_absolute() else "--".join(model.parts)
+        name = "--".join(model.parts)
+        if model.is_absolute():  # All checkpoints of COMET have the same name.
+            name = f"{model.name}-{hashlib.sha256(os.fsencode(model)).hexdigest()[:10]}"
         start = f"{name}.{self.settings.precision}."
         if version and digest:
             return cache / f"{start}{version}.{digest}"
@@ -231,7 +234,10 @@ def _file_name(result: dict[str, Any], system: str) -> str:
 def _version(python: Path) -> str | None:
     """Return the version of unbabel-comet in an environment, if it is there."""
     code = "from importlib.metadata import version; print(version('unbabel-comet'))"
-    found = subprocess.run([python.absolute(), "-c", code], capture_output=True, text=True, check=False)
+    try:
+        found = subprocess.run([python.absolute(), "-c", code], capture_output=True, text=True, check=False)
+    except OSError:  # not a program, or not permitted
+        return None
     return found.stdout.strip() or None
 
 

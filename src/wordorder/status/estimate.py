@@ -301,8 +301,8 @@ def _assumed(
 ) -> Speed:
     """Estimate speeds from the operations per token and the peak speed of the hardware."""
     if hardware is None and not _uses_gpu(row, hardware):
-        rate, device = (row.cpus if row else 1) * ASSUMED_CORE, "cpu"
-        basis = f"estimated at {ASSUMED_CORE / 1e9:g} GFLOP/s per core"
+        rate, device = ASSUMED_CORE, "cpu"  # A training has one thread.
+        basis = f"estimated at {ASSUMED_CORE / 1e9:g} GFLOP/s of one core"
     else:
         gpu = hardware or ASSUMED_GPU
         most = demand_peak(gpu, precision)

@@ -54,7 +54,8 @@ def stored_models(results: Path, configuration: Configuration, *, tolerant: bool
         WordorderError: An index is damaged or, unless ``tolerant``, a study has a mistake, so that its models are
             unknown.
     """
-    folders = sorted(path for path in results.glob("models/*/*/*/*/*") if path.is_dir())
+    # A run that is writing, or was killed, has folders of other names beside those of seeds.
+    folders = sorted(path for path in results.glob("models/*/*/*/*/*") if path.is_dir() and path.name.isdecimal())
     found = {folder: _stored(folder) for folder in folders}
     for name in study_names(configuration.root):
         try:

@@ -72,7 +72,7 @@ def run_probes(
     results: Path,
     *,
     minutes: float,
-    threads: int | None = None,
+    threads: int = 1,
     table: TrainingTable | None = None,
     counts_only: bool = False,
 ) -> list[dict[str, Any]]:
@@ -85,7 +85,7 @@ def run_probes(
         configuration: The configuration folder.
         results: The folder of all results.
         minutes: The time for all probes together; the baseline of each is always measured.
-        threads: The CPU threads; by default PyTorch's choice.
+        threads: The CPU threads.
         table: The table of training runs. Without a GPU, the sizes that it trains on GPUs are counted, not measured.
         counts_only: Count operations and measure nothing.
 
@@ -106,7 +106,7 @@ def run_probes(
 
 
 def _probe(
-    probed: Probed, root: Path, results: Path, seconds: float | None, threads: int | None, row: Row | None
+    probed: Probed, root: Path, results: Path, seconds: float | None, threads: int, row: Row | None
 ) -> dict[str, Any]:
     """Run one probe in this process."""
     import torch

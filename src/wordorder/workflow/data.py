@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
-from wordorder.config.datasets import Dataset
+from wordorder.config.datasets import Dataset, Download
 from wordorder.config.reordering import Alignment, Reorderer
 from wordorder.data.mirror import demand_unchanged
 from wordorder.workflow import dataset_slices as slices
@@ -47,6 +48,12 @@ def positions_files(name: str, split: str) -> list[str]:
     return [f"{DATA}/positions/{name}/{split}/{file}" for file in ("positions.npy", "meta.json")]
 
 
+def _unchanged(entry: Download, file: str) -> str:
+    """Return the slice of a download, of which the copied file must not have changed."""
+    demand_unchanged(entry, f"resources/downloads/{file}", os.environ.get("WORDORDER_MIRROR") or None)
+    return canonical(entry)
+
+
 class DataRules:
     """Inputs and parameters of the rules about data; the methods take the wildcards of the rule.
 
@@ -63,14 +70,14 @@ class DataRules:
     # ------------------------------------------------------------------------------------------------- downloads
 
     def download_slice(self, wildcards: Any) -> str:
-        """Return the slice of a download of a dataset, whose manually placed file must not have changed."""
+        """Return the slice of a download of a dataset."""
         entry = slices.shared_download(self.configuration.valid_datasets, wildcards.folder, wildcards.file)
-        demand_unchanged(entry, f"resources/downloads/{wildcards.folder}/{wildcards.file}")
-        return canonical(entry)
+        return _unchanged(entry, f"{wildcards.folder}/{wildcards.file}")
 
     def gold_download_slice(self, wildcards: Any) -> str:
         """Return the slice of a download of a set of gold alignments."""
-        return canonical(self.configuration.gold_sets[wildcards.gold].downloads[wildcards.file])
+        entry = self.configuration.gold_sets[wildcards.gold].downloads[wildcards.file]
+        return _unchanged(entry, f"gold_alignments/{wildcards.gold}/{wildcards.file}")
 
     def downloads(self, wildcards: Any) -> list[str]:
         """Return the downloads from which a split is imported."""

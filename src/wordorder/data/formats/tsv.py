@@ -10,7 +10,7 @@ from pydantic import Field
 from wordorder.config.base import Positive
 from wordorder.config.datasets import TextFile
 from wordorder.data.formats.base import Sentence, register
-from wordorder.data.text import decode_lines
+from wordorder.data.text import decode_lines, one_line
 from wordorder.errors import at_line
 
 
@@ -26,7 +26,7 @@ class TSVFile(TextFile):
 def read(file: IO[bytes], text: TSVFile, name: str) -> Iterator[Sentence]:
     """Yield one column. An empty line, with which many such files end, is a pair of empty sentences."""
     # decode_lines() replaces tabs and all control characters by spaces, so the line is split before.
-    for number, line in enumerate(decode_lines(file, name, keep_tabs=text.separator == "\t"), start=1):
+    for number, line in enumerate(decode_lines(file, name, keep_tabs="\t" in text.separator), start=1):
         cells = line.split(text.separator) if line.strip() else [""] * text.column
         if len(cells) < text.column:
             mark = "a tab" if text.separator == "\t" else f"'{text.separator}'"
@@ -36,4 +36,4 @@ def read(file: IO[bytes], text: TSVFile, name: str) -> Iterator[Sentence]:
             )
             known = {"key": "column", "found": len(cells), "expected": text.column}
             raise at_line(name, number, sentence, code="missing-column", **known)
-        yield Sentence(cells[text.column - 1])
+        yield Sentence(one_line(cells[text.column - 1]))
