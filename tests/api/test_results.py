@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -67,6 +68,15 @@ def test_ends_of_lines_do_not_matter() -> None:
     assert plain.equals(ended)
 
 
+def test_arrays_and_iterators_are_lists_of_lines() -> None:
+    references = sentences(40)
+    outputs = [[noisy(references, rate, seed) for seed in (1, 2)] for rate in (0.1, 0.5)]
+    options: Any = {"target_language": "de", "metrics": ["bleu"]}
+    plain = wordorder.compare_outputs(*outputs, references, **options)
+    arrays: Any = [np.array(own) for own in outputs]
+    assert wordorder.compare_outputs(*arrays, iter(references), **options).equals(plain)
+
+
 def test_one_seed_has_paired_tests_only() -> None:
     references = sentences(60)
     found = wordorder.compare_outputs(
@@ -96,7 +106,13 @@ def test_mistakes_in_outputs_are_named_before_work() -> None:
     for name, suggestion in (("chrf+", "chrf++"), ("comet", None)):  # COMET needs an environment of its own
         with raises(code="unknown-name", key="metrics", suggestion=suggestion):
             wordorder.compare_outputs([lines], [lines], lines, metrics=[name], **language)
-    for margin in (-1.0, 0.0, float("nan")):
+    with raises(code="not-a-list", key="references"):
+        wordorder.compare_outputs([lines], [lines], "a text", **language)
+    with raises(code="wrong-type", key="baseline", line=2):
+        wordorder.compare_outputs([lines], [["a", None, "b"]], lines, **language)  # type: ignore[list-item]
+    with raises(code="wrong-type", key="target_language"):
+        wordorder.compare_outputs([lines], [lines], lines, target_language=None)  # type: ignore[arg-type]
+    for margin in (-1.0, 0.0, float("nan"), "0.5"):
         with raises(code="wrong-margin", key="margin"):
             wordorder.compare_outputs([lines], [lines], lines, metrics=["chrf"], margin=margin, **language)
 

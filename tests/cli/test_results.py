@@ -12,6 +12,7 @@ from guide import plugin
 from little_study import Workspace
 from snakemake_runs import ROOT
 from wordorder.api.inspection import inspect
+from wordorder.api.results import load_table
 from wordorder.cli.main import main
 
 DEMO = str(ROOT / "results" / "reference" / "demo")
@@ -21,7 +22,9 @@ def test_results_print_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["results", DEMO, "--table", "parameters"]) == 0
     assert capsys.readouterr().out == (Path(DEMO) / "tables" / "parameters.md").read_text("utf-8") + "\n"
     assert main(["results", DEMO, "--table", "significance", "--json"]) == 0
-    assert {row["system"] for row in json.loads(capsys.readouterr().out)} == {"none", "opr", "inxl"}
+    rows = json.loads(capsys.readouterr().out)
+    assert {row["system"] for row in rows} == {"none", "opr", "inxl"}
+    assert [row["p"] for row in rows] == load_table(DEMO, "significance")["p"].tolist(), "with all digits"
 
 
 def test_an_encoding_is_explained_and_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -303,6 +303,9 @@ def test_more_seeds_are_judged_at_the_level_of_the_last_look() -> None:
 def test_looking_again_at_the_same_seeds_changes_nothing() -> None:
     found = level_of(0.05, [1, 2], None, [[1, 2]])
     assert (found.level, found.exact, found.looks) == (0.05, True, [2])
+    assert level_of(0.05, [2, 1], None, [[1, 2]]).exact, "their order does not matter"
+    looks = Looks(looks=[3, 5])
+    assert level_of(0.05, [3, 1, 2], looks, [[1, 2, 3]]) == level_of(0.05, [1, 2, 3], looks)
 
 
 def test_looks_are_remembered_beside_the_comparison(tmp_path: Path) -> None:

@@ -88,6 +88,12 @@ def test_a_system_without_numbers_says_why() -> None:
     assert (found.found, found.note) == (Found.NOT_RUN, "other diverged")
 
 
+def test_a_pair_of_which_one_system_cannot_be_tested_says_why() -> None:
+    values = {"one": {1: 20.0}, "two": {1: 21.0, 2: 22.0, 3: 21.5}, "three": {1: 20.0, 2: 22.0, 3: 21.1}}
+    first, _ = Family("here", values, [("one", "two"), ("two", "three")], {}).evidence(0.05)
+    assert first.found is Found.UNDECIDED and first.note == "one: fewer than two seeds"
+
+
 def test_the_seeds_that_would_decide_are_those_of_a_pair_that_varies_more() -> None:
     values = {
         "wild": {1: 10.0, 2: 25.0, 3: 14.0, 4: 22.0},

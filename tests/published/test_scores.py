@@ -206,11 +206,12 @@ def test_diverged_cells_were_run_and_what_shares_no_seed_with_the_baseline_says_
     assert frame.loc["OPR", "status"] == "no seed in common with the baseline"
 
 
+@pytest.mark.parametrize("said", ["diverged", "no hypotheses"])
 @pytest.mark.parametrize(("diverged", "status"), [("opr", "diverged"), ("sinusoidal", "baseline diverged")])
-def test_a_system_with_one_diverged_run_has_no_verdict(diverged: str, status: str) -> None:
+def test_a_system_with_one_diverged_run_has_no_verdict(diverged: str, status: str, said: str) -> None:
     ours = scores(OURS)
     one = (ours["encoding"] == diverged) & (ours["seed"] == ours["seed"].max())
-    ours.loc[one, ["score", "status"]] = [float("nan"), "diverged"]
+    ours.loc[one, ["score", "status"]] = [float("nan"), said]
     printed = changed(**APE_ALONE, OPR={"scores": [], "gaps": [0.5]})
     opr = published_frame(ours, [(Shown(table="paper_table1"), printed)]).set_index("row").loc["OPR"]
     assert opr["status"] == status and opr["mean"] > 0 and opr["n"] == 3 - (diverged == "opr")

@@ -15,6 +15,7 @@ from wordorder.files import read_json, write_json
 from wordorder.report import overview, records
 from wordorder.report.answer import Answer, _Family, answer
 from wordorder.report.build import build_table
+from wordorder.report.overview import Alike
 from wordorder.statistics.power import power, seeds_needed
 from wordorder.tables.credibility import credibility_items
 
@@ -186,6 +187,27 @@ def test_a_problem_is_said_instead_of_a_verdict(sample: Sample) -> None:
     assert said.surer == [f"On {test}: finish at least two seeds of each system." for test in ("test_1", "test_2")]
 
 
+def test_a_family_of_which_nothing_could_be_tested_gives_no_verdict(sample: Sample) -> None:
+    """Each compared system has diverged, but two systems that are not compared give the family a spread."""
+
+    def untest(tested: dict[str, Any]) -> None:
+        for entry in tested["comparisons"]:
+            entry.update(outcome="untested", test=None, reach=None)
+
+    change(sample, untest)
+    said = of(sample)
+    assert not any(line.startswith("The verdicts rest on") for line in said.sure)
+    assert said.surer == [f"On {test}, no comparison could be tested." for test in ("test_1", "test_2")]
+
+
+def test_the_first_metric_is_that_of_the_study_whatever_the_order_in_the_files(sample: Sample) -> None:
+    asked, results, data = sample
+    turned = asked.model_copy(update={"report": asked.report.model_copy(update={"metrics": ["chrf++", "bleu"]})})
+    assert any(line.startswith("On test_1, by BLEU: ") for line in of(sample).found)
+    said = of((turned, results, data)).found
+    assert said[0].startswith("On test_1, by chrF++: ") and any(line.startswith("BLEU gives") for line in said)
+
+
 def test_problems_beyond_the_first_ones_are_counted(sample: Sample, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wordorder.report.answer.PLACES", 1)
     change(sample, lambda tested: tested["family"].update(problem="no variance"))
@@ -201,6 +223,16 @@ def test_without_declared_comparisons_the_best_means_answer(sample: Sample) -> N
     assert said.found[0] == "The study declares no comparisons."
     assert said.found[1].startswith("On test_1, by BLEU, ") and "has the best mean" in said.found[1]
     assert said.surer == []
+
+
+def test_all_systems_that_share_a_letter_with_the_best_are_named(sample: Sample) -> None:
+    """The best system has two letters, because it uses its own spread."""
+    change(sample, lambda tested: tested.update(comparisons=[], family=None))
+    asked, results, _ = sample
+    alike = [Alike("test_1", "BLEU", {"a": ["opr", "none"], "b": ["opr", "learned"], "c": ["learned", "sinusoidal"]})]
+    items = credibility_items(asked.report, results)
+    (line,) = answer(asked.report, results, records.load(asked, results), items, alike).found[1:]
+    assert "opr has the best mean; no significant difference from it was found for none and learned." in line
 
 
 def test_the_best_mean_is_that_of_encodings_that_could_be_tested(sample: Sample) -> None:

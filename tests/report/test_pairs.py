@@ -15,7 +15,7 @@ from scipy import stats
 from pair_sample import RATES, SEEDS, write_pairs
 from wordorder.config.pages import Page
 from wordorder.data.text import read_lines
-from wordorder.files import read_json
+from wordorder.files import read_json, write_json
 from wordorder.report import build, pairs, records, translations
 from wordorder.report.translations import Translated
 from wordorder.statistics.blocked import block
@@ -136,6 +136,22 @@ def test_a_system_that_was_not_run_counts_as_in_the_verdicts(sample: Sample) -> 
             model = block({name: dict(zip(SEEDS, row, strict=True)) for name, row in own(metric).items()})
             quantile = stats.studentized_range.ppf(0.95, len(RATES), model.nu)
             assert metric["halves"] == pytest.approx([quantile * (model.mse / len(SEEDS)) ** 0.5] * 3, rel=1e-6)
+
+
+def test_a_system_that_translated_nothing_is_in_no_pair(sample: Sample) -> None:
+    asked, results, data = sample
+    for path in (results / "significance").glob("*.json"):
+        content = read_json(path)
+        for cell in content["cells"]:
+            if (cell["encoding"], cell["seed"]) == ("opr", 1):
+                cell["status"] = "no hypotheses"
+        write_json(path, content)
+    scores = build.build_table("scores", asked.report, results).data
+    content = pairs.load(
+        asked.report, results, scores, records.load(asked, results), translations.read(asked, results, data)
+    )
+    for place in content["places"]:
+        assert all("opr" not in metric["systems"] and metric["why"]["opr"] for metric in place["metrics"])
 
 
 def own(metric: dict[str, Any]) -> dict[str, list[float]]:

@@ -44,6 +44,7 @@ def test_seeds_needed_is_the_least_number() -> None:
         assert power(difference, 0.3, k, n) >= 0.8
         assert n == 2 or power(difference, 0.3, k, n - 1) < 0.8
     assert seeds_needed(0.001, 1.0, 5) is None
+    assert [seeds_needed(difference, 0.3, 4) for difference in (1e5, 1e200)] == [2, 2]
     assert seeds_needed(0.042, 1.0, 2) == pytest.approx(8_900, abs=60)  # below 10,000, above the last power of 2
 
 
@@ -62,4 +63,7 @@ def test_levels_keep_the_error_of_all_looks() -> None:
     assert (p < obrien_fleming_levels(looks)).any(axis=1).mean() == pytest.approx(0.05, abs=0.002)
     assert obrien_fleming_levels(looks) == sorted(obrien_fleming_levels(looks))
     assert obrien_fleming_levels([5]) == pytest.approx([0.05])
+    for early in (200, 200_000):  # The level of the first look is smaller than any number.
+        first, last = obrien_fleming_levels([2, early])
+        assert first < 1e-80 and last == pytest.approx(0.05)
     assert obrien_fleming_levels([5], alpha=0.01) == pytest.approx([0.01])

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from tabulate import tabulate
@@ -55,6 +56,8 @@ def compare_outputs(
     Raises:
         WordorderError: The numbers of seeds or lines differ, there is no such metric, or the margin is not positive.
     """
+    system, baseline = _lists(system, "system"), _lists(baseline, "baseline")
+    (references,) = _lists([references], "references")
     if len(system) != len(baseline) or not system:
         raise WordorderError(
             f"The system has {len(system)} translations and the baseline {len(baseline)}. Give one list of lines per "
@@ -65,9 +68,16 @@ def compare_outputs(
         )
     names = _text_metrics(metrics or Study.model_fields["metrics"].default)
     _check_lines({"system": system, "baseline": baseline}, references)
-    if margin is not None and not 0 < margin < math.inf:
+    if not isinstance(target_language, str):
         raise WordorderError(
-            f"The margin is {margin}, but must be a positive number. Leave it out for the usual one.",
+            f"The argument 'target_language' is {target_language!r}, but must be a language code, such as 'de'.",
+            code="wrong-type",
+            key="target_language",
+            found=target_language,
+        )
+    if margin is not None and not (isinstance(margin, int | float) and 0 < margin < math.inf):
+        raise WordorderError(
+            f"The margin is {margin!r}, but must be a positive number. Leave it out for the usual one.",
             code="wrong-margin",
             key="margin",
             found=margin,
@@ -118,8 +128,27 @@ def _text_metrics(names: Sequence[str]) -> list[str]:
     return list(names)
 
 
+def _lists(translations: Iterable[Any], own: str) -> list[Any]:
+    """Return the translations of each seed in a list, which arrays and iterators are not."""
+    if isinstance(translations, str):
+        raise WordorderError(
+            f"The argument '{own}' is a text, but must have one list of lines per seed.",
+            code="not-a-list",
+            key=own,
+            found=translations,
+        )
+    return [each if isinstance(each, str) else list(each) for each in translations]
+
+
 def _check_lines(outputs: Mapping[str, Sequence[Sequence[str]]], references: Sequence[str]) -> None:
     """Check that each seed of each system has a list with one line per reference."""
+    if isinstance(references, str):
+        raise WordorderError(
+            "The argument 'references' is a text, but must be a list of lines.",
+            code="not-a-list",
+            key="references",
+            found=references,
+        )
     if len(references) == 0:
         raise WordorderError("There are no references. Give one line per sentence.", code="no-references")
     for own, translations in outputs.items():
@@ -141,6 +170,21 @@ def _check_lines(outputs: Mapping[str, Sequence[Sequence[str]]], references: Seq
                     found=len(lines),
                     expected=len(references),
                 )
+            _check_texts(lines, f"seed {seed} of the {own}", own)
+    _check_texts(references, "the references", "references")
+
+
+def _check_texts(lines: Sequence[Any], where: str, key: str) -> None:
+    for number, line in enumerate(lines, start=1):
+        if not isinstance(line, str):
+            raise WordorderError(
+                f"Line {number} of {where} is {line!r}, but must be a text. That of a sentence without a translation "
+                "is empty.",
+                code="wrong-type",
+                line=number,
+                key=key,
+                found=line,
+            )
 
 
 def _without_end(line: str) -> str:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json as json_module
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from typer import Argument, Option
 
 from wordorder.cli import options
 from wordorder.cli.app import STUDY, command, stage
 from wordorder.cli.options import complete_study, flag
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 TableName = Literal[
     "scores",
@@ -81,7 +85,7 @@ def results(
 
     folder = study_folder(study, results)
     if json:
-        print(load_table(folder, table or "scores").to_json(orient="records", force_ascii=False))
+        print(_rows_json(load_table(folder, table or "scores")))
     elif table is None:
         print(summary(folder))
     else:
@@ -111,6 +115,12 @@ def compare(
     from wordorder.api.comparisons import compare_encodings, comparison_text, draw_comparison
 
     found = compare_encodings(system, baseline, study, results=results, root=root)
-    print(found.to_json(orient="records", force_ascii=False) if json else comparison_text(found))
+    print(_rows_json(found) if json else comparison_text(found))
     if figure is not None:
         draw_comparison(found, figure, study, root=root)
+
+
+def _rows_json(frame: pd.DataFrame) -> str:
+    """Return the rows of a table as JSON, with all digits, which pandas would round."""
+    rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    return json_module.dumps(rows, ensure_ascii=False)

@@ -59,14 +59,14 @@ def level_of(
     Returns:
         The level.
     """
-    taken = [*(each for each in earlier if list(each) != list(seeds)), seeds]
+    taken = [*(each for each in earlier if sorted(each) != sorted(seeds)), seeds]
     counts = sorted({len(each) for each in taken})
     if looks is None:
         return Level(alpha, alpha, counts, exact=len(taken) == 1, last=alpha)
     if not looks.declared or not {seed for each in taken for seed in each} <= set(range(1, looks.looks[-1] + 1)):
         known = sorted({*counts, *(look for look in looks.looks if look <= looks.now)})
         return Level(alpha, alpha, known, exact=False, last=alpha)
-    planned = all(list(each) == list(range(1, len(each) + 1)) for each in taken) and set(counts) <= set(looks.looks)
+    planned = all(sorted(each) == list(range(1, len(each) + 1)) for each in taken) and set(counts) <= set(looks.looks)
     at = looks.looks if planned else sorted({*counts, looks.looks[-1]})
     levels = dict(zip(at, obrien_fleming_levels(at, alpha=alpha), strict=True))
     return Level(alpha, levels[len(seeds)], at, exact=planned, last=levels[at[-1]])

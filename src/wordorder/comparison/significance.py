@@ -195,6 +195,7 @@ def compare(
             metrics[metric.name] = _of_systems(metric, file, listed, result["references_sha256"])
         else:
             result["not_scored"].append({name: file[name] for name in ("metric", "reason", "how")})
+    metrics = {metric.name: metrics[metric.name] for metric in chosen if metric.name in metrics}
     for of in metrics.values():
         _demand_finite(of, translations)
     todo = list(metrics.items())

@@ -132,7 +132,8 @@ class Family:
             elif pair in tested.differences:
                 found.append(self._judged(pair, tested.differences[pair], model, level))
             else:
-                found.append(self._untested(pair, known, str(tested.problem or model.excluded)))
+                excluded = [f"{name}: {model.excluded[name]}" for name in pair if name in model.excluded]
+                found.append(self._untested(pair, known, str(tested.problem or "; ".join(excluded))))
         return found
 
     def _sign(self) -> int:

@@ -134,10 +134,13 @@ class OurScores:
     def lack(self, column: PublishedColumn, encoding: str, size: str) -> Status:
         """Return why we have no number: no run was started, or one diverged, or none was measured or scored."""
         cells = self._cells(column, encoding, size)
-        statuses = set(cells.loc[cells["metric"] == column.metric, "status"])
+        own = cells[cells["metric"] == column.metric]
+        statuses = set(own["status"])
+        if _diverged(own):
+            return Status.DIVERGED
         if not statuses and cells["score"].notna().any():
             return Status.NOT_SCORED
-        known = (Status.DIVERGED, Status.NOT_MEASURED, Status.NOT_SCORED)
+        known = (Status.NOT_MEASURED, Status.NOT_SCORED)
         return next((status for status in known if status.label in statuses), Status.NOT_RUN)
 
     def _cells(self, column: PublishedColumn, encoding: str, size: str) -> pd.DataFrame:
@@ -151,7 +154,8 @@ class OurScores:
 
 
 def _diverged(cells: pd.DataFrame) -> bool:
-    return bool((cells["status"] == Status.DIVERGED.label).any())
+    """Return whether a training diverged, or its model translates nothing, whether or not the training noticed."""
+    return bool(cells["status"].isin([Status.DIVERGED.label, "no hypotheses"]).any())
 
 
 def published_frame(

@@ -94,7 +94,8 @@ def answer(
         for name, tested in file["metrics"].items()
         if tested["comparisons"]
     ]
-    first = families[0].metric if families else report.metrics[0]
+    tested = {family.metric for family in families}
+    first = next((name for name in report.metrics if name in tested), report.metrics[0])
     main = [family for family in families if family.metric == first]
     return Answer(
         found=[*_found(main), *_other_metrics(families, main)] if families else _best(alike, report.encodings, first),
@@ -168,7 +169,8 @@ def _best(alike: Sequence[Alike], encodings: Sequence[str], first: str) -> list[
     """
     said = ["The study declares no comparisons."]
     for each in [each for each in alike if each.metric == metric(first).label][:PLACES]:
-        names = next(iter(each.groups.values()))
+        best = next(iter(each.groups.values()))[0]  # It has several letters if a system uses its own spread.
+        names = list(dict.fromkeys(name for group in each.groups.values() if best in group for name in group))
         rest = f"; no significant difference from it was found for {listed(names[1:])}" if names[1:] else ""
         untested = listed(name for name in encodings if not any(name in group for group in each.groups.values()))
         of = f" of those that could be tested (all but {untested})" if untested else ""
@@ -178,7 +180,11 @@ def _best(alike: Sequence[Alike], encodings: Sequence[str], first: str) -> list[
 
 def _sure(families: Sequence[_Family]) -> list[str]:
     """Give the level, the seeds and the sentences for which the outcomes hold."""
-    tested = [family for family in families if not family.summary["problem"]]
+    tested = [
+        family
+        for family in families
+        if not family.summary["problem"] and family.count("untested") < len(family.comparisons)
+    ]
     untested = [family for family in families if family.summary["problem"]]
     said = [
         f"No verdict on {family.place} by {family.label}: {family.summary['problem']}." for family in untested[:PLACES]
@@ -247,6 +253,9 @@ def _surer(main: Sequence[_Family]) -> list[str]:
                 said.append(f"{where}: finish at least two seeds of each system.")
             if summary["problem"] == "no score above the margin":
                 said.append(f"{where}: train longer, or on more text, because no system has learned to translate.")
+            continue
+        if family.count("untested") == len(family.comparisons):
+            said.append(f"{where}, no comparison could be tested.")
             continue
         if is_small(summary):
             said.append(

@@ -51,7 +51,7 @@ def load(
     """
     level = level_of(report.alpha, report.seeds, report.looks)
     files = load_significance(report, results)
-    tested = {(file["dataset"], file["size"], file["test"]): file["metrics"] for file in files}
+    tested = {(file["dataset"], file["size"], file["test"]): file for file in files}
     places = []
     for text in texts:
         key = (text.dataset, text.size, text.test)
@@ -61,8 +61,11 @@ def load(
             for record in records
             if (record.dataset, record.size, record.status) == (text.dataset, text.size, "diverged")
         }
+        file = tested[key]
+        diverged |= {cell["encoding"] for cell in file["cells"] if cell["status"] == "no hypotheses"}
+        nothing: dict[str, Any] = {"comparisons": [], "family": None}
         metrics = [
-            _metric(name, found, diverged, tested[key].get(name) or {"comparisons": [], "family": None}, level.level)
+            _metric(name, found, diverged, file["metrics"].get(name) or nothing, level.level)
             for (name,), found in groups(rows, ["metric"])
         ]
         places.append({"title": place(report, *key), "metrics": metrics} | _texts(text))

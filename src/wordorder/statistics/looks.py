@@ -14,6 +14,7 @@ from scipy import optimize, stats
 
 from wordorder.statistics.resampling import Array
 
+_HIGHEST = 20.0  # bound, with a level of 6e-89
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(200)
 
 
@@ -32,7 +33,9 @@ def obrien_fleming_levels(looks: Sequence[int], *, alpha: float = 0.05) -> list[
         def excess(bound: float, times: Array = times, increment: float = increment) -> float:
             return _crossing(times, [*bounds, bound]) - increment
 
-        bounds.append(float(optimize.brentq(excess, 0.0, 20.0, xtol=1e-12)))
+        # Of a look that is much earlier than the last, no double-precision number is small enough a level.
+        reachable = excess(_HIGHEST) < 0
+        bounds.append(float(optimize.brentq(excess, 0.0, _HIGHEST, xtol=1e-12)) if reachable else _HIGHEST)
         spent = spend
     return [float(2 * stats.norm.sf(bound)) for bound in bounds]
 
