@@ -410,6 +410,16 @@ def test_what_names_mean_is_in_the_report_only_if_names_could_exchange_it(root: 
     assert len(seen) == 4 and "" not in seen
 
 
+def test_datasets_with_one_title_are_told_apart_by_their_names(root: Path) -> None:
+    text = (root / "datasets/grammar.yaml").read_text()
+    (root / "datasets/other.yaml").write_text(text.replace("name: grammar", "name: other"))
+    asked = Configuration(root).study("demo")
+    (title,) = [data.title for data in study_slices.report_of(asked, Configuration(root)).datasets]
+    both = asked.model_copy(update={"datasets": ["grammar", "other"]})
+    titles = [data.title for data in study_slices.report_of(both, Configuration(root)).datasets]
+    assert titles == [f"{title} (grammar)", f"{title} (other)"]
+
+
 def test_published_tables_come_with_the_slice_of_their_table(root: Path) -> None:
     configuration = Configuration(root)
     asked = configuration.study("demo")

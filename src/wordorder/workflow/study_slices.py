@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -99,11 +100,20 @@ def report_of(study: Study, configuration: Configuration, *, decoded: bool = Tru
         study: The study.
         configuration: The configuration folder.
         decoded: Whether the names of test sets include their decodings.
+
+    Returns:
+        The report. Datasets with the same title have their names in it, too.
     """
     named = decoded_tests if decoded else test_names
+    datasets = configuration.datasets_of(study)
+    titles = Counter(data.title for data in datasets)
     reported = [
-        ReportedDataset(name=data.name, title=data.title, tests=named(study, data))
-        for data in configuration.datasets_of(study)
+        ReportedDataset(
+            name=data.name,
+            title=data.title if titles[data.title] == 1 else f"{data.title} ({data.name})",
+            tests=named(study, data),
+        )
+        for data in datasets
     ]
     return Report(
         study=study.name,
