@@ -319,3 +319,26 @@ def test_a_broken_disk_is_an_error_that_names_the_file(tmp_path: Path) -> None:
     (tmp_path / "text").symlink_to("/proc/self/mem")
     with raises("unreadable-file", path=tmp_path / "text"), open_bytes(tmp_path / "text") as file:
         file.read(10)
+
+
+def test_bytes_are_on_the_disk_before_the_file_is_at_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise a power failure could leave an empty file there."""
+    done: list[str] = []
+    sync, replace = os.fsync, os.replace
+
+    def synced(descriptor: int) -> None:
+        done.append(Path(os.readlink(f"/proc/self/fd/{descriptor}")).name)
+        sync(descriptor)
+
+    def replaced(old: Path, new: Path) -> None:
+        done.append(f"to {Path(new).name}")
+        replace(old, new)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", replaced)
+    write_text(tmp_path / "file", "text")
+    assert "file" in done and done.index("file") < done.index("to file")
+    with atomic(tmp_path / "folder", checksum="none") as temporary:
+        temporary.mkdir()
+        (temporary / "inside").write_text("text")
+    assert "inside" in done

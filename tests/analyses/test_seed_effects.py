@@ -79,3 +79,11 @@ def test_deviations_have_the_decimals_of_their_metric(monkeypatch: pytest.Monkey
     for metric, sd in (("bleu", "sd 0.00"), ("comet", "sd 0.0016")):
         (panel,) = drawn(ASKED, rows.assign(metric=metric)).axes
         assert panel.get_xticklabels()[1].get_text().split("\n")[1] == sd
+
+
+def test_two_seeds_have_no_correlation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would always be 1 or -1."""
+    monkeypatch.setitem(SCORES, "none", [5.0, 4.0, np.nan, np.nan])
+    rows = computed(monkeypatch)
+    assert rows.loc[rows["encoding"] == "none", "correlation"].isna().all()
+    assert rows.loc[rows["encoding"] == "opr", "correlation"].notna().all()

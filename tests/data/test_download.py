@@ -445,3 +445,11 @@ def test_further_addresses_are_tried_in_turn(server: tuple[str, Behaviour], tmp_
     with raises("download-failed", says="/gone") as failed:
         download(entry, tmp_path / "other", pause=0)
     assert "/here" in str(failed.error)
+
+
+def test_an_error_does_not_show_the_address_of_a_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may hold a password."""
+    monkeypatch.setenv("http_proxy", "http:/user:secret@proxy")  # without '//'
+    with raises("download-failed", says="the address in the environment") as failed:
+        fetch(entry("http://elsewhere.invalid/corpus.tgz"), tmp_path / "corpus.tgz")
+    assert "secret" not in str(failed.error)

@@ -436,3 +436,12 @@ def test_text_by_hand_needs_a_model_without_positions(
     assert main([*words, "--source-language", "en", "--target-language", "de"]) == 1
     assert "'inxl' needs the position" in (error := capsys.readouterr().err)
     assert "nothing finds it in raw text yet. Translate a binary corpus" in error
+
+
+@pytest.mark.parametrize(("allowed", "warned"), [(5, False), (6, True)])
+def test_a_warning_says_that_one_token_is_cut(
+    allowed: int, warned: bool, files: SimpleNamespace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = save_random_model(tmp_path / "short.pt", 80, {"type": "learned", **SHORT})
+    translate(model, [torch.full((3,), 5).numpy()], Decoding(max_length_a=0, max_length_b=allowed))
+    assert ("translations are cut at 5 subwords" in capsys.readouterr().err) is warned

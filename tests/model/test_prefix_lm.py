@@ -220,3 +220,14 @@ def test_a_saved_model_is_the_same_model(tmp_path: Path) -> None:
     save_model(tmp_path / "model.pt", cell, VOCABULARY, model.state_dict())
     source, target = sentences([5, 3]), sentences([4, 4], seed=1)
     assert torch.equal(load_model(tmp_path / "model.pt")(source, target), model(source, target))
+
+
+def test_the_advised_limit_fits_source_and_target_together(tmp_path: Path) -> None:
+    long, short = ([4] * 6, [5] * 5), ([4] * 2, [5] * 2)
+    for name, pairs in (("train", [long, short]), ("valid", [short])):
+        write_corpus(tmp_path / name, pairs, vocabulary_size=VOCABULARY)
+    train, valid = (ParallelCorpus.open(tmp_path / name) for name in ("train", "valid"))
+    encoding = build(LEARNED, SHAPE)
+    with raises("too-few-positions", says="'max_positions: 6'"):
+        check_lengths(encoding, train, valid, None, one_stream=True)
+    check_lengths(encoding, train, valid, 6, one_stream=True)

@@ -174,3 +174,16 @@ def test_slopes_and_gains_that_are_equal_up_to_rounding_have_no_spread() -> None
     assert slope_evidence("", "", equal, rises=True, level=0.05).found is Found.UNDECIDED
     gain = gain_evidence("", "", equal, [0.1, 0.1, 0.1], published=None, level=0.05)
     assert gain.found is Found.UNDECIDED and gain.p is None
+
+
+def test_the_interval_of_a_gain_has_the_level_of_its_test() -> None:
+    gains = [1.0, 1.2, 1.4], [0.0, 0.1, 0.3]
+    usual, strict = (gain_evidence("", "", *gains, published=None, level=level) for level in (0.05, 0.001))
+    assert strict.low < usual.low < usual.high < strict.high
+
+
+def test_the_seeds_for_a_gain_are_those_that_find_the_published_one() -> None:
+    gains = [1.0, 1.9, 0.1], [0.9, 0.1, 1.6]
+    ours, theirs = (gain_evidence("", "", *gains, published=published, level=0.05) for published in (None, 1.0))
+    assert ours.found is theirs.found is Found.UNDECIDED
+    assert theirs.needed is not None and (ours.needed is None or ours.needed > theirs.needed)

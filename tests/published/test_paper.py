@@ -454,3 +454,82 @@ def test_mistakes_in_claims_are_sentences(config: Path) -> None:
         load_claims("posnet", config)
     with raises("unknown-proposition"):
         proposition("nothing")
+
+
+def test_the_parts_of_a_claim_share_its_level(results: Path) -> None:
+    """The more are tested, the wider are their intervals."""
+
+    def widths(paper: Paper) -> pd.Series:
+        first = claims_table(paper, results).data.groupby("claim")[["low", "high"]].first()
+        return first["high"] - first["low"]
+
+    assert (widths(with_tests(asked(TWO_COLUMNS), {})) > 1.2 * widths(asked(TWO_COLUMNS))).all()
+    trend = {"kind": "trend", "analysis": "ngram_gap", "value": "gap", "over": "n", "direction": "falls"}
+    one, two = (widths(asked(little(falls={**trend, "systems": own}))) for own in (["none"], ["none", "sinusoidal"]))
+    assert (two > 1.2 * one).all()
+
+
+def test_equal_printed_numbers_are_not_better(results: Path) -> None:
+    printed = {"kind": "printed", "table": "little_table1", "column": "De-En", "better": ["OPR"], "worse": ["OPR"]}
+    assert claims_table(asked(little(equal=printed)), results).data["verdict"].tolist() == ["contradicted"]
+
+
+@pytest.mark.parametrize(("metric", "verdict"), [("aer", "confirmed"), ("precision", "contradicted")])
+def test_less_is_better_of_errors_of_alignment(
+    metric: str, verdict: str, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    column = TABLE.columns[0].model_copy(update={"metric": metric})
+    rows = [row.model_copy(update={"runs": []}) for row in TABLE.rows]
+    shown = PublishedInStudy(
+        shown=Shown(table="little_table1"), printed=TABLE.model_copy(update={"columns": [column], "rows": rows})
+    )
+    own = pd.DataFrame(
+        [
+            {"dataset": "pair", "size": "tiny", "encoding": name, "seed": seed, "test": "test_1", "metric": metric}
+            | {"score": rate + 0.1 * seed, "status": "measured"}
+            for name, rate in (("sinusoidal", 20.0), ("none", 30.0))
+            for seed in SEEDS
+        ]
+    )
+    own.loc[0, "score"] += 0.05
+    monkeypatch.setattr("wordorder.published.study_results.load_printed", lambda *_: own)
+    claim = {"kind": "table", "table": "little_table1", "columns": ["De-En"], "better": ["APE"], "worse": ["none"]}
+    paper = asked(little(table=claim))
+    (study,) = paper.studies
+    paper = paper.model_copy(update={"studies": [study.model_copy(update={"published": [shown]})]})
+    assert claims_table(paper, results).data["verdict"].tolist() == [verdict]
+
+
+def test_a_margin_has_the_unit_of_printed_scores(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """COMET is between 0 and 1, and papers print 100 times as much."""
+    column = TABLE.columns[0].model_copy(update={"metric": "comet"})
+    rows = [row.model_copy(update={"runs": []}) for row in TABLE.rows]
+    shown = PublishedInStudy(
+        shown=Shown(table="little_table1"), printed=TABLE.model_copy(update={"columns": [column], "rows": rows})
+    )
+    own = pd.DataFrame(
+        [
+            {"dataset": "pair", "size": "tiny", "encoding": name, "seed": seed, "test": "test_1", "metric": "comet"}
+            | {"score": 80.0 + 0.01 * seed + (0.1 if (name, seed) == ("none", 2) else 0.0), "status": "scored"}
+            for name in ("sinusoidal", "none")
+            for seed in SEEDS
+        ]
+    )
+    monkeypatch.setattr("wordorder.published.study_results.load_printed", lambda *_: own)
+    margins = {("pair", "tiny", "test_1", "comet"): 0.01}
+    monkeypatch.setattr("wordorder.published.study_results.margins_of", lambda _: margins)
+    paper = asked(little(table={"kind": "table", "table": "little_table1", "better": ["APE"], "worse": ["none"]}))
+    (study,) = paper.studies
+    paper = paper.model_copy(update={"studies": [study.model_copy(update={"published": [shown]})]})
+    assert claims_table(paper, results).data["verdict"].tolist() == ["equivalent"]
+
+
+def test_a_count_decides_the_named_rows_only(results: Path) -> None:
+    """The row from which a printed difference is taken is no evidence of its own."""
+    table = next(each for each in load_published(CONFIG) if any(row.base for row in each.rows))
+    row = next(row for row in table.rows if row.base)
+    claims = little(count={"kind": "count", "table": table.table, "rows": [row.row]})
+    known = {"encodings": load_encodings(CONFIG), "sizes": load_sizes(CONFIG)}
+    paper = asked(claims).model_copy(update={"counted": [table], **known})
+    data = claims_table(paper, results).data
+    assert data["about"].tolist() == [f"{row.row}: printed {row.printed} M"]

@@ -277,3 +277,39 @@ def test_many_systems_are_counted_and_several_baselines_named(sample: Sample) ->
     change(sample, lambda tested: tested["comparisons"][0].update(baseline="none"))
     (line,) = [line for line in of(sample).found if line.startswith("On test_1, by BLEU: ")]
     assert "opr (against none) (" in line and line.endswith(" are worse.")
+
+
+def test_more_seeds_are_judged_at_the_level_of_the_last_look(sample: Sample) -> None:
+    family = family_of(sample)
+    look = replace(family, summary=family.summary | {"level": {"level": 0.0076, "last": 0.0476}})
+    now, last = (seeds_needed(1.0, family.power.sigma, 4, alpha=alpha, m=3) for alpha in (0.0076, 0.0476))
+    assert look.seeds_for(1.0) == last != now
+
+
+def test_the_confidence_is_that_of_the_family_with_the_highest_level(sample: Sample) -> None:
+    path = sample[1] / "significance" / "pair.tiny.test_1.json"
+    content = read_json(path)
+    for tested in content["metrics"].values():
+        tested["family"]["level"]["level"] = 0.01
+    write_json(path, content)
+    assert any("hold with 95 % confidence" in line for line in of(sample).sure)
+
+
+def test_as_many_seeds_as_the_margin_needs_are_enough(sample: Sample) -> None:
+    change(sample, lambda tested: tested["family"].update(seeds_needed=3))
+    assert "These seeds are enough to find the margin, 0.50 BLEU." in of(sample).surer
+
+
+def test_of_a_metric_that_counts_errors_the_lowest_mean_comes_first(sample: Sample) -> None:
+    asked, results, _ = sample
+    scores = build_table("scores", asked.report, results).data
+    rows = scores[(scores["metric"] == "bleu") & (scores["test"] == "test_1")].assign(metric="ter", group="a")
+    (found,) = overview.alike(asked.report, rows)
+    assert found.groups == {"a": list(rows.sort_values("mean")["encoding"])}
+
+
+def test_the_drawn_margin_is_around_zero(sample: Sample) -> None:
+    asked, results, _ = sample
+    drawn = [each.whisker for of in overview.comparisons(asked.report, results) for each in of.verdicts if each.whisker]
+    margins = [(whisker.margin, whisker.zero) for whisker in drawn if whisker.margin]
+    assert margins and all(low <= zero <= high and low < high for (low, high), zero in margins)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import lzma
 import shutil
 import tarfile
 from pathlib import Path
@@ -258,3 +259,21 @@ def test_a_damaged_bundle_is_an_error(results: Path, tmp_path: Path, damage, cod
     with pytest.raises(WordorderError) as raised:
         unpack(bundle, tmp_path / "again")
     assert (raised.value.code, raised.value.path) == (code, bundle / name)
+
+
+def test_a_bundle_does_not_name_the_machine(results: Path, tmp_path: Path) -> None:
+    """Bundles are published."""
+    for _, files in cell_folders(ASKED, results):
+        hardware = {"host": "node17.private", "processor": "A CPU", "gpus": []}
+        write_json(files.record, read_json(files.record) | {"hardware": hardware})
+    held = lzma.decompress((packed(tmp_path / "bundle", results) / RECORDS).read_bytes())
+    assert b'"processor":"A CPU"' in held and b"node17" not in held
+
+
+def test_a_cell_has_the_measures_of_its_dataset(tmp_path: Path) -> None:
+    cells = {(name, "tiny", "null", 1): f"cells/{name}" for name in ("pair", "other")}
+    measures = {"pair/probes": "probes-1a.json", "other/probes": "probes-2b.json", "other/position": "position.json"}
+    write_index(tmp_path, cells, {"": "."}, {"pair": ".", "other": "."}, measures)
+    index = read_index(tmp_path)
+    assert index.cell("pair", "tiny", "null", 1).measures == {"probes": "probes-1a.json"}
+    assert index.cell("other", "tiny", "null", 1).measures["probes"] == "probes-2b.json"

@@ -385,3 +385,13 @@ def test_efficiency_of_a_study(workspace: Workspace, capsys: pytest.CaptureFixtu
     write_record(folder_of(workspace, 2), **measured(asked=None))
     text = told(workspace, capsys, "efficiency")
     assert rows(text)["2"] == "1.0 1.0 0.50 2,000 5.0 4%"
+
+
+def test_a_stopped_run_has_no_time_left(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = folder_of(workspace, 2)
+    write_running(folder, update=5, seconds_an_update=4.0)
+    (folder / "state" / "lock").unlink()
+    (folder / "state" / "last.pt").touch()
+    found = {each["seed"]: each for each in json.loads(told(workspace, capsys, "status", "--json"))}
+    assert (found[2]["state"], found[2]["update"]) == ("stopped", 5)
+    assert found[2]["seconds_left"] is None and found[2]["tokens_per_second"] is None

@@ -203,3 +203,18 @@ def test_an_unknown_study_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main(["plan", "dmeo", "--root", str(CONFIG), "--results", str(tmp_path)]) == 1
     error = capsys.readouterr().err
     assert "'dmeo'" in error and "'demo'" in error  # the suggestion
+
+
+def test_finished_trainings_count_before_a_faster_probe(tmp_path: Path) -> None:
+    finished(tmp_path, 1, "opr", "micro", 1000.0)
+    probe = {"device": "cpu", "hardware": "A CPU", "encodings": {"none": {"target_tokens_per_second": 9000.0}}}
+    write_json(tmp_path / "hardware/A-CPU/grammar.micro.fp32.json", probe)
+    (part,) = estimate(Configuration(CONFIG).study("demo"), Configuration(CONFIG), tmp_path)
+    assert str(part.speed) == "1,000 tokens/s (cpu, 1 measured)"
+
+
+def test_the_tokens_of_a_number_of_updates_are_no_guess(tmp_path: Path) -> None:
+    demo = Configuration(CONFIG).study("demo")
+    recipe = demo.recipe.model_copy(update={"max_epochs": None, "max_updates": 100})
+    (part,) = estimate(demo.model_copy(update={"recipe": recipe}), Configuration(CONFIG), tmp_path)
+    assert part.prepared and part.tokens == 100 * recipe.batch_tokens * recipe.accumulate

@@ -196,3 +196,10 @@ def test_one_source_of_the_standard_deviation_is_given(
     assert main(words) == 1
     error = json.loads(capsys.readouterr().err)
     assert (error["code"], error["key"]) == ("conflicting-options", "--sigma")
+
+
+def test_the_seeds_that_are_needed_are_judged_at_the_last_look(tmp_path: Path) -> None:
+    looks = CONFIGURATION.study("demo").model_copy(update={"seeds": Looks(looks=[3, 5])})
+    (spread,) = spreads(looks, CONFIGURATION, tmp_path, metric="bleu", sigma=0.3)
+    assert spread.last_level == pytest.approx(0.047595, abs=1e-6)
+    assert spread.needed(0.5, 0.3) == seeds_needed(0.5, 0.3, 4, alpha=spread.last_level)

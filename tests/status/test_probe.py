@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,10 @@ from wordorder.cli.main import main
 from wordorder.config.load import load_study
 from wordorder.config.models import Study
 from wordorder.files import read_json, write_json
-from wordorder.status.estimate import Part, estimate
-from wordorder.status.plan import Cluster
-from wordorder.status.probes import load_probes, run_probes, speeds_of, to_probe
+from wordorder.status.data_size import DataSize
+from wordorder.status.estimate import Part, Speed, estimate
+from wordorder.status.plan import Cluster, plan_text
+from wordorder.status.probes import _keep, load_probes, run_probes, speeds_of, to_probe
 from wordorder.status.rows import proposed_row
 from wordorder.workflow.configuration import Configuration
 
@@ -171,3 +173,21 @@ def test_sizes_of_gpus_are_only_counted_without_one(tmp_path: Path, capsys: pyte
     said = capsys.readouterr().out
     assert not (tmp_path / "hardware").exists() and "only counted" in said
     assert re.search(r"passes +operations +host waits", said) and "tokens/s" not in said
+
+
+def test_an_encoding_that_failed_keeps_its_earlier_speed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (probed,) = to_probe([study("demo")])
+    earlier = {"none": {"target_tokens_per_second": 3.0}, "opr": {"target_tokens_per_second": 2.0}}
+    write_json(tmp_path / "hardware" / "A-B" / probed.file, {"encodings": earlier})
+    found = {"none": {"failed": "no time was left"}, "opr": {"target_tokens_per_second": 4.0}}
+    _keep(probed, {"hardware": "A B", "encodings": found, "device": "cpu"}, tmp_path)
+    (probe,) = load_probes(tmp_path, "grammar", "micro", "fp32")
+    assert speeds_of(probe) == {"none": 3.0, "opr": 4.0}
+
+
+def test_a_price_is_that_of_gpus_if_some_trainings_use_them(tmp_path: Path) -> None:
+    keep(tmp_path, "NVIDIA A100", {"none": 100_000.0})
+    gpu = of(tmp_path)
+    cpu = replace(gpu, speed=Speed(1000.0, "cpu", "measured"))
+    said = plan_text([(study(), [gpu, cpu])], DataSize(0, [], 0, []), price=2.0)
+    assert gpu.hours and f"Price: {2 * gpu.hours:,.2f}, at 2 per GPU-hour." in said

@@ -19,6 +19,7 @@ from wordorder.config.pages import CONTROLS, Controls
 from wordorder.config.seeds import Looks
 from wordorder.files import write_json
 from wordorder.report.build import build_controls_table
+from wordorder.tables.controls import controls_table
 from wordorder.workflow.configuration import Configuration
 from wordorder.workflow.models import ModelRules
 from wordorder.workflow.store import SliceStore
@@ -150,3 +151,18 @@ def test_a_study_without_controls_has_no_such_table(workspace: Workspace) -> Non
     assert not any(CONTROLS in file for file in rules.tables(study))
     with raises("no-controls", key="encodings", says="'controls'"):
         rules.table_slice(Wildcards(study="little", table=CONTROLS))
+
+
+def test_parameters_are_those_of_the_models_of_one_size(tmp_path: Path) -> None:
+    both = ASKED.report.model_copy(update={"sizes": ["tiny", "large"]})
+    records = pd.DataFrame(
+        [
+            {"dataset": "pair", "size": size, "encoding": name, "seed": 1, "parameters": count}
+            for size, count in (("tiny", 2e6), ("large", 9e6))
+            for name in NAMES
+        ]
+    )
+    cells = records.drop(columns="parameters").assign(test="test_1", metric="bleu", score=20.0, status="scored")
+    table = controls_table(cells, records, [], ASKED.model_copy(update={"report": both}))
+    counts = table.data.groupby("size")["encoding_parameters"].unique()
+    assert {size: list(found) for size, found in counts.items()} == {"tiny": [2e6], "large": [9e6]}

@@ -413,3 +413,42 @@ def test_summary(study: Report, tmp_path: Path, capsys: pytest.CaptureFixture[st
     verdicts.loc[1, "detectable"] = 99.0  # of a system that varies more
     write_text(path, verdicts.to_csv(index=False))
     assert " to 99.00, depending on how much a system varies over the seeds, with 80 %" in summary(tmp_path)
+
+
+def test_the_memory_of_a_training_on_a_gpu_is_that_of_the_gpu(study: Report, tmp_path: Path) -> None:
+    used = {"memory_bytes": 9_000_000_000, "gpu_memory_bytes": 3_000_000_000}
+    for seed in SEEDS:
+        path = tmp_path / f"cells/pair/none/tiny/{seed}/record.json"
+        write_json(path, read_json(path) | {"efficiency": {"used": used}})
+    assert cells_of(table("parameters", study, tmp_path)[1])[1][7] == "3.00"
+
+
+def test_parameters_are_compared_with_the_model_without_an_encoding_of_the_same_size(
+    study: Report, tmp_path: Path
+) -> None:
+    records = load_records(study, tmp_path)
+    larger = records.assign(size="large", parameters=records["parameters"] + 5_000_000)
+    both = study.model_copy(update={"sizes": ["tiny", "large"]})
+    rows = cells_of(to_markdown(parameters_table(pd.concat([records, larger]), both)))[1:]
+    over = {(row[0], row[1]): row[4] for row in rows}
+    assert over["tiny", "none"] == over["large", "none"] == "+0.000"
+
+
+def test_the_summary_says_what_limits_the_verdicts(study: Report, tmp_path: Path) -> None:
+    table("scores", study, tmp_path)
+    verdicts, _, _ = table("significance", study, tmp_path)
+    path = tmp_path / "tables" / "significance.csv"
+    assert "no level is exact" not in summary(tmp_path)
+    write_text(path, verdicts.assign(exact=False, margin=0.5, seeds_for_margin=12).to_csv(index=False))
+    assert "the margin, needs 12 seeds" in summary(tmp_path) and "no level is exact" in summary(tmp_path)
+    write_text(path, verdicts.assign(margin=0.5, seeds_for_margin=None).to_csv(index=False))
+    assert "the margin, needs more than 10,000 seeds." in summary(tmp_path)
+
+
+def test_losses_are_those_of_cells_with_a_validation(study: Report, tmp_path: Path) -> None:
+    before = load_metrics(study, tmp_path)
+    path = tmp_path / "cells/pair/none/tiny/2/metrics.jsonl"
+    write_text(path, "".join(f"{line}\n" for line in path.read_text().splitlines() if '"valid"' not in line))
+    after = load_metrics(study, tmp_path)
+    lost = (before["encoding"] == "none") & (before["seed"] == 2)
+    assert lost.any() and len(after) == len(before) - lost.sum()

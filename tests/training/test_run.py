@@ -570,3 +570,10 @@ def test_too_little_memory_for_a_pass_is_an_error_that_says_what_to_do(
     corpora = {name: write_reversals(tmp_path / name, pairs=20, seed=1) for name in ("train", "valid")}
     with raises("out-of-memory", key=memory.PASS_TOKENS, found=12_345, says="batch_tokens"):
         run(cell(), **corpora, **outputs(tmp_path))
+
+
+def test_a_training_ends_after_as_many_bad_validations_as_patience_says(make_run: RunMaker) -> None:
+    run = make_run(learning_rate=1e-12, warmup_from=0.0, patience=2, max_epochs=50)
+    run.finish()
+    losses = [row["loss"] for row in run.metrics() if row["kind"] == "valid"]
+    assert len(losses) - 1 - losses.index(min(losses)) == 2

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from raises import raises
-from wordorder.files import write_json
+from wordorder.files import write_json, write_text
 from wordorder.model.checkpoint import load_tensors, save_tensors
 from wordorder.training import state
 from wordorder.training.state import StateDirectory, average
@@ -252,3 +252,13 @@ def test_a_checkpoint_and_a_state_are_saved_one_after_the_other_without_waiting(
     found = directory.load()
     assert found is not None and found["update"] == 2
     assert len(directory.checkpoints()) == 1
+
+
+def test_a_published_output_is_new(tmp_path: Path) -> None:
+    """Snakemake would train again for an output that is older than its inputs."""
+    directory = StateDirectory(tmp_path / "state")
+    directory.finished.mkdir(parents=True)
+    write_text(directory.finished / "record.json", "{}")
+    os.utime(directory.finished / "record.json", (1, 1))
+    directory.publish({"record.json": tmp_path / "record.json"})
+    assert (tmp_path / "record.json").stat().st_mtime > 1
