@@ -33,7 +33,7 @@ def obrien_fleming_levels(looks: Sequence[int], *, alpha: float = 0.05) -> list[
         def excess(bound: float, times: Array = times, increment: float = increment) -> float:
             return _crossing(times, [*bounds, bound]) - increment
 
-        # Of a look that is much earlier than the last, no double-precision number is small enough a level.
+        # A look that is much earlier than the last spends less than even this bound.
         reachable = excess(_HIGHEST) < 0
         bounds.append(float(optimize.brentq(excess, 0.0, _HIGHEST, xtol=1e-12)) if reachable else _HIGHEST)
         spent = spend
