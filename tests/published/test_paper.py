@@ -474,54 +474,42 @@ def test_equal_printed_numbers_are_not_better(results: Path) -> None:
     assert claims_table(asked(little(equal=printed)), results).data["verdict"].tolist() == ["contradicted"]
 
 
-@pytest.mark.parametrize(("metric", "verdict"), [("aer", "confirmed"), ("precision", "contradicted")])
-def test_less_is_better_of_errors_of_alignment(
-    metric: str, verdict: str, results: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def verdict_on(
+    metric: str, scores: dict[str, list[float]], results: Path, monkeypatch: pytest.MonkeyPatch
+) -> list[str]:
+    """Return the verdicts on the claim that APE is better than no encoding by a metric, for our scores by seed."""
     column = TABLE.columns[0].model_copy(update={"metric": metric})
     rows = [row.model_copy(update={"runs": []}) for row in TABLE.rows]
-    shown = PublishedInStudy(
-        shown=Shown(table="little_table1"), printed=TABLE.model_copy(update={"columns": [column], "rows": rows})
-    )
-    own = pd.DataFrame(
-        [
-            {"dataset": "pair", "size": "tiny", "encoding": name, "seed": seed, "test": "test_1", "metric": metric}
-            | {"score": rate + 0.1 * seed, "status": "measured"}
-            for name, rate in (("sinusoidal", 20.0), ("none", 30.0))
-            for seed in SEEDS
-        ]
-    )
-    own.loc[0, "score"] += 0.05
-    monkeypatch.setattr("wordorder.published.study_results.load_printed", lambda *_: own)
+    printed = TABLE.model_copy(update={"columns": [column], "rows": rows})
+    shown = PublishedInStudy(shown=Shown(table="little_table1"), printed=printed)
+    place = {"dataset": "pair", "size": "tiny", "test": "test_1", "metric": metric, "status": "scored"}
+    own = [
+        place | {"encoding": name, "seed": seed, "score": score}
+        for name, values in scores.items()
+        for seed, score in zip(SEEDS, values, strict=True)
+    ]
+    monkeypatch.setattr("wordorder.published.study_results.load_printed", lambda *_: pd.DataFrame(own))
     claim = {"kind": "table", "table": "little_table1", "columns": ["De-En"], "better": ["APE"], "worse": ["none"]}
     paper = asked(little(table=claim))
     (study,) = paper.studies
     paper = paper.model_copy(update={"studies": [study.model_copy(update={"published": [shown]})]})
-    assert claims_table(paper, results).data["verdict"].tolist() == [verdict]
+    return claims_table(paper, results).data["verdict"].tolist()
+
+
+@pytest.mark.parametrize(("metric", "verdict"), [("aer", "confirmed"), ("precision", "contradicted")])
+def test_less_is_better_of_errors_of_alignment(
+    metric: str, verdict: str, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scores = {"sinusoidal": [20.15, 20.2, 20.3, 20.4], "none": [30.1, 30.2, 30.3, 30.4]}
+    assert verdict_on(metric, scores, results, monkeypatch) == [verdict]
 
 
 def test_a_margin_has_the_unit_of_printed_scores(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """COMET is between 0 and 1, and papers print 100 times as much."""
-    column = TABLE.columns[0].model_copy(update={"metric": "comet"})
-    rows = [row.model_copy(update={"runs": []}) for row in TABLE.rows]
-    shown = PublishedInStudy(
-        shown=Shown(table="little_table1"), printed=TABLE.model_copy(update={"columns": [column], "rows": rows})
-    )
-    own = pd.DataFrame(
-        [
-            {"dataset": "pair", "size": "tiny", "encoding": name, "seed": seed, "test": "test_1", "metric": "comet"}
-            | {"score": 80.0 + 0.01 * seed + (0.1 if (name, seed) == ("none", 2) else 0.0), "status": "scored"}
-            for name in ("sinusoidal", "none")
-            for seed in SEEDS
-        ]
-    )
-    monkeypatch.setattr("wordorder.published.study_results.load_printed", lambda *_: own)
     margins = {("pair", "tiny", "test_1", "comet"): 0.01}
     monkeypatch.setattr("wordorder.published.study_results.margins_of", lambda _: margins)
-    paper = asked(little(table={"kind": "table", "table": "little_table1", "better": ["APE"], "worse": ["none"]}))
-    (study,) = paper.studies
-    paper = paper.model_copy(update={"studies": [study.model_copy(update={"published": [shown]})]})
-    assert claims_table(paper, results).data["verdict"].tolist() == ["equivalent"]
+    scores = {"sinusoidal": [80.01, 80.02, 80.03, 80.04], "none": [80.01, 80.12, 80.03, 80.04]}
+    assert verdict_on("comet", scores, results, monkeypatch) == ["equivalent"]
 
 
 def test_a_count_decides_the_named_rows_only(results: Path) -> None:

@@ -57,7 +57,7 @@ def compare_outputs(
         WordorderError: The numbers of seeds or lines differ, there is no such metric, or the margin is not positive.
     """
     system, baseline = _lists(system, "system"), _lists(baseline, "baseline")
-    (references,) = _lists([references], "references")
+    references = _lines(references)
     if len(system) != len(baseline) or not system:
         raise WordorderError(
             f"The system has {len(system)} translations and the baseline {len(baseline)}. Give one list of lines per "
@@ -137,7 +137,12 @@ def _lists(translations: Iterable[Any], own: str) -> list[Any]:
             key=own,
             found=translations,
         )
-    return [each if isinstance(each, str) else list(each) for each in translations]
+    return [_lines(each) for each in translations]
+
+
+def _lines(lines: Any) -> Any:
+    """Return a list of lines; a text, which is a mistake, stays a text."""
+    return lines if isinstance(lines, str) else list(lines)
 
 
 def _check_lines(outputs: Mapping[str, Sequence[Sequence[str]]], references: Sequence[str]) -> None:

@@ -86,7 +86,7 @@ def text_member(name: str, member: str | None) -> str:
 
 @contextmanager
 def open_text(path: Path, name: str, member: str | None) -> Iterator[IO[bytes]]:
-    """Open the text of a download, which is decompressed as ``name`` implies; of a .zip archive, it is one member."""
+    """Open the text of a download, decompressed as ``name`` implies; a .zip archive has it in one member."""
     if not name.endswith(".zip"):
         with open_bytes(path, name=name) as file:
             yield file
